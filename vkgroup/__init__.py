@@ -1,0 +1,1 @@
+"""vkgroup tells the truth about subgroups on Vulkan devices."""
