@@ -1,0 +1,114 @@
+"""The scalar and vector types that GLSL's subgroup functions accept, and what a device needs to use each.
+
+The types are genType, genDType, genIType, genUType and genBType of KHR_shader_subgroup (section 8.18) and
+the 8-, 16- and 64-bit ones that GL_EXT_shader_subgroup_extended_types adds to them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar type.
+
+    Attributes
+    ----------
+    name : as GLSL writes it, ``"float16_t"``.
+    kind : {"float", "int", "uint", "bool"}
+    bits : width of the value; 32 for bool, which a buffer holds as a uint.
+    dtype : NumPy's type for its values (``np.bool_`` for bool).
+    vector_prefix : what GLSL puts before the number of components, ``"f16vec"``.
+    features : Vulkan features that any arithmetic in this type needs.
+    extensions : GLSL extensions that make the type available for arithmetic.
+    subgroup_extensions : GLSL extensions that let the subgroup functions take it.
+    """
+
+    name: str
+    kind: str
+    bits: int
+    dtype: np.dtype[np.generic]
+    vector_prefix: str
+    features: tuple[str, ...] = ()
+    extensions: tuple[str, ...] = ()
+    subgroup_extensions: tuple[str, ...] = ()
+
+    @property
+    def extended(self) -> bool:
+        """Whether subgroup functions on it need the feature ``shaderSubgroupExtendedTypes``.
+
+        That feature covers 8-, 16- and 64-bit integers and 16-bit floats, not 64-bit floats
+        (VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures).
+        """
+        return bool(self.subgroup_extensions)
+
+    @property
+    def subgroup_features(self) -> tuple[str, ...]:
+        """Vulkan features that a subgroup function on this type needs."""
+        return (*self.features, "shaderSubgroupExtendedTypes") if self.extended else self.features
+
+
+@dataclass(frozen=True)
+class GlslType:
+    """A scalar (one component) or a vector of two to four.
+
+    Attributes
+    ----------
+    name : as GLSL writes it, ``"f16vec3"``.
+    scalar : the type of each component.
+    components : 1 to 4.
+    """
+
+    name: str
+    scalar: Scalar
+    components: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _extended(name: str, kind: str, bits: int, code: str, prefix: str, feature: str) -> Scalar:
+    """Return the row of a type of GL_EXT_shader_subgroup_extended_types."""
+    family = f"{'float' if kind == 'float' else 'int'}{bits}"
+    return Scalar(
+        name,
+        kind,
+        bits,
+        np.dtype(code),
+        prefix,
+        features=(feature,),
+        extensions=(f"GL_EXT_shader_explicit_arithmetic_types_{family}",),
+        subgroup_extensions=(f"GL_EXT_shader_subgroup_extended_types_{family}",),
+    )
+
+
+_SCALARS = (
+    Scalar("float", "float", 32, np.dtype("f4"), "vec"),
+    Scalar("double", "float", 64, np.dtype("f8"), "dvec", features=("shaderFloat64",)),
+    Scalar("int", "int", 32, np.dtype("i4"), "ivec"),
+    Scalar("uint", "uint", 32, np.dtype("u4"), "uvec"),
+    Scalar("bool", "bool", 32, np.dtype(np.bool_), "bvec"),
+    _extended("int8_t", "int", 8, "i1", "i8vec", "shaderInt8"),
+    _extended("uint8_t", "uint", 8, "u1", "u8vec", "shaderInt8"),
+    _extended("int16_t", "int", 16, "i2", "i16vec", "shaderInt16"),
+    _extended("uint16_t", "uint", 16, "u2", "u16vec", "shaderInt16"),
+    _extended("int64_t", "int", 64, "i8", "i64vec", "shaderInt64"),
+    _extended("uint64_t", "uint", 64, "u8", "u64vec", "shaderInt64"),
+    _extended("float16_t", "float", 16, "f2", "f16vec", "shaderFloat16"),
+)
+
+SCALARS: dict[str, Scalar] = {scalar.name: scalar for scalar in _SCALARS}
+"""Every scalar type by its GLSL name."""
+
+TYPES: dict[str, GlslType] = {
+    type_.name: type_
+    for scalar in _SCALARS
+    for type_ in (
+        GlslType(scalar.name, scalar, 1),
+        *(GlslType(f"{scalar.vector_prefix}{count}", scalar, count) for count in (2, 3, 4)),
+    )
+}
+"""Every scalar and vector type by its GLSL name, in the order of the scalars."""
