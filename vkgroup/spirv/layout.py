@@ -1,0 +1,165 @@
+"""Which of Vulkan's layout rules a block keeps: std140, std430, or only scalar alignment.
+
+Vulkan 1.3 §15.6.4 "Offset and Stride Assignment". A uniform buffer that keeps std430 alone needs
+the feature ``uniformBufferStandardLayout``, and any block that keeps neither needs
+``scalarBlockLayout``. Vectors follow the relaxed rule that is part of Vulkan since 1.1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vkgroup.spirv.types import ArrayType, MatrixType, Member, ScalarType, StructType, Type, VectorType
+
+
+class _Facts(NamedTuple):
+    """What is remembered of a structure under one set of rules."""
+
+    structure: StructType  # held, so that its id() stays its own
+    alignment: int
+    keeps: bool
+
+
+class LayoutChecker:
+    """Classifies structures; each is looked at once, so shared and deep nesting stay cheap.
+
+    Structures are to be shown to `remember` in the order of declaration, inner ones first.
+    """
+
+    def __init__(self) -> None:
+        self._facts: dict[tuple[int, bool], _Facts] = {}
+        self._shared: dict[int, tuple[int | None, int]] = {}
+
+    def remember(self, structure: StructType) -> None:
+        """Classify a structure ahead of the ones that hold it."""
+        self._of(structure, True)
+        self._of(structure, False)
+        self.shared_size(structure)
+
+    def rules(self, block: StructType) -> str | None:
+        """Return ``"std140"``, ``"std430"`` or ``"scalar"``: the strictest rules that `block` keeps.
+
+        None where the block has no layout at all.
+        """
+        if any(member.offset is None for member in block.members):
+            return None
+        extended, base = self._of(block, True), self._of(block, False)
+        if extended.keeps:
+            return "std140"
+        return "std430" if base.keeps else "scalar"
+
+    def shared_size(self, kind: Type) -> tuple[int | None, int]:
+        """Return size and alignment of a shared variable laid out by std430, booleans as 4 bytes.
+
+        The size is None where the type has none (an opaque type, an array without length).
+        """
+        count = 1
+        while isinstance(kind, ArrayType):
+            if kind.length is None:
+                return None, 1
+            count *= kind.length
+            kind = kind.element
+        size, alignment = self._shared_element(kind)
+        # Elements of an array start at multiples of their alignment; a lone vec3 is not padded.
+        return (size if size is None or count == 1 else _round_up(size, alignment) * count), alignment
+
+    def _shared_element(self, kind: Type) -> tuple[int | None, int]:
+        if isinstance(kind, ScalarType):
+            return kind.size or 4, kind.size or 4
+        if isinstance(kind, VectorType):
+            return (kind.component.size or 4) * kind.count, _vector_alignment(kind)
+        if isinstance(kind, MatrixType):
+            alignment = _vector_alignment(kind.column)
+            return _round_up(kind.column.size or 0, alignment) * kind.columns, alignment
+        if isinstance(kind, StructType):
+            if id(kind) not in self._shared:
+                self._shared[id(kind)] = self._shared_structure(kind)
+            return self._shared[id(kind)]
+        return kind.size, 8
+
+    def _shared_structure(self, structure: StructType) -> tuple[int | None, int]:
+        end, widest = 0, 1
+        for member in structure.members:
+            size, alignment = self.shared_size(member.type)
+            if size is None:
+                return None, 1
+            end = _round_up(end, alignment) + size
+            widest = max(widest, alignment)
+        return _round_up(end, widest), widest
+
+    def _of(self, block: StructType, extended: bool) -> _Facts:
+        key = (id(block), extended)
+        facts = self._facts.get(key)
+        if facts is None:
+            own = max((self._alignment(member.type, member, extended) for member in block.members), default=1)
+            facts = _Facts(block, _round_up(own, 16) if extended else own, self._keeps(block, extended))
+            self._facts[key] = facts
+        return facts
+
+    def _keeps(self, block: StructType, extended: bool) -> bool:
+        """Whether each member of `block`, and of the structures within, is aligned by the rules."""
+        end_of_previous = 0
+        for member in block.members:
+            offset = member.offset or 0
+            alignment = self._member_alignment(member, extended)
+            if offset % alignment or offset < end_of_previous:
+                return False
+            if isinstance(member.type, VectorType) and _straddles(offset, member.type.size or 0):
+                return False
+            if not self._strides_keep(member, extended):
+                return False
+            # The next member may not live in the padding of an aggregate before it.
+            end_of_previous = offset + (member.size or 0)
+            if isinstance(member.type, ArrayType | StructType | MatrixType):
+                end_of_previous = _round_up(end_of_previous, alignment)
+        return True
+
+    def _strides_keep(self, member: Member, extended: bool) -> bool:
+        """Whether array and matrix strides within one member are multiples of what they align to."""
+        kind = member.type
+        while isinstance(kind, ArrayType):
+            alignment = self._alignment(kind, member, extended)
+            if kind.stride is None or kind.stride % alignment:
+                return False
+            kind = kind.element
+        if isinstance(kind, MatrixType):
+            stride = member.matrix_stride
+            return stride is not None and stride % self._alignment(kind, member, extended) == 0
+        return not isinstance(kind, StructType) or self._of(kind, extended).keeps
+
+    def _member_alignment(self, member: Member, extended: bool) -> int:
+        if isinstance(member.type, VectorType):
+            return member.type.component.size or 4
+        return self._alignment(member.type, member, extended)
+
+    def _alignment(self, kind: Type, member: Member, extended: bool) -> int:
+        """Base alignment of `kind`, or its extended alignment (rounded up to 16 for aggregates)."""
+        in_array = isinstance(kind, ArrayType | MatrixType)
+        while isinstance(kind, ArrayType):
+            kind = kind.element
+        if isinstance(kind, StructType):
+            return self._of(kind, extended).alignment
+        if isinstance(kind, MatrixType):
+            count = kind.columns if member.row_major else kind.column.count
+            kind = VectorType(kind.column.component, count)
+        own = _vector_alignment(kind)
+        return _round_up(own, 16) if extended and in_array else own
+
+
+def _vector_alignment(kind: Type) -> int:
+    if isinstance(kind, VectorType):
+        return (kind.component.size or 4) * (2 if kind.count == 2 else 4)
+    if isinstance(kind, ScalarType):
+        return kind.size or 4
+    return kind.size or 1
+
+
+def _straddles(offset: int, size: int) -> bool:
+    """Vulkan's "improperly straddles": a vector that crosses a boundary of 16 bytes needlessly."""
+    if size <= 16:
+        return size > 0 and offset // 16 != (offset + size - 1) // 16
+    return offset % 16 != 0
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple

@@ -1,0 +1,347 @@
+"""SPIR-V types as values: what a buffer, push constant or specialization constant holds.
+
+Sizes, offsets and strides are in bytes, as the module's decorations give them. `size` is None
+where the module fixes none: booleans, opaque types, undecorated structures, and whatever ends in
+an array whose length only the bound buffer knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+_SCALAR_NAMES = {
+    ("float", 16): "float16_t",
+    ("float", 32): "float",
+    ("float", 64): "double",
+    ("int", 8): "int8_t",
+    ("int", 16): "int16_t",
+    ("int", 32): "int",
+    ("int", 64): "int64_t",
+    ("uint", 8): "uint8_t",
+    ("uint", 16): "uint16_t",
+    ("uint", 32): "uint",
+    ("uint", 64): "uint64_t",
+}
+
+#: What GLSL puts before ``vec`` and ``mat``, by scalar.
+_PREFIXES = {
+    ("bool", 1): "b",
+    ("float", 16): "f16",
+    ("float", 32): "",
+    ("float", 64): "d",
+    ("int", 8): "i8",
+    ("int", 16): "i16",
+    ("int", 32): "i",
+    ("int", 64): "i64",
+    ("uint", 8): "u8",
+    ("uint", 16): "u16",
+    ("uint", 32): "u",
+    ("uint", 64): "u64",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """A number or a boolean.
+
+    Attributes
+    ----------
+    kind : ``"float"``, ``"int"``, ``"uint"``, ``"bool"``, or the name of another float encoding.
+    bits : width; 1 for ``"bool"``.
+    """
+
+    kind: str
+    bits: int
+
+    @property
+    def size(self) -> int | None:
+        """Bytes; None for a boolean, which has no layout in memory."""
+        return None if self.kind == "bool" else self.bits // 8
+
+    @property
+    def glsl(self) -> str:
+        """GLSL's name."""
+        if self.kind == "bool":
+            return "bool"
+        return _SCALAR_NAMES.get((self.kind, self.bits), f"{self.kind}{self.bits}_t")
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """NumPy's type of the same bits; raw bytes where NumPy has none."""
+        if self.kind == "bool":
+            return np.dtype(np.bool_)
+        letter = {"float": "f", "int": "i", "uint": "u"}.get(self.kind)
+        if letter is None or (self.kind, self.bits) not in _SCALAR_NAMES:
+            return np.dtype(f"V{self.bits // 8}")
+        return np.dtype(f"<{letter}{self.bits // 8}")
+
+
+@dataclass(frozen=True, slots=True)
+class VectorType:
+    """`count` components of one scalar type."""
+
+    component: ScalarType
+    count: int
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the components, without padding."""
+        return None if self.component.size is None else self.component.size * self.count
+
+    @property
+    def glsl(self) -> str:
+        """GLSL's name."""
+        return f"{_prefix(self.component)}vec{self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixType:
+    """`columns` column vectors; stride and majorness belong to the structure's member."""
+
+    column: VectorType
+    columns: int
+
+    @property
+    def size(self) -> int | None:
+        """None: see `Member.size`."""
+        return None
+
+    @property
+    def glsl(self) -> str:
+        """GLSL's name."""
+        rows = self.column.count
+        shape = f"{self.columns}" if rows == self.columns else f"{self.columns}x{rows}"
+        return f"{_prefix(self.column.component)}mat{shape}"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """An array.
+
+    Attributes
+    ----------
+    element : type of the elements.
+    length : number of elements, with specialization constants at their defaults; None where the
+        bound buffer or descriptor set decides it.
+    stride : bytes from one element to the next; None where it has no layout in memory.
+    length_constant : the id of the length where specialization can change it, else None.
+    """
+
+    element: Type
+    length: int | None
+    stride: int | None
+    length_constant: int | None = None
+
+    @property
+    def size(self) -> int | None:
+        """Bytes, padding after the last element included."""
+        if self.length is None or self.stride is None:
+            return None
+        return self.length * self.stride
+
+    @property
+    def glsl(self) -> str:
+        """GLSL's name, the outermost dimension first."""
+        element: Type = self
+        dimensions = ""
+        while isinstance(element, ArrayType):
+            dimensions += "[]" if element.length is None else f"[{element.length}]"
+            element = element.element
+        return element.glsl + dimensions
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a structure.
+
+    Attributes
+    ----------
+    name : as in the source; empty where the module has no debug names.
+    type : its type.
+    offset : bytes from the structure's start; None in a structure without layout.
+    matrix_stride : bytes from one column (or row, where `row_major`) to the next; None for what
+        is no matrix.
+    row_major : whether a matrix is stored row after row.
+    readable, writable : False where the source said ``writeonly`` or ``readonly``.
+    """
+
+    name: str
+    type: Type
+    offset: int | None = None
+    matrix_stride: int | None = None
+    row_major: bool = False
+    readable: bool = True
+    writable: bool = True
+
+    @property
+    def size(self) -> int | None:
+        """Bytes that the member takes; None where the module does not fix it."""
+        if isinstance(self.type, MatrixType) and self.matrix_stride is not None:
+            return self.matrix_stride * (self.type.column.count if self.row_major else self.type.columns)
+        return self.type.size
+
+
+@dataclass(frozen=True)
+class StructType:
+    """A structure or block, with its members in the order of declaration."""
+
+    name: str
+    members: tuple[Member, ...]
+
+    @cached_property
+    def size(self) -> int | None:
+        """Bytes up to the end of the last member; None without layout or with a runtime array."""
+        ends = [_end(member) for member in self.members]
+        return None if None in ends else max((end for end in ends if end is not None), default=0)
+
+    @property
+    def fixed_size(self) -> int:
+        """Bytes up to the end of the last member whose size is known, without any runtime array.
+
+        A runtime array counts with its offset alone.
+        """
+        return max(
+            (
+                (member.offset or 0) if end is None else end
+                for member, end in ((member, _end(member)) for member in self.members)
+            ),
+            default=0,
+        )
+
+    @property
+    def runtime_array(self) -> Member | None:
+        """The member whose length the bound buffer decides, None where there is none."""
+        if not self.members:
+            return None
+        last = self.members[-1]
+        return last if isinstance(last.type, ArrayType) and last.type.length is None else None
+
+    @property
+    def glsl(self) -> str:
+        """The structure's name."""
+        return self.name
+
+    def __getitem__(self, name: str) -> Member:
+        """Return the member called `name`; raises KeyError where there is none."""
+        for member in self.members:
+            if member.name == name:
+                return member
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageType:
+    """A storage image, sampled image, texel buffer or input attachment.
+
+    Attributes
+    ----------
+    sampled_type : what a texel's component reads as; None for ``void``.
+    dimension : SPIR-V's name: ``"1D"``, ``"2D"``, ``"3D"``, ``"Cube"``, ``"Rect"``, ``"Buffer"``,
+        ``"SubpassData"``.
+    depth, arrayed, multisampled : as declared.
+    storage : whether it is read and written without a sampler.
+    format : SPIR-V's name, for example ``"Rgba32f"``; ``"Unknown"`` where not declared.
+    """
+
+    sampled_type: ScalarType | None
+    dimension: str
+    depth: bool
+    arrayed: bool
+    multisampled: bool
+    storage: bool
+    format: str
+
+    @property
+    def size(self) -> int | None:
+        """None: an image is no memory."""
+        return None
+
+    @property
+    def glsl(self) -> str:
+        """GLSL's name, for example ``uimage2DArray``."""
+        prefix = "" if self.sampled_type is None else _prefix(self.sampled_type)
+        if self.dimension == "SubpassData":
+            return f"{prefix}subpassInput{'MS' * self.multisampled}"
+        suffix = "MS" * self.multisampled + "Array" * self.arrayed
+        return f"{prefix}{'image' if self.storage else 'texture'}{self.dimension}{suffix}"
+
+
+@dataclass(frozen=True, slots=True)
+class SampledImageType:
+    """An image together with its sampler."""
+
+    image: ImageType
+
+    @property
+    def size(self) -> int | None:
+        """None: an image is no memory."""
+        return None
+
+    @property
+    def glsl(self) -> str:
+        """GLSL's name, for example ``sampler2D``."""
+        return self.image.glsl.replace("texture", "sampler")
+
+
+@dataclass(frozen=True, slots=True)
+class PointerType:
+    """A pointer; in a buffer it is an address of 8 bytes (``buffer_reference``).
+
+    `pointee` is None where the pointer's type was announced before what it points to, which is
+    how a structure refers to itself.
+    """
+
+    storage_class: str
+    pointee: Type | None
+
+    @property
+    def size(self) -> int | None:
+        """8 in a physical storage buffer, else None."""
+        return 8 if self.storage_class == "PhysicalStorageBuffer" else None
+
+    @property
+    def glsl(self) -> str:
+        """The pointed type's name, as GLSL names buffer references."""
+        return "buffer_reference" if self.pointee is None else self.pointee.glsl
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueType:
+    """A type without layout and parts: ``sampler``, ``accelerationStructureEXT``, ``rayQueryEXT``, …."""
+
+    name: str
+
+    @property
+    def size(self) -> int | None:
+        """None."""
+        return None
+
+    @property
+    def glsl(self) -> str:
+        """The type's name."""
+        return self.name
+
+
+Type = (
+    ScalarType
+    | VectorType
+    | MatrixType
+    | ArrayType
+    | StructType
+    | ImageType
+    | SampledImageType
+    | PointerType
+    | OpaqueType
+)
+
+
+def _prefix(scalar: ScalarType) -> str:
+    return _PREFIXES.get((scalar.kind, scalar.bits), f"{scalar.glsl}_")
+
+
+def _end(member: Member) -> int | None:
+    size = member.size
+    return None if size is None or member.offset is None else member.offset + size
