@@ -79,6 +79,10 @@ class InvalidDispatch(VkgroupError, ValueError):
     """Work that makes no sense: wrong bindings, types, shapes, sizes or groups."""
 
 
+class InvalidInput(VkgroupError, ValueError):
+    """A file, folder or argument given to a tool that it cannot use; says what to give instead."""
+
+
 class NoDevice(VkgroupError):
     """No device to open; says what was looked for, where, and how to get one."""
 

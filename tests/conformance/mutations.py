@@ -1,0 +1,238 @@
+"""The wrong instructions that the suite must catch: each a way in which a compiler or a GPU goes wrong.
+
+Every mutation names the cases that are run with it, and the driver: clustered operations need lavapipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from rewriting import Words, boolean_constant, instructions, integer_constants, rewritten
+
+ELECT, ALL, ANY, ALL_EQUAL, BROADCAST, BROADCAST_FIRST, BALLOT, INVERSE, EXTRACT, COUNT, LSB, MSB = range(
+    333, 345
+)
+SHUFFLE, SHUFFLE_XOR, SHUFFLE_UP, SHUFFLE_DOWN, IADD, FADD, IMUL, FMUL = range(345, 353)
+SMIN, UMIN, FMIN, SMAX, UMAX, FMAX, AND, OR, XOR, LAND, LOR, LXOR, QUAD_BROADCAST, QUAD_SWAP = range(353, 367)
+REDUCE, INCLUSIVE, EXCLUSIVE, CLUSTERED = range(4)
+DECORATE, CONTROL_BARRIER, COPY_OBJECT, STORE, IMAGE_WRITE = 71, 224, 83, 62, 99
+BUILT_IN = 11
+GROUP_OPERATIONS = {COUNT, *range(IADD, LXOR + 1)}
+
+Mutate = Callable[[bytes], bytes]
+
+
+def _another_opcode(old: int, new: int, data: bytes) -> bytes:
+    return rewritten(data, lambda i: [[new, *i[1:]]] if i[0] == old else [i])
+
+
+def _another_group_operation(old: int, new: int, data: bytes) -> bytes:
+    def rewrite(i: Words) -> list[Words]:
+        return [[*i[:4], new, *i[5:]]] if i[0] in GROUP_OPERATIONS and i[4] == old else [i]
+
+    return rewritten(data, rewrite)
+
+
+def _unclustered(data: bytes) -> bytes:
+    def rewrite(i: Words) -> list[Words]:
+        return [[*i[:4], REDUCE, i[5]]] if i[0] in GROUP_OPERATIONS and i[4] == CLUSTERED else [i]
+
+    return rewritten(data, rewrite)
+
+
+def _another_constant(opcode: int, operand: int, change: Callable[[int], int], data: bytes) -> bytes:
+    """Give an operand that is a constant another value that the module happens to have."""
+    ids = integer_constants(data)
+    values = {id_: value for value, id_ in ids.items()}
+
+    def rewrite(i: Words) -> list[Words]:
+        if i[0] != opcode or len(i) <= operand or i[operand] not in values:
+            return [i]
+        return [[*i[:operand], ids[change(values[i[operand]])], *i[operand + 1 :]]]
+
+    return rewritten(data, rewrite)
+
+
+def _own_value(opcode: int, data: bytes) -> bytes:
+    """Let an operation return the lane's own value."""
+    return rewritten(data, lambda i: [[COPY_OBJECT, i[1], i[2], i[4]]] if i[0] == opcode else [i])
+
+
+def _always(opcode: int, value: bool, data: bytes) -> bytes:
+    """Let an operation that returns a Boolean return a constant."""
+    data, constant = boolean_constant(data, value)
+    return rewritten(data, lambda i: [[COPY_OBJECT, i[1], i[2], constant]] if i[0] == opcode else [i])
+
+
+def _another_builtin(old: int, new: int, data: bytes) -> bytes:
+    def rewrite(i: Words) -> list[Words]:
+        return [[*i[:3], new]] if i[0] == DECORATE and i[2] == BUILT_IN and i[3] == old else [i]
+
+    return rewritten(data, rewrite)
+
+
+def _load_before_store(data: bytes) -> bytes:
+    """Let the barrier be where it does nothing: each store that it should order comes after the loads.
+
+    That is what dropping it permits. Lanes in lockstep never show the bare absence of a barrier.
+    """
+    body = instructions(data)
+    moved: list[Words] = []
+    held: Words | None = None
+    pending = 0
+    for i in body:
+        if i[0] == CONTROL_BARRIER and moved and moved[-1][0] in (STORE, IMAGE_WRITE) and held is None:
+            held, pending = moved.pop(), 1
+            continue
+        moved.append(i)
+        if held is not None and i[0] == CONTROL_BARRIER:
+            moved.insert(len(moved) - 1, held)
+            held = None
+    if held is not None:
+        raise AssertionError("a store found no place")
+    header = data[:20]
+    from rewriting import assemble
+
+    return assemble(header, moved)
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One planted error and the cases that must show it."""
+
+    name: str
+    cases: str
+    mutate: Mutate
+    driver: str = "swiftshader"
+
+
+def _swap(name: str, cases: str, old: int, new: int) -> Mutation:
+    return Mutation(name, cases, partial(_another_opcode, old, new))
+
+
+def _builtin(name: str, variable: str, old: int, new: int) -> Mutation:
+    return Mutation(name, f"*.compute.{variable}.*", partial(_another_builtin, old, new))
+
+
+SUBGROUP_SIZE, NUM_SUBGROUPS, SUBGROUP_ID, LANE = 36, 38, 40, 41
+EQ, GE, GT, LE, LT = range(4416, 4421)
+
+MUTATIONS = (
+    _swap("All is Any", "vote.compute.subgroupAll.bool.*", ALL, ANY),
+    _swap("Any is All", "vote.compute.subgroupAny.bool.*", ANY, ALL),
+    Mutation("AllEqual is true", "vote.compute.subgroupAllEqual.int.*", partial(_always, ALL_EQUAL, True)),
+    Mutation("AllEqual is false", "vote.compute.subgroupAllEqual.vec3.*", partial(_always, ALL_EQUAL, False)),
+    Mutation("every lane is elected", "basic.compute.subgroupElect.*", partial(_always, ELECT, True)),
+    Mutation("no lane is elected", "basic.compute.subgroupElect.*", partial(_always, ELECT, False)),
+    _swap("Add is Mul (int)", "arithmetic.compute.subgroupAdd.int.*", IADD, IMUL),
+    _swap("Mul is Add (uvec4)", "arithmetic.compute.subgroupMul.uvec4.*", IMUL, IADD),
+    _swap("Add is Mul (float)", "arithmetic.compute.subgroupAdd.float.*.exact", FADD, FMUL),
+    _swap("Mul is Add (vec2)", "arithmetic.compute.subgroupMul.vec2.*.exact", FMUL, FADD),
+    _swap("Add is Max (rounding data)", "arithmetic.compute.subgroupAdd.vec4.*.rounding", FADD, FMAX),
+    _swap("Mul is Max (rounding data)", "arithmetic.compute.subgroupMul.float.*.rounding", FMUL, FMAX),
+    _swap("Min is Max (int)", "arithmetic.compute.subgroupMin.int.*", SMIN, SMAX),
+    _swap("Min is Max (uint)", "arithmetic.compute.subgroupMin.uint.*", UMIN, UMAX),
+    _swap("Min is Max (float)", "arithmetic.compute.subgroupMin.float.*", FMIN, FMAX),
+    _swap("Max is Min (special data)", "arithmetic.compute.subgroupMax.float.*.special", FMAX, FMIN),
+    _swap("signed Min is unsigned", "arithmetic.compute.subgroupMin.ivec2.*", SMIN, UMIN),
+    _swap("unsigned Max is signed", "arithmetic.compute.subgroupMax.uvec3.*", UMAX, SMAX),
+    _swap("And is Or", "arithmetic.compute.subgroupAnd.uint.*", AND, OR),
+    _swap("Or is Xor", "arithmetic.compute.subgroupOr.int.*", OR, XOR),
+    _swap("Xor is Or", "arithmetic.compute.subgroupXor.uvec2.*", XOR, OR),
+    _swap("logical And is Or", "arithmetic.compute.subgroupAnd.bool.*", LAND, LOR),
+    _swap("logical Or is Xor", "arithmetic.compute.subgroupOr.bvec4.*", LOR, LXOR),
+    _swap("logical Xor is And", "arithmetic.compute.subgroupXor.bool.*", LXOR, LAND),
+    Mutation(
+        "Reduce is InclusiveScan",
+        "arithmetic.compute.subgroupAdd.uint.*",
+        partial(_another_group_operation, REDUCE, INCLUSIVE),
+    ),
+    Mutation(
+        "InclusiveScan is ExclusiveScan",
+        "arithmetic.compute.subgroupInclusiveMax.int.*",
+        partial(_another_group_operation, INCLUSIVE, EXCLUSIVE),
+    ),
+    Mutation(
+        "ExclusiveScan is InclusiveScan",
+        "arithmetic.compute.subgroupExclusiveMul.float.*.exact",
+        partial(_another_group_operation, EXCLUSIVE, INCLUSIVE),
+    ),
+    Mutation(
+        "InclusiveScan is Reduce",
+        "arithmetic.compute.subgroupInclusiveAnd.bool.*",
+        partial(_another_group_operation, INCLUSIVE, REDUCE),
+    ),
+    Mutation(
+        "BitCount is its inclusive scan",
+        "ballot.compute.subgroupBallotBitCount.*",
+        partial(_another_group_operation, REDUCE, INCLUSIVE),
+    ),
+    Mutation(
+        "exclusive BitCount is inclusive",
+        "ballot.compute.subgroupBallotExclusiveBitCount.*",
+        partial(_another_group_operation, EXCLUSIVE, INCLUSIVE),
+    ),
+    _swap("FindLSB is FindMSB", "ballot.compute.subgroupBallotFindLSB.*", LSB, MSB),
+    _swap("FindMSB is FindLSB", "ballot.compute.subgroupBallotFindMSB.*", MSB, LSB),
+    Mutation("InverseBallot is true", "ballot.compute.subgroupInverseBallot.*", partial(_always, INVERSE, True)),
+    Mutation("BitExtract is false", "ballot.compute.subgroupBallotBitExtract.*", partial(_always, EXTRACT, False)),
+    Mutation("BroadcastFirst is the own value", "ballot.compute.subgroupBroadcastFirst.uint.*", partial(_own_value, BROADCAST_FIRST)),
+    Mutation("Broadcast is the own value", "ballot.compute.subgroupBroadcast.vec4.*", partial(_own_value, BROADCAST)),
+    Mutation(
+        "Broadcast takes the next lane",
+        "ballot.compute.subgroupBroadcast.int.*.first",
+        partial(_another_constant, BROADCAST, 5, lambda value: value + 1),
+    ),
+    _swap("Shuffle is ShuffleXor", "shuffle.compute.subgroupShuffle.uint.*", SHUFFLE, SHUFFLE_XOR),
+    _swap("ShuffleXor is Shuffle", "shuffle.compute.subgroupShuffleXor.ivec3.*", SHUFFLE_XOR, SHUFFLE),
+    Mutation(
+        "the mask of ShuffleXor is off by one",
+        "shuffle.compute.subgroupShuffleXor.float.*.by2",
+        partial(_another_constant, SHUFFLE_XOR, 5, lambda value: value - 1),
+    ),
+    _swap("ShuffleUp is ShuffleDown", "shuffle_relative.compute.subgroupShuffleUp.uint.*", SHUFFLE_UP, SHUFFLE_DOWN),
+    _swap("ShuffleDown is ShuffleUp", "shuffle_relative.compute.subgroupShuffleDown.vec2.*", SHUFFLE_DOWN, SHUFFLE_UP),
+    Mutation(
+        "the delta of ShuffleDown is off by one",
+        "shuffle_relative.compute.subgroupShuffleDown.int.*.by1",
+        partial(_another_constant, SHUFFLE_DOWN, 5, lambda value: value + 1),
+    ),
+    Mutation(
+        "horizontal is vertical",
+        "quad.compute.subgroupQuadSwapHorizontal.uint.*",
+        partial(_another_constant, QUAD_SWAP, 5, lambda value: 1),
+    ),
+    Mutation(
+        "diagonal is horizontal",
+        "quad.compute.subgroupQuadSwapDiagonal.vec3.*",
+        partial(_another_constant, QUAD_SWAP, 5, lambda value: 0),
+    ),
+    Mutation(
+        "QuadBroadcast takes another invocation",
+        "quad.compute.subgroupQuadBroadcast.float.*.q1",
+        partial(_another_constant, QUAD_BROADCAST, 5, lambda value: 0),
+    ),
+    Mutation(
+        "clusters of 4 are clusters of 2",
+        "clustered.compute.subgroupClusteredAdd.int.*.c4",
+        partial(_another_constant, IADD, 6, lambda value: 2),
+        driver="lavapipe",
+    ),
+    Mutation("clusters are the subgroup", "clustered.compute.subgroupClusteredMax.uint.*.c4", _unclustered, driver="lavapipe"),
+    _builtin("LtMask is LeMask", "gl_SubgroupLtMask", LT, LE),
+    _builtin("GeMask is GtMask", "gl_SubgroupGeMask", GE, GT),
+    _builtin("EqMask is GeMask", "gl_SubgroupEqMask", EQ, GE),
+    _builtin("the lane is the subgroup", "gl_SubgroupInvocationID", LANE, SUBGROUP_ID),
+    _builtin("NumSubgroups is SubgroupSize", "gl_NumSubgroups", NUM_SUBGROUPS, SUBGROUP_SIZE),
+    Mutation("Ballot is of nobody", "ballot.compute.subgroupBallot.*", lambda data: _predicate(data, False)),
+    Mutation("a barrier's writes come late (shared)", "basic.compute.subgroupBarrier.uint.*.shared", _load_before_store),
+    Mutation("a barrier's writes come late (image)", "basic.compute.subgroupBarrier.uint.*.image", _load_before_store),
+)  # fmt: skip
+
+
+def _predicate(data: bytes, value: bool) -> bytes:
+    """Let every ballot be of a constant."""
+    data, constant = boolean_constant(data, value)
+    return rewritten(data, lambda i: [[*i[:4], constant]] if i[0] == BALLOT else [i])

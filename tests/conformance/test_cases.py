@@ -1,0 +1,83 @@
+"""The list of cases: complete, named without doubt, filtered by globs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from vkgroup.conformance import all_cases, cases_by_name, select
+from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.operands import CLUSTER_SIZES, choices
+from vkgroup.conformance.patterns import PATTERNS
+from vkgroup.conformance.shapes import SHAPES
+from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS
+
+
+def test_names_are_unique() -> None:
+    counts = Counter(case.name for case in all_cases())
+    assert [name for name, count in counts.items() if count > 1] == []
+
+
+def test_at_least_twenty_thousand_compute_cases() -> None:
+    assert sum(case.stage == "compute" for case in all_cases()) >= 20_000
+
+
+@pytest.mark.parametrize("operation", [op for op in OPERATIONS.values() if op.name not in BARRIERS], ids=lambda op: op.name)
+def test_every_type_meets_every_pattern_and_operand(operation) -> None:
+    met = {
+        (case.type, case.pattern, case.operand)
+        for case in all_cases()
+        if case.operation == operation.name and case.data == "exact" and not case.subgroup_size
+    }
+    wanted = {
+        (type_.name, pattern, operand)
+        for type_ in operation.types
+        for pattern in PATTERNS
+        for operand in choices(operation.name) or ("",)
+    }
+    assert met == wanted
+
+
+def test_patterns_of_the_issue_are_there() -> None:
+    needed = {
+        "all", "partial", "odd", "lower_half", "one_lane", "data_mask", "nested", "loop", "early_return",
+        "switch",
+    }  # fmt: skip
+    assert needed <= PATTERNS.keys()
+
+
+def test_floats_meet_rounding_and_special_data() -> None:
+    for operator in ("Add", "Mul"):
+        for prefix in ("subgroup", "subgroupInclusive", "subgroupExclusive"):
+            sets = {c.data for c in select((f"arithmetic.compute.{prefix}{operator}.vec3.*",))}
+            assert sets == {"exact", "rounding", "special"}
+    assert {c.data for c in select(("arithmetic.compute.subgroupMin.f16vec2.*",))} == {"exact", "special"}
+    assert {c.data for c in select(("shuffle.compute.subgroupShuffle.double.*",))} == {"exact", "special"}
+
+
+def test_every_cluster_size_and_shape_and_required_size() -> None:
+    adds = select(("clustered.compute.subgroupClusteredAdd.int.*",))
+    assert {case.operand for case in adds} == {f"c{n}" for n in CLUSTER_SIZES}
+    assert {case.shape for case in adds} == SHAPES.keys()
+    assert {case.subgroup_size for case in adds} == {0, 1, 2, 4, 8, 16, 32, 64, 128}
+
+
+def test_every_variable_and_barrier_has_cases() -> None:
+    operations = {case.operation for case in all_cases()}
+    assert operations == OPERATIONS.keys() | BUILTIN_VARIABLES.keys()
+
+
+def test_every_case_says_what_it_tests() -> None:
+    sentences = {case.sentence for case in all_cases()}
+    assert len(sentences) == len(all_cases())
+    assert all(sentence.endswith(".") for sentence in sentences)
+
+
+def test_globs_select_by_whole_name() -> None:
+    name = "vote.compute.subgroupAll.bool.all.exact"
+    assert select((name,)) == (cases_by_name()[name],)
+    assert select(("subgroupAll",)) == ()
+    both = select(("vote.*.all.exact", "quad.*.all.exact.q[01]"))
+    assert {case.category for case in both} == {"vote", "quad"}
+    assert select() == all_cases()

@@ -1,0 +1,318 @@
+"""Input data: values that tell an operation from every other of the same shape.
+
+Each of the four workgroups of a dispatch gets data of another kind, so that one dispatch meets
+subgroups where all agree, none agrees and some do. Invocations that the pattern leaves inactive feed
+*decoys*: values that would change the result if the device let them in.
+
+Data sets
+---------
+exact : every order of evaluation gives the same bits, so bits are compared.
+rounding : floating-point sums and products that round; judged by a rigorous interval.
+special : NaN, infinities, negative zero, denormals; the extremes of the integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.reference.types import GlslType
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a recipe needs to know to make its values.
+
+    Attributes
+    ----------
+    type : the GLSL type of the values.
+    invocations : invocations in one workgroup.
+    denormals : whether the device preserves denormals of this type.
+    """
+
+    type: GlslType
+    invocations: int
+    denormals: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Workgroups, invocations, components."""
+        return WORKGROUPS, self.invocations, self.type.components
+
+
+Recipe = Callable[[np.random.Generator, Request], tuple[Array, Array]]
+"""Makes (values, decoys), each (workgroups, invocations, components) in the type's dtype."""
+
+
+def _bits(generator: np.random.Generator, request: Request) -> Array:
+    dtype = request.type.scalar.dtype
+    if dtype == np.bool_:
+        return generator.integers(0, 2, request.shape).astype(np.bool_)
+    if dtype.kind == "f":
+        # Normal numbers of all signs and many magnitudes: no NaN, so that a move is compared by bits.
+        exponent = generator.integers(-12, 13, request.shape)
+        mantissa = generator.uniform(1.0, 2.0, request.shape) * generator.choice([-1.0, 1.0], request.shape)
+        return np.asarray(np.ldexp(mantissa, exponent).astype(dtype))
+    return np.frombuffer(generator.bytes(int(np.prod(request.shape)) * dtype.itemsize), dtype).reshape(
+        request.shape
+    )
+
+
+def moves(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Random values: two invocations hardly ever hold the same."""
+    return _bits(generator, request), _bits(generator, request)
+
+
+def predicates(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Booleans: all true, none, half, all but a few; the decoys say the opposite."""
+    likelihood = np.array([1.0, 0.0, 0.5, 0.9]).reshape(WORKGROUPS, 1, 1)
+    values = generator.random(request.shape) < likelihood
+    return values, ~values
+
+
+def equalities(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Values all equal, all different, equal but for a few in one component, equal in every workgroup."""
+    values = _bits(generator, request).copy()
+    same = np.broadcast_to(values[:, :1], request.shape)
+    few = generator.random(request.shape) < 0.1
+    few[:, :, :-1] = False
+    values[0], values[3] = same[0], same[3]
+    values[2] = np.where(few[2], values[2], same[2])
+    decoys = _bits(generator, request).copy()
+    if request.type.scalar.dtype == np.bool_:
+        decoys = ~values
+    return values, decoys
+
+
+def ballots(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Bit masks, another for each invocation, dense and sparse, with bits beyond any subgroup set."""
+    density = np.array([0.5, 0.95, 0.05, 0.3]).reshape(WORKGROUPS, 1, 1, 1)
+    bits = generator.random((*request.shape, 32)) < density
+    words = np.packbits(bits, axis=-1, bitorder="little").view(np.uint32)[..., 0]
+    return words, ~words
+
+
+def uniform_ballots(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Bit masks that all invocations of a workgroup share (subgroupInverseBallot asks for that)."""
+    values = np.broadcast_to(ballots(generator, request)[0][:, :1], request.shape).copy()
+    return values, ~values
+
+
+def _integers(generator: np.random.Generator, request: Request) -> Array:
+    return _bits(generator, request)
+
+
+def sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Summands: any integers; floating-point integers up to 15, whose sums of 128 are exact in float16."""
+    dtype = request.type.scalar.dtype
+    if dtype.kind != "f":
+        return moves(generator, request)
+    values = generator.integers(1, 16, request.shape) * generator.choice([-1, 1], request.shape)
+    return values.astype(dtype), (generator.integers(1, 16, request.shape)).astype(dtype)
+
+
+def products(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Factors: odd integers, so that no product vanishes; signed powers of two that stay in float16's range."""
+    dtype = request.type.scalar.dtype
+    if dtype.kind != "f":
+        return _integers(generator, request) | dtype.type(1), _integers(generator, request) | dtype.type(1)
+    return _signed_powers(generator, request), _signed_powers(generator, request)
+
+
+def _signed_powers(generator: np.random.Generator, request: Request) -> Array:
+    """At most 12 factors other than ±1 a workgroup: any partial product lies in 2^-12 … 2^12."""
+    exponents = np.zeros(request.shape)
+    for index in np.ndindex(WORKGROUPS, request.type.components):
+        where = generator.choice(request.invocations, 12, replace=False)
+        exponents[index[0], where, index[1]] = generator.choice([-1, 1], 12)
+    signs = generator.choice([-1.0, 1.0], request.shape)
+    return np.asarray(np.ldexp(signs, exponents.astype(int)).astype(request.type.scalar.dtype))
+
+
+def rounded_sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Positive summands of full precision: their sum rounds, without cancellation."""
+    dtype = request.type.scalar.dtype
+    return (
+        generator.uniform(0.5, 1.0, request.shape).astype(dtype),
+        generator.uniform(4.0, 8.0, request.shape).astype(dtype),
+    )
+
+
+def rounded_products(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Factors near 1 of full precision: 128 of them stay between 1e-3 and 1e3."""
+    dtype = request.type.scalar.dtype
+    return (
+        generator.uniform(0.95, 1.05, request.shape).astype(dtype),
+        generator.uniform(2.0, 3.0, request.shape).astype(dtype),
+    )
+
+
+def _mostly(generator: np.random.Generator, request: Request, ones: bool) -> Array:
+    """Words of which each bit is rarely the odd one out, so that And and Or of many do not saturate."""
+    dtype = request.type.scalar.dtype
+    rarity = np.array([0.02, 0.2, 0.005, 0.08]).reshape(WORKGROUPS, 1, 1)
+    if dtype == np.bool_:
+        values = generator.random(request.shape) < rarity
+    else:
+        bits = generator.random((*request.shape, dtype.itemsize * 8)) < rarity[..., None]
+        values = np.packbits(bits, axis=-1, bitorder="little").view(dtype)[..., 0]
+    return ~values if ones else values
+
+
+def conjunctions(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Values for And: nearly all bits set; the decoys clear bits."""
+    return _mostly(generator, request, ones=True), _bits(generator, request)
+
+
+def disjunctions(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Values for Or: hardly a bit set; the decoys set bits."""
+    return _mostly(generator, request, ones=False), _bits(generator, request)
+
+
+def orders(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Values for Min and Max; the decoys are the extremes of both directions."""
+    values = _bits(generator, request)
+    low, high = _extremes(request.type.scalar.dtype)[:2]
+    decoys = np.where(generator.random(request.shape) < 0.5, low, high).astype(values.dtype)
+    return values, decoys
+
+
+def _extremes(dtype: np.dtype[Any]) -> Array:
+    if dtype.kind == "f":
+        info = np.finfo(dtype)
+        return np.array([info.min, info.max], dtype)
+    limits = np.iinfo(dtype)
+    return np.array([limits.min, limits.max, 0, 1, limits.max - 1, limits.min + 1], dtype)
+
+
+def special_floats(denormals: bool, dtype: np.dtype[Any]) -> Array:
+    """Return the special values of a floating-point type, denormals among them on request."""
+    info = np.finfo(dtype)
+    values = [np.nan, np.inf, -np.inf, -0.0, 0.0, float(info.max), float(info.min), 1.0, -2.0]
+    if denormals:
+        values += [float(info.smallest_subnormal), -float(info.smallest_subnormal), float(info.tiny) / 2]
+    return np.array(values).astype(dtype)
+
+
+def special_moves(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Special values, to be moved without a bit changed."""
+    dtype = request.type.scalar.dtype
+    pool = special_floats(True, dtype) if dtype.kind == "f" else _extremes(dtype)
+    return generator.choice(pool, request.shape), _bits(generator, request)
+
+
+def special_orders(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Special values for Min and Max: many NaN, one workgroup of nothing else, one without infinities."""
+    dtype = request.type.scalar.dtype
+    if dtype.kind != "f":
+        return generator.choice(_extremes(dtype), request.shape), _bits(generator, request)
+    values = generator.choice(special_floats(request.denormals, dtype), request.shape)
+    finite = generator.uniform(-4.0, 4.0, request.shape).astype(dtype)
+    sparse = np.where(generator.random(request.shape) < 0.6, dtype.type(np.nan), finite)
+    values[1], values[3] = sparse[1], finite[3]
+    values[2] = np.where(generator.random(values[2].shape) < 0.9, dtype.type(np.nan), values[2])
+    return values, orders(generator, request)[1]
+
+
+def special_sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Summands with one infinity, with both, with NaN, with signed zeros and denormals."""
+    dtype = request.type.scalar.dtype
+    values = generator.integers(-8, 9, request.shape).astype(dtype)
+    chance = generator.random(request.shape)
+    values[0][chance[0] < 0.1] = np.inf
+    values[1][chance[1] < 0.2] = np.inf
+    values[1][chance[1] < 0.1] = -np.inf
+    values[2][chance[2] < 0.1] = np.nan
+    tiny = np.finfo(dtype).smallest_subnormal if request.denormals else dtype.type(0)
+    values[3] = np.where(chance[3] < 0.5, values[3] * tiny, dtype.type(-0.0))
+    return values, moves(generator, request)[1]
+
+
+def special_products(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Factors with infinities, with zeros, with both (which make NaN), with NaN."""
+    dtype = request.type.scalar.dtype
+    values = generator.choice(np.array([1.0, -1.0], dtype), request.shape)
+    chance = generator.random(request.shape)
+    values[0][chance[0] < 0.1] = np.inf
+    values[1][chance[1] < 0.1] = -0.0
+    values[2][chance[2] < 0.2] = np.inf
+    values[2][chance[2] < 0.1] = 0.0
+    values[3][chance[3] < 0.1] = np.nan
+    return values, moves(generator, request)[1]
+
+
+RECIPES: dict[str, Recipe] = {
+    recipe.__name__: recipe
+    for recipe in (
+        moves, predicates, equalities, ballots, uniform_ballots, sums, products, rounded_sums,
+        rounded_products, conjunctions, disjunctions, orders, special_moves, special_orders, special_sums,
+        special_products,
+    )
+}  # fmt: skip
+"""All recipes by name."""
+
+_BY_OPERATOR = {
+    ("Add", "exact"): "sums",
+    ("Add", "rounding"): "rounded_sums",
+    ("Add", "special"): "special_sums",
+    ("Mul", "exact"): "products",
+    ("Mul", "rounding"): "rounded_products",
+    ("Mul", "special"): "special_products",
+    ("Min", "exact"): "orders",
+    ("Min", "special"): "special_orders",
+    ("Max", "exact"): "orders",
+    ("Max", "special"): "special_orders",
+    ("And", "exact"): "conjunctions",
+    ("Or", "exact"): "disjunctions",
+    ("Xor", "exact"): "moves",
+}
+
+_BY_OPERATION = {
+    "subgroupAll": "predicates",
+    "subgroupAny": "predicates",
+    "subgroupBallot": "predicates",
+    "subgroupAllEqual": "equalities",
+    "subgroupInverseBallot": "uniform_ballots",
+}
+
+
+def recipe_name(operation: str, operator: str | None, operand_kind: str, data: str) -> str:
+    """Return the recipe that feeds an operation with a data set.
+
+    Parameters
+    ----------
+    operation : GLSL name.
+    operator : ``"Add"`` … ``"Xor"`` of a reduction or scan, else None.
+    operand_kind : kind of the first operand: value, predicate or ballot.
+    data : data set: exact, rounding or special.
+    """
+    if operator is not None:
+        return _BY_OPERATOR[operator, data]
+    if operation in _BY_OPERATION:
+        return _BY_OPERATION[operation]
+    if operand_kind == "ballot":
+        return "ballots"
+    return "special_moves" if data == "special" else "moves"
+
+
+def make(recipe: str, request: Request, seed: int) -> tuple[Array, Array]:
+    """Make (values, decoys) of a recipe; the same seed and request always give the same.
+
+    Returns
+    -------
+    values, decoys : each (workgroups × invocations, components) in the type's dtype.
+    """
+    key = f"{recipe}:{request.type.name}:{request.invocations}:{request.denormals}"
+    generator = np.random.default_rng([seed, crc32(key.encode())])
+    values, decoys = RECIPES[recipe](generator, request)
+    flat = (WORKGROUPS * request.invocations, request.type.components)
+    dtype = request.type.scalar.dtype
+    return np.asarray(values, dtype).reshape(flat), np.asarray(decoys, dtype).reshape(flat)

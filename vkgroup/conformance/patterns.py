@@ -1,0 +1,117 @@
+"""Patterns of activity: the control flow around the operation that a case tests.
+
+A pattern is GLSL with places marked ``@OBSERVE(slot)``. At each place the shader records the active
+mask (`subgroupBallot(true)`) and every result under test into `slot`. An invocation writes a slot at
+most once, so that (slot, subgroup, mask) names one dynamic instance of the operation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One way in which some invocations of a subgroup are active and others are not.
+
+    Attributes
+    ----------
+    name : the pattern's part in the name of a case.
+    sentence : what the pattern does, to complete "the operation is executed …".
+    active : GLSL expression, true for invocations that reach at least one place of observation.
+        Those for which it is false feed *decoy* data, which must not show in any result.
+    code : GLSL of the pattern, with ``@OBSERVE(slot)`` at each place of observation.
+    slots : how many slots one invocation may write.
+    uniform : the control flow is uniform in the workgroup, so all invocations of a subgroup that
+        exist must be active together.
+    partial : the workgroup's size is no multiple of any subgroup size above 1.
+    """
+
+    name: str
+    sentence: str
+    active: str
+    code: str
+    slots: int = 1
+    uniform: bool = False
+    partial: bool = False
+
+    @property
+    def sites(self) -> int:
+        """The number of places of observation in the code."""
+        return self.code.count("@OBSERVE(")
+
+
+_DATA_MASK = "inputs[MASK_BASE + index] != 0u"
+
+_TABLE = (
+    Pattern("all", "by all invocations", "true", "@OBSERVE(0u)", uniform=True),
+    Pattern(
+        "partial",
+        "by all invocations of a workgroup that is no multiple of the subgroup",
+        "true",
+        "@OBSERVE(0u)",
+        uniform=True,
+        partial=True,
+    ),
+    Pattern("odd", "by odd lanes", "(lane & 1u) == 1u", "if ((lane & 1u) == 1u) { @OBSERVE(0u) }"),
+    Pattern(
+        "lower_half",
+        "by the lower half of the lanes",
+        "lane < (gl_SubgroupSize + 1u) / 2u",
+        "if (lane < (gl_SubgroupSize + 1u) / 2u) { @OBSERVE(0u) }",
+    ),
+    Pattern(
+        "one_lane",
+        "by one lane of each subgroup",
+        "lane == chosen_lane",
+        "if (lane == chosen_lane) { @OBSERVE(0u) }",
+    ),
+    Pattern("data_mask", "by lanes that data selects", _DATA_MASK, f"if ({_DATA_MASK}) {{ @OBSERVE(0u) }}"),
+    Pattern(
+        "nested",
+        "in both arms of a branch that is nested in another",
+        "lane % 3u != 1u",
+        """if (lane % 3u != 1u) {
+        if ((lane & 1u) == 0u) { @OBSERVE(0u) }
+        else { @OBSERVE(0u) }
+    }""",
+    ),
+    Pattern(
+        "loop",
+        "in a loop whose trip count depends on the lane",
+        "true",
+        "for (uint trip = 0u; trip < 1u + (lane + gl_WorkGroupID.x) % 3u; ++trip) { @OBSERVE(trip) }",
+        slots=3,
+    ),
+    Pattern(
+        "early_return",
+        "after some lanes have returned",
+        "lane % 3u != 2u",
+        "if (lane % 3u == 2u) return;\n    @OBSERVE(0u)",
+    ),
+    Pattern(
+        "switch",
+        "in the arms of a switch, one falling through into the next",
+        "(lane & 3u) != 2u",
+        """switch (lane & 3u) {
+    case 3u:
+        @OBSERVE(0u)
+    case 1u:
+    case 0u:
+        @OBSERVE(1u)
+        break;
+    default:
+        break;
+    }""",
+        slots=2,
+    ),
+    Pattern(
+        "uniform_branch",
+        "in a branch that whole subgroups take or leave",
+        "(gl_SubgroupID & 1u) == 0u",
+        "if ((gl_SubgroupID & 1u) == 0u) { @OBSERVE(0u) }",
+    ),
+)
+
+PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _TABLE}
+"""All patterns by name, in the order in which cases are listed."""

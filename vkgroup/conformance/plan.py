@@ -1,0 +1,42 @@
+"""Which cases go into one program: batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.cases import Case
+from vkgroup.reference.operations import OPERATIONS
+
+BATCH = 32
+"""Cases a batch: compiling many operations in one shader costs far less than one shader each."""
+
+BARRIER_BATCH = 4
+"""Barrier cases a batch: each has cells and flags in shared memory, of which 16 KiB are promised."""
+
+Key = tuple[str, str, int, bool, int]
+
+
+def batch_key(case: Case) -> Key:
+    """Return what all cases of a batch share.
+
+    Pattern, shape and subgroup size make the control flow and the pipeline; barrier cases stand apart for
+    their memory; special data on floats needs an execution mode of its width for the whole module.
+    """
+    operation = OPERATIONS.get(case.operation)
+    scalar = case.glsl_type.scalar
+    mode = 0
+    if case.data == "special" and scalar.kind == "float" and operation and operation.operator is not None:
+        mode = scalar.bits
+    return case.pattern, case.shape, case.subgroup_size, case.operation in BARRIERS, mode
+
+
+def batches(cases: Iterable[Case], size: int = BATCH) -> Iterator[list[Case]]:
+    """Split cases into batches of at most `size`, cases that share data side by side."""
+    ordered = sorted(cases, key=lambda case: (batch_key(case), case.type, case.operation, case.operand))
+    for key, group in groupby(ordered, key=batch_key):
+        members = list(group)
+        step = BARRIER_BATCH if key[3] else size
+        for start in range(0, len(members), step):
+            yield members[start : start + step]

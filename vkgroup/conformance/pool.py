@@ -1,0 +1,214 @@
+"""Worker processes and what becomes of a batch whose worker dies, hangs or loses its device.
+
+Each worker has a thread here that feeds it. A batch that kills its worker is split in two and tried again
+in fresh workers, until the guilty case stands alone.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from queue import Empty, Queue
+from typing import Any
+
+from vkgroup.conformance.cases import Case
+from vkgroup.conformance.results import Result, Status
+from vkgroup.conformance.worker import Failure, Setup, receive, send
+from vkgroup.errors import NoDevice
+
+START_SECONDS = 120.0
+"""Seconds that a worker may take to start and open its device."""
+
+SECONDS_PER_CASE = 2.0
+"""Seconds that each further case adds to the time of a batch: slow compilers are not hangs."""
+
+
+class WorkerDied(Exception):
+    """A worker ended without an answer."""
+
+
+class Worker:
+    """One worker process and its pipes."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._log = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "vkgroup.conformance.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+        )
+        assert self._process.stdin is not None
+        self._requests = self._process.stdin
+        self._answers: Queue[Any] = Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+        send(self._requests, setup)
+        answer = self._wait(START_SECONDS)
+        if isinstance(answer, Failure):
+            raise NoDevice(answer.message)
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        try:
+            while True:
+                self._answers.put(receive(self._process.stdout))
+        except (EOFError, OSError, ValueError):
+            self._answers.put(None)
+
+    def _wait(self, seconds: float) -> Any:
+        try:
+            answer = self._answers.get(timeout=seconds)
+        except Empty:
+            self.kill()
+            return Failure("timeout", f"no answer in {seconds:g} s")
+        if answer is None:
+            raise WorkerDied(self._epitaph())
+        return answer
+
+    def run(self, cases: list[Case], seconds: float) -> list[Result] | Failure:
+        """Let the worker judge a batch; `Failure` if it takes longer, WorkerDied if it ends before."""
+        try:
+            send(self._requests, cases)
+        except OSError as error:
+            raise WorkerDied(self._epitaph()) from error
+        answer: list[Result] | Failure = self._wait(seconds)
+        return answer
+
+    def _epitaph(self) -> str:
+        """Say how the process ended, and the last it printed."""
+        code = self._process.wait()
+        how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        self._log.seek(0)
+        last = self._log.read().decode(errors="replace").strip()[-400:]
+        return f"the process was {how}" + (f"; it printed: {last}" if last else "")
+
+    def kill(self) -> None:
+        """End the process, however it is."""
+        self._process.kill()
+        self._process.wait()
+        self.close()
+
+    def close(self) -> None:
+        """Let the process end, and wait for that."""
+        try:
+            self._requests.close()
+        except OSError:
+            pass
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class Pool:
+    """Runs batches in worker processes and hands each result to a callback, in one thread.
+
+    Parameters
+    ----------
+    setup : what each worker is told.
+    jobs : worker processes.
+    """
+
+    def __init__(self, setup: Setup, jobs: int) -> None:
+        self._setup = setup
+        self._jobs = jobs
+        self._batches: deque[list[Case]] = deque()
+        self._results: Queue[list[Result] | BaseException | None] = Queue()
+        self._lock = threading.Condition()
+        self._busy = 0
+        self._stopped = False
+
+    def run(self, batches: Iterable[list[Case]], on_results: Callable[[list[Result]], None]) -> None:
+        """Judge all batches; `on_results` is called in this thread as they come.
+
+        Raises
+        ------
+        NoDevice
+            A worker could not open the device.
+        """
+        self._batches.extend(batches)
+        threads = [
+            threading.Thread(target=self._feed, daemon=True)
+            for _ in range(min(self._jobs, len(self._batches)))
+        ]
+        for thread in threads:
+            thread.start()
+        alive = len(threads)
+        try:
+            while alive:
+                item = self._results.get()
+                if item is None:
+                    alive -= 1
+                elif isinstance(item, BaseException):
+                    raise item
+                else:
+                    on_results(item)
+        finally:
+            with self._lock:
+                self._stopped = True
+                self._batches.clear()
+                self._lock.notify_all()
+
+    def _next(self) -> list[Case] | None:
+        """Take a batch; wait while another worker may still split one; None when all are done."""
+        with self._lock:
+            while not self._batches and self._busy and not self._stopped:
+                self._lock.wait()
+            if not self._batches or self._stopped:
+                return None
+            self._busy += 1
+            return self._batches.popleft()
+
+    def _done(self, again: list[list[Case]]) -> None:
+        with self._lock:
+            self._busy -= 1
+            self._batches.extendleft(reversed(again))
+            self._lock.notify_all()
+
+    def _feed(self) -> None:
+        """Feed one worker until nothing is left, starting another when it dies."""
+        worker: Worker | None = None
+        try:
+            while (batch := self._next()) is not None:
+                if worker is None:
+                    worker = Worker(self._setup)
+                if not self._one(worker, batch):
+                    worker = None
+        except BaseException as error:
+            self._done([])
+            self._results.put(error)
+        finally:
+            if worker is not None:
+                worker.close()
+            self._results.put(None)
+
+    def _one(self, worker: Worker, batch: list[Case]) -> bool:
+        """Run one batch; False if the worker is gone after it."""
+        seconds = self._setup.timeout + SECONDS_PER_CASE * len(batch)
+        try:
+            answer = worker.run(batch, seconds)
+        except WorkerDied as error:
+            self._blame(batch, Status.CRASH, str(error))
+            return False
+        if isinstance(answer, Failure):
+            worker.kill()
+            status = Status.TIMEOUT if answer.kind == "timeout" else Status.CRASH
+            self._blame(batch, status, answer.message)
+            return False
+        self._results.put(answer)
+        self._done([])
+        return True
+
+    def _blame(self, batch: list[Case], status: Status, detail: str) -> None:
+        """Record the verdict on a case that stands alone; split a batch of several."""
+        if len(batch) == 1:
+            self._results.put([Result(batch[0].name, status, detail=detail)])
+            self._done([])
+            return
+        middle = len(batch) // 2
+        self._done([batch[:middle], batch[middle:]])

@@ -1,0 +1,382 @@
+"""A batch of cases as one program: the GLSL, its input words, and where each result will lie.
+
+All cases of a batch share pattern, shape and subgroup size; each reads its own data and writes its own
+results, so one dispatch judges them all.
+
+Buffers
+-------
+binding 0, inputs : words. The mask of the pattern ``data_mask``, then the operand tables, then the data
+    sets: planes of 2 × INVOCATIONS words, values first and decoys behind them.
+binding 1, outputs : planes of INVOCATIONS words. Lane, subgroup, subgroup size, number of subgroups; then
+    for each slot whether it was executed and the four words of the active mask; then each case's results.
+binding 2 … : memory of the barrier cases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance import barriers, data
+from vkgroup.conformance.barriers import BARRIERS, CELLS, ROUNDS
+from vkgroup.conformance.cases import Case
+from vkgroup.conformance.glsl_types import planes, reader, to_planes, writer
+from vkgroup.conformance.operands import Operand, choices
+from vkgroup.conformance.patterns import PATTERNS, Pattern
+from vkgroup.conformance.shapes import SHAPES, WORKGROUPS
+from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS, Category
+from vkgroup.reference.types import TYPES, GlslType
+
+Words = NDArray[np.uint32]
+
+LANE_PLANES = 4
+"""Planes of the record of lanes: lane, subgroup, subgroup size, number of subgroups."""
+
+SLOT_PLANES = 5
+"""Planes of one slot: executed, and the active mask's four words."""
+
+RESULT_TYPES = {"bool": "bool", "uint": "uint", "uvec4": "uvec4"}
+"""Result of an operation, where it is not its value's type → GLSL type."""
+
+
+def result_type(case: Case) -> GlslType:
+    """Return the type of what a case records."""
+    if case.operation in BUILTIN_VARIABLES:
+        return BUILTIN_VARIABLES[case.operation].type
+    if case.operation in BARRIERS:
+        return TYPES["uint"]
+    result = OPERATIONS[case.operation].result
+    return TYPES[RESULT_TYPES[result]] if result in RESULT_TYPES else case.glsl_type
+
+
+@dataclass(frozen=True)
+class Feed:
+    """The data set that a case reads: its place in the inputs and its values.
+
+    Attributes
+    ----------
+    at : first word in the inputs.
+    values, decoys : (invocations, components) in the type's dtype.
+    """
+
+    at: int
+    type: GlslType
+    values: data.Array
+    decoys: data.Array
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One case of a batch.
+
+    Attributes
+    ----------
+    at : first word of its results in the outputs.
+    planes : planes of one slot of its results.
+    feed : its data, or None where it reads none.
+    operand : its second operand, or None.
+    table : the operand's words, one an invocation, or None where it reads none.
+    """
+
+    case: Case
+    at: int
+    planes: int
+    feed: Feed | None
+    operand: Operand | None
+    table: Words | None
+
+
+@dataclass
+class Program:
+    """GLSL, inputs and the plan of the outputs of one batch."""
+
+    pattern: Pattern
+    local_size: tuple[int, int, int]
+    subgroup_size: int
+    source: str
+    inputs: Words
+    output_words: int
+    entries: list[Entry]
+    memories: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def invocations(self) -> int:
+        """Invocations of the whole dispatch."""
+        return WORKGROUPS * int(np.prod(self.local_size))
+
+
+class _Builder:
+    """Collects the parts of a batch's program."""
+
+    def __init__(self, first: Case, size: int, seed: int, denormals: frozenset[int]) -> None:
+        self.pattern = PATTERNS[first.pattern]
+        shape = SHAPES[first.shape]
+        self.local_size = shape.local_size(self.pattern.partial)
+        self.local_invocations = shape.invocations(self.pattern.partial)
+        self.invocations = WORKGROUPS * self.local_invocations
+        self.size, self.seed, self.denormals = size, seed, denormals
+        self.inputs: list[Words] = []
+        self.input_words = 0
+        self.output_words = self.invocations * (LANE_PLANES + SLOT_PLANES * self.pattern.slots)
+        self.feeds: dict[tuple[str, str], tuple[str, Feed]] = {}
+        self.loads: list[str] = []
+        self.tables: dict[str, tuple[int, Words]] = {}
+        self.observations: list[str] = []
+        self.declarations: list[str] = []
+        self.resets: list[str] = []
+        self.memories: dict[int, str] = {}
+        self.types: dict[str, GlslType] = {}
+        self.entries: list[Entry] = []
+        self.mask_base = self._append(self._generator("mask").integers(0, 2, self.invocations, np.uint32))
+
+    def _generator(self, key: str) -> np.random.Generator:
+        return np.random.default_rng([self.seed, crc32(key.encode()), self.size, self.invocations])
+
+    def _append(self, words: Words) -> int:
+        at = self.input_words
+        self.inputs.append(words.ravel())
+        self.input_words += words.size
+        return at
+
+    def feed(self, case: Case) -> tuple[str, Feed]:
+        """Return the GLSL variable that holds a case's value, and its data."""
+        operation = OPERATIONS[case.operation]
+        kind = operation.operands[0].kind.value
+        recipe = data.recipe_name(case.operation, operation.operator, kind, case.data)
+        type_ = case.glsl_type
+        key = (recipe, type_.name)
+        if key not in self.feeds:
+            request = data.Request(type_, self.local_invocations, type_.scalar.bits in self.denormals)
+            values, decoys = data.make(recipe, request, self.seed)
+            at = self._append(to_planes(np.concatenate([values, decoys]), type_))
+            variable = f"value_{len(self.feeds)}"
+            self.types[type_.name] = type_
+            self.loads.append(f"{type_.name} {variable} = get_{type_.name}({at}u + row);")
+            self.feeds[key] = variable, Feed(at, type_, values, decoys)
+        return self.feeds[key]
+
+    def operand(self, case: Case) -> tuple[Operand | None, str, Words | None]:
+        """Return a case's second operand, its GLSL, and its words where it reads a table."""
+        if not case.operand:
+            return None, "", None
+        operand = choices(case.operation)[case.operand]
+        if operand.literal is not None:
+            return operand, f"{operand.literal(self.size)}u", None
+        if operand.expression is not None:
+            return operand, operand.expression, None
+        assert operand.table is not None
+        key = f"{case.operation}:{operand.name}"
+        if key not in self.tables:
+            count = WORKGROUPS if operand.uniform else self.invocations
+            words = operand.table(self._generator(key), self.size, count)
+            self.tables[key] = self._append(words), words
+        at, words = self.tables[key]
+        if operand.uniform:
+            return operand, f"inputs[{at}u + gl_WorkGroupID.x]", np.repeat(words, self.local_invocations)
+        return operand, f"inputs[{at}u + index]", words
+
+    def add(self, case: Case) -> None:
+        """Add a case to the batch."""
+        if case.operation in BARRIERS:
+            self._add_barrier(case)
+            return
+        type_ = result_type(case)
+        self.types[type_.name] = type_
+        feed = operand = table = None
+        if case.operation in BUILTIN_VARIABLES:
+            expression = case.operation
+        else:
+            expression, feed, operand, table = self._call(case)
+        entry = Entry(case, self.output_words, planes(type_), feed, operand, table)
+        self.observations.append(f"put({self._place(entry)}, {expression});")
+        self._finish(entry)
+
+    def _call(self, case: Case) -> tuple[str, Feed | None, Operand | None, Words | None]:
+        operation = OPERATIONS[case.operation]
+        arguments: list[str] = []
+        feed = None
+        if operation.operands:
+            variable, feed = self.feed(case)
+            arguments.append(variable)
+        operand, text, table = self.operand(case)
+        if operand is not None:
+            arguments.append(text)
+        return f"{case.operation}({', '.join(arguments)})", feed, operand, table
+
+    def _add_barrier(self, case: Case) -> None:
+        barrier, k = BARRIERS[case.operation], len(self.entries)
+        binding = 2 + len(self.memories)
+        entry = Entry(case, self.output_words, 2 * ROUNDS, None, None, None)
+        if case.operand != "shared":
+            self.memories[binding] = case.operand
+        self.declarations.append(barriers.declarations(barrier, case.operand, k, binding))
+        self.resets.append(barriers.reset(barrier, case.operand, k))
+        code = barriers.body(barrier, case.operand, k, self._place(entry))
+        self.observations.append(f"{{\n        {code}\n        }}")
+        self._finish(entry)
+
+    def _place(self, entry: Entry) -> str:
+        return f"{entry.at}u + slot * {entry.planes * self.invocations}u + index"
+
+    def _finish(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        self.output_words += entry.planes * self.pattern.slots * self.invocations
+
+
+def _extensions(cases: list[Case], ballot: bool) -> list[str]:
+    """Return the GLSL extensions that a batch needs."""
+    names = {Category.BASIC.extension}
+    if ballot:
+        names.add(Category.BALLOT.extension)
+    for case in cases:
+        names.add(Category(case.category).extension)
+        for scalar in {TYPES[case.type].scalar, result_type(case).scalar}:
+            names.update(scalar.extensions)
+    return sorted(names)
+
+
+# Execution modes (SPIR-V, Execution Mode): capability and mode of each promise that special data needs.
+_FLOAT_CONTROLS = {"SignedZeroInfNanPreserve": (4466, 4461), "DenormPreserve": (4464, 4459)}
+
+
+def _execution_modes(cases: list[Case], denormals: frozenset[int]) -> list[str]:
+    """Return the declarations that forbid the device to treat special values as it likes."""
+    widths = {
+        case.glsl_type.scalar.bits
+        for case in cases
+        if case.data == "special"
+        and case.glsl_type.scalar.kind == "float"
+        and OPERATIONS[case.operation].operator is not None
+    }
+    modes = []
+    for width in sorted(widths):
+        for name, (capability, mode) in _FLOAT_CONTROLS.items():
+            if name == "SignedZeroInfNanPreserve" or width in denormals:
+                modes.append(
+                    'spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], '
+                    f"capabilities = [{capability}], {mode}, {width});"
+                )
+    return ["#extension GL_EXT_spirv_intrinsics : require", *modes] if modes else []
+
+
+_TEMPLATE = """#version 460
+// {title}
+// binding 0: inputs (mask, operand tables, data); binding 1: outputs (lanes, active masks, results).
+{extensions}
+{modes}
+layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;
+layout(std430, binding = 0) readonly buffer Inputs {{ uint inputs[]; }};
+layout(std430, binding = 1) writeonly buffer Outputs {{ uint outputs[]; }};
+{declarations}
+
+const uint INVOCATIONS = {invocations}u;
+const uint INPUT_STRIDE = 2u * INVOCATIONS;
+const uint WORKGROUP_INVOCATIONS = {local_invocations}u;
+const uint MASK_BASE = {mask_base}u;
+
+{functions}
+
+void main() {{
+    uint lane = gl_SubgroupInvocationID;
+    uint size = gl_SubgroupSize;
+    uint index = gl_WorkGroupID.x * WORKGROUP_INVOCATIONS + gl_LocalInvocationIndex;
+    uint chosen_lane = (gl_SubgroupID * 5u + gl_WorkGroupID.x + 2u) % gl_SubgroupSize;
+    outputs[index] = lane;
+    outputs[index + INVOCATIONS] = gl_SubgroupID;
+    outputs[index + 2u * INVOCATIONS] = size;
+    outputs[index + 3u * INVOCATIONS] = gl_NumSubgroups;
+    {resets}
+
+    // Invocations that stay inactive feed decoys, which no result may show.
+    uint row = ({active}) ? index : index + INVOCATIONS;
+    {loads}
+
+    {code}
+}}
+"""
+
+
+def _observe(builder: _Builder, ballot: bool, slot: str) -> str:
+    """Return the code of one place of observation."""
+    at = f"{LANE_PLANES}u * INVOCATIONS + slot * {SLOT_PLANES}u * INVOCATIONS + index"
+    lines = [f"uint slot = {slot};", f"uint at = {at};", "outputs[at] = 1u;"]
+    if ballot:
+        lines.append("uvec4 mask = subgroupBallot(true);")
+        lines += [
+            f"outputs[at + {word + 1}u * INVOCATIONS] = mask.{'xyzw'[word]};" for word in range(4)
+        ]
+    return "{\n        " + "\n        ".join([*lines, *builder.observations]) + "\n    }"
+
+
+def _code(builder: _Builder, ballot: bool) -> str:
+    """Return the pattern's code with each place of observation filled in."""
+    parts = builder.pattern.code.split("@OBSERVE(")
+    text = parts[0]
+    for part in parts[1:]:
+        slot, rest = part.split(")", 1)
+        text += _observe(builder, ballot, slot) + rest
+    return text
+
+
+def build(
+    cases: list[Case],
+    *,
+    size: int,
+    seed: int,
+    ballot: bool = True,
+    denormals: frozenset[int] = frozenset(),
+) -> Program:
+    """Build the program of a batch.
+
+    Parameters
+    ----------
+    cases : cases of one pattern, shape and subgroup size (see `vkgroup.conformance.plan`).
+    size : the subgroup size that the dispatch will have.
+    seed : seed of all data.
+    ballot : whether the device has ballots, to record active masks with.
+    denormals : widths of floating-point types whose denormals the device can be told to preserve.
+    """
+    builder = _Builder(cases[0], size, seed, denormals)
+    for case in cases:
+        builder.add(case)
+    functions = []
+    if any(case.operation in BARRIERS for case in cases):
+        functions += [
+            f"const uint CELLS = {CELLS}u;",
+            f"const uint FLAGS = {WORKGROUPS * CELLS}u;",
+            f"const uint WORKGROUPS = {WORKGROUPS}u;",
+            "uint WORKGROUP_CELLS = gl_WorkGroupID.x * CELLS;",
+        ]
+    read = {feed.type.name for _, feed in builder.feeds.values()}
+    functions += [reader(TYPES[name]) for name in sorted(read)]
+    functions += [writer(type_) for _, type_ in sorted(builder.types.items())]
+    resets = [line for line in builder.resets if line]
+    x, y, z = builder.local_size
+    source = _TEMPLATE.format(
+        title=f"{len(cases)} conformance cases executed {builder.pattern.sentence}.",
+        extensions="\n".join(f"#extension {name} : require" for name in _extensions(cases, ballot)),
+        modes="\n".join(_execution_modes(cases, denormals)),
+        x=x, y=y, z=z,
+        declarations="\n".join(builder.declarations),
+        invocations=builder.invocations,
+        local_invocations=builder.local_invocations,
+        mask_base=builder.mask_base,
+        functions="\n".join(functions),
+        resets="\n    ".join([*resets, "barrier();"] if resets else []),
+        active=builder.pattern.active,
+        loads="\n    ".join(builder.loads),
+        code=_code(builder, ballot),
+    )  # fmt: skip
+    return Program(
+        pattern=builder.pattern,
+        local_size=builder.local_size,
+        subgroup_size=size,
+        source=source,
+        inputs=np.concatenate(builder.inputs),
+        output_words=builder.output_words,
+        entries=builder.entries,
+        memories=builder.memories,
+    )

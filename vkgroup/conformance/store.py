@@ -1,0 +1,115 @@
+"""A run's folder: results as they come, and what it takes to resume an interrupted run.
+
+``run.json`` says what the run judges; ``results.jsonl`` has one case a line and is only ever appended to,
+so that whatever kills the run leaves what was measured. A line cut off in the middle is dropped on resume.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from vkgroup.conformance.results import Result
+from vkgroup.errors import InvalidInput
+
+RESULTS = "results.jsonl"
+RUN = "run.json"
+
+
+class Store:
+    """The folder of one run, open for appending results.
+
+    Parameters
+    ----------
+    folder : made if it does not exist.
+    identity : what the run judges (device, driver, seed …), as JSON data.
+    resume : go on with the run in the folder, which must have the same identity.
+
+    Raises
+    ------
+    InvalidInput
+        The folder holds a run and `resume` is False, or another run than the one to resume, or cannot be
+        written.
+    """
+
+    def __init__(self, folder: Path, identity: dict[str, Any], *, resume: bool = False) -> None:
+        self.folder = folder
+        self.done: dict[str, Result] = {}
+        results, run = folder / RESULTS, folder / RUN
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if resume and results.exists():
+                _check_identity(run, identity)
+                self.done = _read(results)
+            elif results.exists() and results.stat().st_size:
+                raise InvalidInput(
+                    f"{folder} already holds a run: resume it with --resume, or name another folder with --out"
+                )
+            run.write_text(json.dumps(identity, indent=2) + "\n")
+            self._file = results.open("a", encoding="utf-8")
+        except OSError as error:
+            raise InvalidInput(f"cannot write results into {folder}: {error.strerror}") from error
+
+    def append(self, results: list[Result]) -> None:
+        """Write results and hand them to the operating system."""
+        lines = [json.dumps(result.to_json(), ensure_ascii=False) + "\n" for result in results]
+        self._file.write("".join(lines))
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file, its content on disk."""
+        if not self._file.closed:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _check_identity(run: Path, identity: dict[str, Any]) -> None:
+    try:
+        found = json.loads(run.read_text())
+    except (OSError, ValueError) as error:
+        raise InvalidInput(
+            f"{run} cannot be read, so the run cannot be resumed: start another with --out"
+        ) from error
+    different = sorted(key for key in identity if found.get(key) != identity[key])
+    if different:
+        raise InvalidInput(
+            f"{run.parent} holds another run ("
+            + ", ".join(f"{key}: {found.get(key)!r}, not {identity[key]!r}" for key in different)
+            + "): resume with the same device and seed, or name another folder with --out"
+        )
+
+
+def _read(path: Path) -> dict[str, Result]:
+    """Read the whole lines of a results file and cut off a last one that is not whole."""
+    done: dict[str, Result] = {}
+    whole = 0
+    data = path.read_bytes()
+    for line in data.splitlines(keepends=True):
+        try:
+            result = Result.from_json(json.loads(line))
+        except (ValueError, KeyError, TypeError):
+            if whole + len(line) < len(data):
+                raise InvalidInput(
+                    f"{path} has a line that is no result after {len(done)} good ones: start another run"
+                ) from None
+            break
+        if not line.endswith(b"\n"):
+            break
+        done[result.case] = result
+        whole += len(line)
+    if whole < len(data):
+        with path.open("r+b") as file:
+            file.truncate(whole)
+    return done

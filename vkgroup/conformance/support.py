@@ -1,0 +1,104 @@
+"""What a device must declare for a case; what it does not declare is never judged."""
+
+from __future__ import annotations
+
+from vkgroup.conformance.barriers import BARRIERS, CELLS
+from vkgroup.conformance.cases import Case
+from vkgroup.conformance.operands import CLUSTER_SIZES, choices
+from vkgroup.conformance.patterns import PATTERNS
+from vkgroup.conformance.shapes import SHAPES
+from vkgroup.device import Capabilities
+from vkgroup.reference.operations import OPERATIONS
+
+# Choices that leave the operand's value to memory need it to be no constant expression.
+_CONSTANT_IDS = ("subgroupBroadcast", "subgroupQuadBroadcast")
+
+
+def preserved_denormals(capabilities: Capabilities) -> frozenset[int]:
+    """Return the widths of floats whose denormals the device can be told to preserve."""
+    return frozenset(
+        width
+        for width in (16, 32, 64)
+        if capabilities.float_controls.get(f"shaderDenormPreserveFloat{width}", False)
+    )
+
+
+def has_ballot(capabilities: Capabilities) -> bool:
+    """Whether the device can record active masks."""
+    return "ballot" in capabilities.subgroup.supported_operations
+
+
+def subgroup_size(case: Case, capabilities: Capabilities) -> int:
+    """Return the subgroup size at which a case runs on a device."""
+    return case.subgroup_size or capabilities.subgroup.size
+
+
+def missing(case: Case, capabilities: Capabilities) -> list[str]:
+    """Return what a case needs and the device does not declare, by Vulkan's names; empty if nothing."""
+    needs = _missing_subgroup(case, capabilities)
+    needs += _missing_type(case, capabilities)
+    needs += _missing_operand(case, capabilities)
+    if case.subgroup_size:
+        needs += _missing_size(case, capabilities)
+    return needs
+
+
+def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
+    subgroup = capabilities.subgroup
+    needs = []
+    if case.stage not in subgroup.supported_stages:
+        needs.append(f"subgroup operations in the {case.stage} stage (supportedStages)")
+    if case.category not in subgroup.supported_operations:
+        needs.append(f"VK_SUBGROUP_FEATURE_{case.category.upper()}_BIT")
+    observed = not PATTERNS[case.pattern].uniform or case.operation in BARRIERS
+    if observed and not has_ballot(capabilities):
+        needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT (to observe the active mask)")
+    return needs
+
+
+def _missing_type(case: Case, capabilities: Capabilities) -> list[str]:
+    scalar = case.glsl_type.scalar
+    needs = [feature for feature in scalar.subgroup_features if feature not in capabilities.features]
+    operation = OPERATIONS.get(case.operation)
+    if case.data == "special" and scalar.kind == "float" and operation and operation.operator is not None:
+        control = f"shaderSignedZeroInfNanPreserveFloat{scalar.bits}"
+        if not capabilities.float_controls.get(control, False):
+            needs.append(control)
+    return needs
+
+
+def _missing_operand(case: Case, capabilities: Capabilities) -> list[str]:
+    size = subgroup_size(case, capabilities)
+    if case.operation in BARRIERS:
+        shape = SHAPES[case.shape]
+        subgroups = -(-shape.invocations(PATTERNS[case.pattern].partial) // size)
+        return [] if subgroups * size <= CELLS else [f"at most {CELLS} lanes a workgroup"]
+    if not case.operand:
+        return []
+    if case.category == "clustered":
+        cluster = CLUSTER_SIZES[[f"c{n}" for n in CLUSTER_SIZES].index(case.operand)]
+        if cluster > size:
+            return [f"a subgroup size of at least {cluster} (it is {size}; larger clusters are undefined)"]
+        return []
+    dynamic = choices(case.operation)[case.operand].dynamic
+    if dynamic and case.operation in _CONSTANT_IDS and "subgroupBroadcastDynamicId" not in capabilities.features:
+        return ["subgroupBroadcastDynamicId"]
+    return []
+
+
+def _missing_size(case: Case, capabilities: Capabilities) -> list[str]:
+    control, size = capabilities.size_control, case.subgroup_size
+    if not control.supported:
+        return ["subgroupSizeControl"]
+    needs = []
+    if case.stage not in control.required_size_stages:
+        needs.append(f"requiredSubgroupSizeStages with the {case.stage} stage")
+    if not control.min_size <= size <= control.max_size:
+        needs.append(
+            f"a subgroup size of {size} (minSubgroupSize {control.min_size}, "
+            f"maxSubgroupSize {control.max_size})"
+        )
+    invocations = SHAPES[case.shape].invocations(PATTERNS[case.pattern].partial)
+    if size * control.max_compute_workgroup_subgroups < invocations:
+        needs.append(f"maxComputeWorkgroupSubgroups of at least {-(-invocations // size)}")
+    return needs

@@ -1,0 +1,217 @@
+"""The verdict on one case: what the specification requires of each lane against what the device gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance import barriers
+from vkgroup.conformance.barriers import BARRIERS, ROUNDS
+from vkgroup.conformance.glsl_types import from_planes
+from vkgroup.conformance.instances import Instances
+from vkgroup.conformance.program import Entry, Program, result_type
+from vkgroup.conformance.results import Status
+from vkgroup.reference import precision
+from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS
+from vkgroup.reference.semantics import Lanes
+
+Array = NDArray[Any]
+Flags = NDArray[np.bool_]
+Words = NDArray[np.uint32]
+
+SHOWN_LANES = 4
+"""Wrong lanes that a failure shows."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the specification allows of each lane.
+
+    Attributes
+    ----------
+    low, high : (rows, size, components) the least and greatest legal value; the same array where one value
+        alone is legal.
+    defined : the same shape; False where any value is legal.
+    bits : whether values must agree in every bit, and not only as numbers.
+    """
+
+    low: Array
+    high: Array
+    defined: Flags
+    bits: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Status, judged lanes and, for a failure, the words for it."""
+
+    status: Status
+    defined: int
+    undefined: int
+    detail: str = ""
+
+
+def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) -> Verdict:
+    """Judge one case of a batch from the batch's outputs."""
+    if instances.faults:
+        return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults))
+    got, sound = _results(entry, program, instances, outputs)
+    expected = _expected(entry, instances, got)
+    active = instances.active[..., None]
+    lanes = np.all(expected.defined, axis=-1) & instances.active
+    wrong = ~_legal(got, expected) | ~sound
+    wrong &= expected.defined & active
+    defined = int(lanes.sum())
+    undefined = int(instances.active.sum()) - defined
+    if wrong.any():
+        detail = _describe(entry, instances, got, expected, np.any(wrong, axis=-1))
+        return Verdict(Status.FAIL, defined, undefined, detail)
+    judged = bool(np.any(expected.defined & active))
+    if not judged and not instances.active.any():
+        return Verdict(Status.FAIL, 0, 0, "no invocation executed the operation, where some had to")
+    return Verdict(Status.PASS if judged else Status.UNDEFINED, defined, undefined)
+
+
+def _results(
+    entry: Entry, program: Program, instances: Instances, outputs: Words
+) -> tuple[Array, Flags]:
+    """Return what each lane recorded, (rows, size, components), and whether it is a value of its type."""
+    n, slots = program.invocations, program.pattern.slots
+    planes = outputs[entry.at : entry.at + slots * entry.planes * n].reshape(slots, entry.planes, n)
+    if entry.case.operation in BARRIERS:
+        values = planes.transpose(0, 2, 1)[instances.slot[:, None], instances.member]
+        return values, np.ones(values.shape, np.bool_)
+    type_ = result_type(entry.case)
+    flat = np.ascontiguousarray(planes.transpose(1, 0, 2)).reshape(entry.planes, slots * n)
+    values, sound = from_planes(flat, type_)
+    place = instances.slot[:, None] * n + instances.member
+    return values[place], sound[place]
+
+
+def _expected(entry: Entry, instances: Instances, got: Array) -> Expected:
+    if entry.case.operation in BUILTIN_VARIABLES:
+        return _expected_variable(entry, instances)
+    if entry.case.operation in BARRIERS:
+        return _expected_barrier(entry, instances, got)
+    operation = OPERATIONS[entry.case.operation]
+    case, active = entry.case, instances.active
+    arguments: list[Any] = []
+    value = None
+    if entry.feed is not None:
+        value = entry.feed.values[instances.member]
+        arguments.append(value)
+    arguments.append(active)
+    cluster = None
+    if entry.operand is not None:
+        operand = _operand(entry, instances)
+        if operation.group_operation == "ClusteredReduce":
+            cluster = int(operand.flat[0])
+            arguments.append(cluster)
+        else:
+            arguments.append(operand)
+    if case.data == "rounding":
+        assert value is not None
+        assert operation.operator is not None
+        assert operation.group_operation is not None
+        low, high = precision.interval(
+            operation.operator, operation.group_operation, value, active, cluster
+        )
+        return Expected(low, high, np.broadcast_to(active[..., None], low.shape), bits=False)
+    lanes: Lanes = operation.reference(*arguments)
+    as_number = operation.operator is not None and case.glsl_type.scalar.kind == "float"
+    return Expected(lanes.value, lanes.value, lanes.defined, bits=not as_number)
+
+
+def _operand(entry: Entry, instances: Instances) -> Words:
+    """Return the second operand of each lane, (rows, size)."""
+    operand, shape, size = entry.operand, instances.member.shape, instances.size
+    assert operand is not None
+    if operand.literal is not None:
+        return np.full(shape, operand.literal(size), np.uint32)
+    if operand.lanes is not None:
+        lane = np.broadcast_to(np.arange(size, dtype=np.uint32), shape)
+        return operand.lanes(lane, size)
+    assert entry.table is not None
+    return entry.table[instances.member]
+
+
+def _expected_variable(entry: Entry, instances: Instances) -> Expected:
+    """Return a built-in variable's values from the layout that was found (and checked) before."""
+    rows, size = instances.active.shape
+    name = entry.case.operation
+    if name == "gl_NumSubgroups":
+        value = np.broadcast_to(instances.subgroups[:, None, None], (rows, size, 1))
+    elif name == "gl_SubgroupID":
+        value = np.broadcast_to(instances.subgroup[:, None, None], (rows, size, 1))
+    else:
+        lanes: Lanes = BUILTIN_VARIABLES[name].reference(instances.active)
+        return Expected(lanes.value, lanes.value, lanes.defined, bits=True)
+    value = value.astype(np.uint32)
+    defined = np.broadcast_to(instances.active[..., None], value.shape)
+    return Expected(value, value, defined, bits=True)
+
+
+def _next_active(active: Flags) -> NDArray[np.int64]:
+    """Return for each lane the next active one above it, else the lowest active one: (rows, size)."""
+    size = active.shape[1]
+    lane = np.where(active, np.arange(size), size)
+    above = np.minimum.accumulate(lane[:, ::-1], axis=1)[:, ::-1]
+    above = np.concatenate([above[:, 1:], np.full((len(active), 1), size)], axis=1)
+    return np.where(above < size, above, lane.min(axis=1, keepdims=True)) % size
+
+
+def _expected_barrier(entry: Entry, instances: Instances, got: Array) -> Expected:
+    """Return the cell that each lane must read, in each round; defined where the flag was seen."""
+    cell = instances.subgroup[:, None] * instances.size + _next_active(instances.active)
+    workgroup = np.broadcast_to(instances.workgroup[:, None], cell.shape).astype(np.uint32)
+    value = np.zeros(got.shape, np.uint32)
+    defined = np.zeros(got.shape, np.bool_)
+    for number in range(ROUNDS):
+        round_ = (instances.slot * ROUNDS + number)[:, None]
+        value[..., 2 * number + 1] = barriers.value_of(cell.astype(np.uint32), round_, workgroup)
+        seen = got[..., 2 * number] == 1
+        defined[..., 2 * number + 1] = seen & instances.active
+    return Expected(value, value, defined, bits=True)
+
+
+def _legal(got: Array, expected: Expected) -> Flags:
+    """Whether each component has a legal value."""
+    low, high = expected.low, expected.high
+    if expected.bits or got.dtype.kind != "f":
+        if got.dtype.kind == "f":
+            unsigned = f"u{got.dtype.itemsize}"
+            return np.asarray(got.view(unsigned) == np.ascontiguousarray(low).view(unsigned))
+        return np.asarray(got == low)
+    # As numbers: the sign of zero is left open by sums and minima, and one NaN is as good as another.
+    if low is high:
+        return np.asarray((got == low) | (np.isnan(got) & np.isnan(low)))
+    return np.asarray((got >= low) & (got <= high))
+
+
+def _describe(
+    entry: Entry, instances: Instances, got: Array, expected: Expected, wrong: Flags
+) -> str:
+    """Say which lanes are wrong: the first of them with input, mask, expected and got."""
+    lines = [f"{int(wrong.sum())} of {int(instances.active.sum())} active lanes are wrong"]
+    for row, lane in np.argwhere(wrong)[:SHOWN_LANES]:
+        mask = "".join(f"{word:08x}" for word in instances.mask[row][::-1]).lstrip("0") or "0"
+        text = (
+            f"workgroup {instances.workgroup[row]} subgroup {instances.subgroup[row]} lane {lane} "
+            f"slot {instances.slot[row]} active 0x{mask}:"
+        )
+        if entry.feed is not None:
+            text += f" input {_show(entry.feed.values[instances.member[row, lane]])}"
+        if entry.operand is not None:
+            text += f" operand {_operand(entry, instances)[row, lane]}"
+        low, high = expected.low[row, lane], expected.high[row, lane]
+        between = "" if expected.low is expected.high else f" … {_show(high)}"
+        lines.append(f"{text} expected {_show(low)}{between} got {_show(got[row, lane])}")
+    return "\n".join(lines)
+
+
+def _show(value: Array) -> str:
+    items = [repr(component.item()) for component in value]
+    return items[0] if len(items) == 1 else f"({', '.join(items)})"
