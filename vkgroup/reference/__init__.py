@@ -1,1 +1,1 @@
-"""What the specifications say about subgroups: types, the table of operations, and their semantics in NumPy."""
+"""What the specifications say about subgroups: types, the table of operations, semantics in NumPy."""

@@ -1,0 +1,382 @@
+"""The table of operations: one row for each built-in function and variable of KHR_shader_subgroup.
+
+Generated GLSL, conformance cases, the check of the mapping to SPIR-V and the documentation derive from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, IntFlag
+from types import MappingProxyType
+
+from vkgroup.reference import semantics
+from vkgroup.reference.types import TYPES, GlslType
+
+Reference = Callable[..., semantics.Lanes]
+
+
+class Category(Enum):
+    """The eight parts of the extension, each of which a device may lack on its own; the value is its name."""
+
+    BASIC = "basic"
+    VOTE = "vote"
+    ARITHMETIC = "arithmetic"
+    BALLOT = "ballot"
+    SHUFFLE = "shuffle"
+    SHUFFLE_RELATIVE = "shuffle_relative"
+    CLUSTERED = "clustered"
+    QUAD = "quad"
+
+    @property
+    def extension(self) -> str:
+        """The GLSL extension, ``"GL_KHR_shader_subgroup_shuffle_relative"``."""
+        return f"GL_KHR_shader_subgroup_{self.value}"
+
+    @property
+    def feature(self) -> str:
+        """The bit's name in VkSubgroupFeatureFlagBits, ``"VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT"``."""
+        return f"VK_SUBGROUP_FEATURE_{self.name}_BIT"
+
+    @property
+    def bit(self) -> int:
+        """The bit's value; Vulkan numbers the categories in the order in which they stand here."""
+        return 1 << list(Category).index(self)
+
+    @property
+    def capability(self) -> str:
+        """The SPIR-V capability, ``"GroupNonUniformShuffleRelative"``; BASIC's is ``"GroupNonUniform"``."""
+        if self is Category.BASIC:
+            return "GroupNonUniform"
+        return "GroupNonUniform" + "".join(word.capitalize() for word in self.name.split("_"))
+
+
+class MemorySemantics(IntFlag):
+    """The bits of SPIR-V's Memory Semantics that the barriers use."""
+
+    ACQUIRE_RELEASE = 0x8
+    UNIFORM_MEMORY = 0x40
+    WORKGROUP_MEMORY = 0x100
+    IMAGE_MEMORY = 0x800
+
+
+class OperandKind(Enum):
+    """What an operand means; the value is its name in the arguments of the reference functions."""
+
+    VALUE = "value"
+    PREDICATE = "predicate"
+    BALLOT = "ballot"
+    ID = "id"
+    INDEX = "index"
+    MASK = "mask"
+    DELTA = "delta"
+    CLUSTER_SIZE = "cluster_size"
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand of a function.
+
+    Attributes
+    ----------
+    kind : its meaning.
+    type : its type; None for a VALUE, which has the type that the function is used with.
+    constant : whether GLSL asks for an integral constant expression. From SPIR-V 1.5 on an ID may be
+        dynamically uniform where the device has ``subgroupBroadcastDynamicId``.
+    """
+
+    kind: OperandKind
+    type: GlslType | None = None
+    constant: bool = False
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One built-in function.
+
+    Attributes
+    ----------
+    name : as in GLSL, ``"subgroupInclusiveAdd"``.
+    category : what enables it.
+    opcodes : the SPIR-V instruction by the kind of the value's scalar; by None for a barrier.
+    operands : in the order of the GLSL function.
+    types : the types it may be used with: of its VALUE; of its only operand (a predicate, a ballot); of its
+        result if it has no operand; none for a barrier.
+    result : "value" for the type it is used with, "bool", "uint", "uvec4", or None for void.
+    reference : its meaning, ``reference(value, active, operand)`` without what the function lacks; see
+        `vkgroup.reference.semantics`.
+    section : where it is specified.
+    operator : "Add", "Mul", "Min", "Max", "And", "Or" or "Xor" of a reduction or scan.
+    group_operation : SPIR-V's "Reduce", "InclusiveScan", "ExclusiveScan" or "ClusteredReduce".
+    direction : the last operand of OpGroupNonUniformQuadSwap.
+    memory_semantics : of a barrier.
+    stages : the stages it is limited to; None for all.
+    """
+
+    name: str
+    category: Category
+    opcodes: Mapping[str | None, str] = field(hash=False)
+    operands: tuple[Operand, ...]
+    types: tuple[GlslType, ...]
+    result: str | None
+    reference: Reference
+    section: str
+    operator: str | None = None
+    group_operation: str | None = None
+    direction: int | None = None
+    memory_semantics: MemorySemantics | None = None
+    stages: tuple[str, ...] | None = None
+
+    def opcode(self, type_: GlslType | None = None) -> str:
+        """Return the SPIR-V instruction for use with `type_` (None: a barrier).
+
+        Raises `KeyError` where the function does not take the type.
+        """
+        return self.opcodes[type_.scalar.kind if type_ else None]
+
+    def result_type(self, type_: GlslType | None = None) -> GlslType | None:
+        """Return the type of the result for use with `type_`; None for a barrier."""
+        return type_ if self.result == "value" else TYPES[self.result] if self.result else None
+
+    def depends_on_order(self, type_: GlslType) -> bool:
+        """Whether rounding makes the result depend on an order that the implementation chooses.
+
+        True of Add and Mul of floats (section 8.18, "implementation defined"); then
+        `vkgroup.reference.precision.interval` gives the legal range.
+        """
+        return self.operator in ("Add", "Mul") and type_.scalar.kind == "float"
+
+
+@dataclass(frozen=True)
+class BuiltinVariable:
+    """One built-in variable.
+
+    Attributes
+    ----------
+    name : as in GLSL, ``"gl_SubgroupSize"``.
+    category : what enables it.
+    builtin : SPIR-V's BuiltIn that decorates it.
+    type : its type.
+    reference : its value, ``reference(active)``; see `vkgroup.reference.semantics`.
+    section : where it is specified.
+    stages : the stages it is limited to; None for all.
+    """
+
+    name: str
+    category: Category
+    builtin: str
+    type: GlslType
+    reference: Reference
+    section: str
+    stages: tuple[str, ...] | None = None
+
+
+# Subgroups of a workgroup exist in compute shaders, and in the stages that GLSL_EXT_mesh_shader adds.
+_WORKGROUP_STAGES = ("compute", "task", "mesh")
+_VALUE = Operand(OperandKind.VALUE)
+_PREDICATE = Operand(OperandKind.PREDICATE, TYPES["bool"])
+_BALLOT = Operand(OperandKind.BALLOT, TYPES["uvec4"])
+_ALL_KINDS = ("float", "int", "uint", "bool")
+
+
+def _uint(kind: OperandKind, *, constant: bool = False) -> Operand:
+    return Operand(kind, TYPES["uint"], constant)
+
+
+def _types(kinds: tuple[str, ...]) -> tuple[GlslType, ...]:
+    return tuple(type_ for type_ in TYPES.values() if type_.scalar.kind in kinds)
+
+
+def _snake_case(name: str) -> str:
+    """Return ``"subgroup_ballot_find_lsb"`` of ``"subgroupBallotFindLSB"``."""
+    words = name.replace("LSB", "Lsb").replace("MSB", "Msb").replace("ID", "Id")
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in words)
+
+
+def _reference(name: str) -> Reference:
+    function: Reference = getattr(semantics, _snake_case(name))
+    return function
+
+
+def _section(name: str) -> str:
+    return f"KHR_shader_subgroup, section 8.18, {name}()"
+
+
+def _barrier(
+    name: str, opcode: str, memory: MemorySemantics, stages: tuple[str, ...] | None = None
+) -> Operation:
+    return Operation(
+        name,
+        Category.BASIC,
+        MappingProxyType({None: opcode}),
+        operands=(),
+        types=(),
+        result=None,
+        reference=_reference(name),
+        section=_section(name),
+        memory_semantics=MemorySemantics.ACQUIRE_RELEASE | memory,
+        stages=stages,
+    )
+
+
+def _fixed(
+    name: str,
+    category: Category,
+    opcode: str,
+    operands: tuple[Operand, ...],
+    result: str,
+    group_operation: str | None = None,
+) -> Operation:
+    """Return the row of a function with one overload."""
+    type_ = operands[0].type if operands else TYPES[result]
+    assert type_ is not None
+    return Operation(
+        name,
+        category,
+        MappingProxyType({type_.scalar.kind: f"OpGroupNonUniform{opcode}"}),
+        operands,
+        types=(type_,),
+        result=result,
+        reference=_reference(name),
+        section=_section(name),
+        group_operation=group_operation,
+    )
+
+
+def _generic(
+    name: str,
+    category: Category,
+    opcode: str,
+    *operands: Operand,
+    result: str = "value",
+    direction: int | None = None,
+) -> Operation:
+    """Return the row of a function that takes a value of any type."""
+    return Operation(
+        name,
+        category,
+        MappingProxyType(dict.fromkeys(_ALL_KINDS, f"OpGroupNonUniform{opcode}")),
+        (_VALUE, *operands),
+        types=_types(_ALL_KINDS),
+        result=result,
+        reference=_reference(name),
+        section=_section(name),
+        direction=direction,
+    )
+
+
+# The prefixes of SPIR-V's instructions by operator and kind: FAdd, SMin, BitwiseAnd, LogicalAnd.
+_SUMS = {"float": "F", "int": "I", "uint": "I"}
+_LIMITS = {"float": "F", "int": "S", "uint": "U"}
+_LOGIC = {"int": "Bitwise", "uint": "Bitwise", "bool": "Logical"}
+_PREFIXES = {
+    "Add": _SUMS,
+    "Mul": _SUMS,
+    "Min": _LIMITS,
+    "Max": _LIMITS,
+    "And": _LOGIC,
+    "Or": _LOGIC,
+    "Xor": _LOGIC,
+}
+
+
+def _group(group_operation: str, infix: str, operator: str) -> Operation:
+    """Return the row of a reduction or scan, ``subgroup<infix><operator>``."""
+    name = f"subgroup{infix}{operator}"
+    clustered = group_operation == "ClusteredReduce"
+    opcodes: dict[str | None, str] = {
+        kind: f"OpGroupNonUniform{prefix}{operator}" for kind, prefix in _PREFIXES[operator].items()
+    }
+    return Operation(
+        name,
+        Category.CLUSTERED if clustered else Category.ARITHMETIC,
+        MappingProxyType(opcodes),
+        (_VALUE, _uint(OperandKind.CLUSTER_SIZE, constant=True)) if clustered else (_VALUE,),
+        types=_types(tuple(_PREFIXES[operator])),
+        result="value",
+        reference=_reference(name),
+        section=_section(name),
+        operator=operator,
+        group_operation=group_operation,
+    )
+
+
+_ALL_MEMORY = MemorySemantics.UNIFORM_MEMORY | MemorySemantics.WORKGROUP_MEMORY | MemorySemantics.IMAGE_MEMORY
+_ID = _uint(OperandKind.ID)
+_CONSTANT_ID = _uint(OperandKind.ID, constant=True)
+_INDEX = _uint(OperandKind.INDEX)
+
+_ROWS = (
+    _barrier("subgroupBarrier", "OpControlBarrier", _ALL_MEMORY),
+    _barrier("subgroupMemoryBarrier", "OpMemoryBarrier", _ALL_MEMORY),
+    _barrier("subgroupMemoryBarrierBuffer", "OpMemoryBarrier", MemorySemantics.UNIFORM_MEMORY),
+    _barrier(
+        "subgroupMemoryBarrierShared", "OpMemoryBarrier", MemorySemantics.WORKGROUP_MEMORY, _WORKGROUP_STAGES
+    ),
+    _barrier("subgroupMemoryBarrierImage", "OpMemoryBarrier", MemorySemantics.IMAGE_MEMORY),
+    _fixed("subgroupElect", Category.BASIC, "Elect", (), "bool"),
+    _fixed("subgroupAll", Category.VOTE, "All", (_PREDICATE,), "bool"),
+    _fixed("subgroupAny", Category.VOTE, "Any", (_PREDICATE,), "bool"),
+    _generic("subgroupAllEqual", Category.VOTE, "AllEqual", result="bool"),
+    *(
+        _group(group_operation, infix, operator)
+        for group_operation, infix in (
+            ("Reduce", ""),
+            ("InclusiveScan", "Inclusive"),
+            ("ExclusiveScan", "Exclusive"),
+        )
+        for operator in _PREFIXES
+    ),
+    _generic("subgroupBroadcast", Category.BALLOT, "Broadcast", _CONSTANT_ID),
+    _generic("subgroupBroadcastFirst", Category.BALLOT, "BroadcastFirst"),
+    _fixed("subgroupBallot", Category.BALLOT, "Ballot", (_PREDICATE,), "uvec4"),
+    _fixed("subgroupInverseBallot", Category.BALLOT, "InverseBallot", (_BALLOT,), "bool"),
+    _fixed("subgroupBallotBitExtract", Category.BALLOT, "BallotBitExtract", (_BALLOT, _INDEX), "bool"),
+    *(
+        _fixed(f"subgroupBallot{infix}BitCount", Category.BALLOT, "BallotBitCount", (_BALLOT,), "uint", group)
+        for group, infix in (
+            ("Reduce", ""),
+            ("InclusiveScan", "Inclusive"),
+            ("ExclusiveScan", "Exclusive"),
+        )
+    ),
+    _fixed("subgroupBallotFindLSB", Category.BALLOT, "BallotFindLSB", (_BALLOT,), "uint"),
+    _fixed("subgroupBallotFindMSB", Category.BALLOT, "BallotFindMSB", (_BALLOT,), "uint"),
+    _generic("subgroupShuffle", Category.SHUFFLE, "Shuffle", _ID),
+    _generic("subgroupShuffleXor", Category.SHUFFLE, "ShuffleXor", _uint(OperandKind.MASK)),
+    _generic("subgroupShuffleUp", Category.SHUFFLE_RELATIVE, "ShuffleUp", _uint(OperandKind.DELTA)),
+    _generic("subgroupShuffleDown", Category.SHUFFLE_RELATIVE, "ShuffleDown", _uint(OperandKind.DELTA)),
+    *(_group("ClusteredReduce", "Clustered", operator) for operator in _PREFIXES),
+    _generic("subgroupQuadBroadcast", Category.QUAD, "QuadBroadcast", _CONSTANT_ID),
+    _generic("subgroupQuadSwapHorizontal", Category.QUAD, "QuadSwap", direction=0),
+    _generic("subgroupQuadSwapVertical", Category.QUAD, "QuadSwap", direction=1),
+    _generic("subgroupQuadSwapDiagonal", Category.QUAD, "QuadSwap", direction=2),
+)
+
+OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ROWS}
+"""Every built-in function by its GLSL name, in the order of the categories."""
+
+
+def _variable(
+    name: str, category: Category, type_: str, stages: tuple[str, ...] | None = None
+) -> BuiltinVariable:
+    stem = name.removeprefix("gl_")
+    renamed = {"SubgroupID": "SubgroupId", "SubgroupInvocationID": "SubgroupLocalInvocationId"}
+    reference = _reference(stem[0].lower() + stem[1:])
+    section = f"KHR_shader_subgroup, section 7.1, {name}"
+    return BuiltinVariable(name, category, renamed.get(stem, stem), TYPES[type_], reference, section, stages)
+
+
+_VARIABLES = (
+    _variable("gl_NumSubgroups", Category.BASIC, "uint", _WORKGROUP_STAGES),
+    _variable("gl_SubgroupID", Category.BASIC, "uint", _WORKGROUP_STAGES),
+    _variable("gl_SubgroupSize", Category.BASIC, "uint"),
+    _variable("gl_SubgroupInvocationID", Category.BASIC, "uint"),
+    *(
+        _variable(f"gl_Subgroup{relation}Mask", Category.BALLOT, "uvec4")
+        for relation in ("Eq", "Ge", "Gt", "Le", "Lt")
+    ),
+)
+
+BUILTIN_VARIABLES: dict[str, BuiltinVariable] = {variable.name: variable for variable in _VARIABLES}
+"""Every built-in variable by its GLSL name."""

@@ -1,0 +1,177 @@
+"""Reductions and scans of any operator: what the arithmetic and the clustered functions share.
+
+KHR_shader_subgroup, section 3.8: x(0) <op> x(1) <op> ... over the active invocations in the order of
+gl_SubgroupInvocationID, in the type of the values. Integers wrap modulo 2^bits. For floats that order is one
+of the many that an implementation may choose; `vkgroup.reference.precision` bounds all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, everywhere, uniform
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An associative operation of two values.
+
+    Attributes
+    ----------
+    name : as in the names of the functions, ``"Add"``.
+    combine : the operation in NumPy, component by component.
+    kinds : NumPy's kinds of the types that have it.
+    """
+
+    name: str
+    combine: np.ufunc
+    kinds: str
+
+    @property
+    def selects(self) -> bool:
+        """Whether the result is one of the values, so that the rules on NaN apply: Min and Max."""
+        return self.name in ("Min", "Max")
+
+
+OPERATORS: dict[str, Operator] = {
+    operator.name: operator
+    for operator in (
+        Operator("Add", np.add, "fiu"),
+        Operator("Mul", np.multiply, "fiu"),
+        Operator("Min", np.minimum, "fiu"),
+        Operator("Max", np.maximum, "fiu"),
+        Operator("And", np.bitwise_and, "iub"),
+        Operator("Or", np.bitwise_or, "iub"),
+        Operator("Xor", np.bitwise_xor, "iub"),
+    )
+}
+"""The seven operators by name."""
+
+
+def identity(operator: Operator, dtype: np.dtype[Any]) -> np.generic:
+    """Return I() of KHR_shader_subgroup, section 3.8: what an exclusive scan gives the first active lane."""
+    value: Any = 0
+    if operator.name == "Mul":
+        value = 1
+    elif operator.name == "And":
+        value = ~np.zeros((), dtype)
+    elif operator.selects and dtype.kind == "f":
+        value = np.inf if operator.name == "Min" else -np.inf
+    elif operator.selects:
+        value = np.iinfo(dtype).max if operator.name == "Min" else np.iinfo(dtype).min
+    scalar: np.generic = dtype.type(value)
+    return scalar
+
+
+def _neutral(operator: Operator, dtype: np.dtype[Any]) -> np.generic:
+    """Return e with e <op> x = x for every x, to stand in inactive lanes.
+
+    It is I() but for the addition of floats: +0.0 + -0.0 is +0.0, so only -0.0 leaves every x alone.
+    """
+    if operator.name == "Add" and dtype.kind == "f":
+        negative_zero: np.generic = dtype.type(-0.0)
+        return negative_zero
+    return identity(operator, dtype)
+
+
+def _accumulate(operator: Operator, value: Values) -> Values:
+    """Return the inclusive scan over the lanes of `value`, all of them taking part."""
+    with np.errstate(all="ignore"):
+        return np.asarray(operator.combine.accumulate(value, axis=1, dtype=value.dtype))
+
+
+def _before(scan: Values, first: Any) -> Values:
+    """Return the inclusive `scan` moved one lane up, with `first` in lane 0."""
+    moved = np.empty_like(scan)
+    moved[:, 1:] = scan[:, :-1]
+    moved[:, 0] = first
+    return moved
+
+
+def _used(used: Flags) -> dict[str, Flags]:
+    """Return which lanes see any of `used`: by an inclusive scan, and by an exclusive one."""
+    seen = np.logical_or.accumulate(used, axis=1)
+    return {"InclusiveScan": seen, "ExclusiveScan": _before(seen, False)}
+
+
+def _choice_is_open(operator: Operator, group: str, value: Values, used: Flags, result: Values) -> Flags:
+    """Return where Min or Max may choose either zero: the result is zero and both signs of it are used.
+
+    GLSL's min(x, y) is y if y < x, else x, and -0.0 < +0.0 is false: the sign depends on the order.
+    """
+    negative = np.signbit(value)
+    zero = used & (value == 0)
+    if group == "Reduce":
+        both = (zero & negative).any(axis=1) & (zero & ~negative).any(axis=1)
+    else:
+        both = _used(zero & negative)[group] & _used(zero & ~negative)[group]
+    return np.asarray(both & (result == 0))
+
+
+def reduce(operator: Operator, value: Values, active: Flags) -> Lanes:
+    """Return x(0) <op> ... <op> x(n-1) over the n active lanes, in each of them.
+
+    Parameters
+    ----------
+    value : (subgroups, size, components)
+    active : (subgroups, size)
+
+    A minimum or maximum is undefined where every value is NaN, and where both +0.0 and -0.0 may be it.
+    """
+    if not (operator.selects and value.dtype.kind == "f"):
+        filled = np.where(active[:, :, None], value, _neutral(operator, value.dtype))
+        return uniform(_accumulate(operator, filled)[:, -1], active)
+    used = active[:, :, None] & ~np.isnan(value)
+    result = operator.combine.reduce(np.where(used, value, identity(operator, value.dtype)), axis=1)
+    known = np.any(used, axis=1)
+    if (result == 0).any():
+        known = known & ~_choice_is_open(operator, "Reduce", value, used, result)
+    lanes = uniform(result, active)
+    return Lanes(lanes.value, lanes.defined & known[:, None, :])
+
+
+def scan(operator: Operator, group: str, value: Values, active: Flags) -> Lanes:
+    """Return in the i-th active lane x(0) <op> ... <op> x(i), or up to x(i-1) if exclusive.
+
+    Parameters
+    ----------
+    group : {"InclusiveScan", "ExclusiveScan"}
+    value, active : as in `reduce`.
+
+    The first active lane of an exclusive scan gets `identity`. A minimum or maximum is undefined where it
+    is of values that are all NaN, and where both +0.0 and -0.0 may be it.
+    """
+    first = identity(operator, value.dtype)
+    used = active[:, :, None]
+    selects_floats = operator.selects and value.dtype.kind == "f"
+    if selects_floats:
+        used = used & ~np.isnan(value)
+    result = _accumulate(operator, np.where(used, value, _neutral(operator, value.dtype)))
+    if group == "ExclusiveScan":
+        earlier = _used(active[:, :, None])[group]
+        result = np.where(earlier, _before(result, first), first)
+    lanes = everywhere(result, active)
+    if not selects_floats:
+        return lanes
+    known = _used(used)[group]
+    if group == "ExclusiveScan":
+        known = known | ~earlier
+    if (result == 0).any():
+        known = known & ~_choice_is_open(operator, group, value, used, result)
+    return Lanes(result, lanes.defined & known)
+
+
+def clustered(operator: Operator, value: Values, active: Flags, cluster_size: int) -> Lanes:
+    """Return `reduce` within each cluster: `cluster_size` lanes from a multiple of `cluster_size` on.
+
+    Undefined everywhere if `cluster_size` is no power of two or exceeds the size of the subgroup.
+    """
+    subgroups, size, components = value.shape
+    if not 1 <= cluster_size <= size or cluster_size & (cluster_size - 1):
+        return Lanes(value, np.zeros(value.shape, dtype=np.bool_))
+    split = (subgroups * (size // cluster_size), cluster_size)
+    lanes = reduce(operator, value.reshape(*split, components), active.reshape(split))
+    return Lanes(lanes.value.reshape(value.shape), lanes.defined.reshape(value.shape))

@@ -1,0 +1,80 @@
+"""`Lanes`, what every function of the semantics returns, and the two ways in which lanes read lanes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[Any]
+Flags = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint32]
+
+
+class Lanes(NamedTuple):
+    """One result for each lane of some subgroups. The arrays may be read-only views.
+
+    Attributes
+    ----------
+    value : (subgroups, size, components), in the NumPy type of the result.
+    defined : bool, the same shape. False where the lane is inactive or the specification leaves the
+        component undefined; `value` is arbitrary there.
+    """
+
+    value: Values
+    defined: Flags
+
+
+def lane_index(size: int) -> npt.NDArray[np.int64]:
+    """Return gl_SubgroupInvocationID of each lane of a subgroup, (size,)."""
+    return np.arange(size, dtype=np.int64)
+
+
+def everywhere(value: Values, active: Flags) -> Lanes:
+    """Return `value` (subgroups, size, components) as defined in all components of every active lane."""
+    return Lanes(value, np.broadcast_to(active[:, :, None], value.shape))
+
+
+def uniform(value: Values, active: Flags) -> Lanes:
+    """Return the one result (subgroups, components) of each subgroup in all of its active lanes."""
+    shape = (*active.shape, value.shape[-1])
+    return everywhere(np.broadcast_to(value[:, None, :], shape), active)
+
+
+def first_active(active: Flags) -> npt.NDArray[np.int64]:
+    """Return the lowest active lane of each subgroup, (subgroups,); 0 where no lane is active."""
+    return np.asarray(active.argmax(axis=1))
+
+
+def same_in_all(value: Values, active: Flags) -> Flags:
+    """Return whether the active lanes of each subgroup agree in `value`, (subgroups,).
+
+    Parameters
+    ----------
+    value : (subgroups, size) or (subgroups, size, components), of integers.
+    """
+    first = value[np.arange(len(value)), first_active(active)]
+    equal = value == first[:, None]
+    if equal.ndim == 3:
+        equal = equal.all(axis=2)
+    return np.asarray((equal | ~active).all(axis=1))
+
+
+def read(value: Values, source: npt.NDArray[np.int64], active: Flags) -> Lanes:
+    """Return what each active lane reads of `value` in lane `source` of its own subgroup.
+
+    Parameters
+    ----------
+    value : (subgroups, size, components)
+    source : (subgroups, size) or (size,), any integers. A source that is no lane of the subgroup, or an
+        inactive one, gives an undefined result.
+    active : (subgroups, size)
+    """
+    subgroups, size = active.shape
+    rows = np.arange(subgroups)[:, None]
+    exists = (source >= 0) & (source < size)
+    place = np.where(exists, source, 0)
+    result = value[rows, place]
+    defined = active & exists & active[rows, place]
+    return Lanes(result, np.broadcast_to(defined[:, :, None], result.shape))
