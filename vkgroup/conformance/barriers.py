@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.shapes import WORKGROUPS
+
 Words = NDArray[np.uint32]
 
 ROUNDS = 3
@@ -112,6 +114,16 @@ def value_of(cell: Words, round_: Words | int, workgroup: Words) -> Words:
             + workgroup * np.uint32(277803737)
             + np.uint32(1)
         )
+
+
+def constants() -> list[str]:
+    """Return the GLSL constants that all barrier cases of a program share."""
+    return [
+        f"const uint CELLS = {CELLS}u;",
+        f"const uint WORKGROUPS = {WORKGROUPS}u;",
+        "const uint FLAGS = WORKGROUPS * CELLS;",
+        "uint WORKGROUP_CELLS = gl_WorkGroupID.x * CELLS;",
+    ]
 
 
 def declarations(barrier: Barrier, memory: str, k: int, binding: int) -> str:

@@ -160,11 +160,23 @@ def _mostly(generator: np.random.Generator, request: Request, ones: bool) -> Arr
     dtype = request.type.scalar.dtype
     rarity = np.array([0.02, 0.2, 0.005, 0.08]).reshape(WORKGROUPS, 1, 1)
     if dtype == np.bool_:
-        values = generator.random(request.shape) < rarity
+        values = _few_true(generator, request)
     else:
         bits = generator.random((*request.shape, dtype.itemsize * 8)) < rarity[..., None]
         values = np.packbits(bits, axis=-1, bitorder="little").view(dtype)[..., 0]
     return ~values if ones else values
+
+
+def _few_true(generator: np.random.Generator, request: Request) -> Array:
+    """Booleans of which few are true: none, two, three, one in two; And, Or and Xor differ on them.
+
+    The two and the three are odd lanes among the first eight, so that most patterns keep them together:
+    two make Or true and Xor false, three make Xor true and And false.
+    """
+    values = generator.random(request.shape) < np.array([0, 0, 0, 0.5]).reshape(WORKGROUPS, 1, 1)
+    values[1, [1, 3]] = True
+    values[2, [1, 3, 5]] = True
+    return values
 
 
 def conjunctions(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
@@ -175,6 +187,13 @@ def conjunctions(generator: np.random.Generator, request: Request) -> tuple[Arra
 def disjunctions(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Values for Or: hardly a bit set; the decoys set bits."""
     return _mostly(generator, request, ones=False), _bits(generator, request)
+
+
+def parities(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Values for Xor: any integers; few Booleans that are true."""
+    if request.type.scalar.dtype == np.bool_:
+        return disjunctions(generator, request)
+    return moves(generator, request)
 
 
 def orders(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
@@ -253,7 +272,7 @@ RECIPES: dict[str, Recipe] = {
     recipe.__name__: recipe
     for recipe in (
         moves, predicates, equalities, ballots, uniform_ballots, sums, products, rounded_sums,
-        rounded_products, conjunctions, disjunctions, orders, special_moves, special_orders, special_sums,
+        rounded_products, conjunctions, disjunctions, parities, orders, special_moves, special_orders, special_sums,
         special_products,
     )
 }  # fmt: skip
@@ -272,7 +291,7 @@ _BY_OPERATOR = {
     ("Max", "special"): "special_orders",
     ("And", "exact"): "conjunctions",
     ("Or", "exact"): "disjunctions",
-    ("Xor", "exact"): "moves",
+    ("Xor", "exact"): "parities",
 }
 
 _BY_OPERATION = {

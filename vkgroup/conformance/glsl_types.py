@@ -72,7 +72,7 @@ def writer(type_: GlslType) -> str:
 
 
 def to_planes(values: NDArray[Any], type_: GlslType) -> NDArray[np.uint32]:
-    """Lay out values as the planes that `reader` reads.
+    """Lay out values as the planes that `reader` reads and `writer` writes.
 
     Parameters
     ----------
@@ -88,6 +88,8 @@ def to_planes(values: NDArray[Any], type_: GlslType) -> NDArray[np.uint32]:
     elif bits == 64:
         halves = np.ascontiguousarray(values).view(np.uint32).reshape(*values.shape, 2)
         return np.ascontiguousarray(halves.transpose(1, 2, 0)).reshape(-1, values.shape[0])
+    elif type_.scalar.kind == "int":
+        flat = values.astype(np.int32).view(np.uint32)
     else:
         flat = np.ascontiguousarray(values).view(f"u{bits // 8}").astype(np.uint32)
     return np.ascontiguousarray(flat.T)

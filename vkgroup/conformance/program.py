@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import barriers, data
-from vkgroup.conformance.barriers import BARRIERS, CELLS, ROUNDS
+from vkgroup.conformance.barriers import BARRIERS, ROUNDS
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.glsl_types import planes, reader, to_planes, writer
 from vkgroup.conformance.operands import Operand, choices
@@ -38,18 +38,13 @@ LANE_PLANES = 4
 SLOT_PLANES = 5
 """Planes of one slot: executed, and the active mask's four words."""
 
-RESULT_TYPES = {"bool": "bool", "uint": "uint", "uvec4": "uvec4"}
-"""Result of an operation, where it is not its value's type → GLSL type."""
-
-
 def result_type(case: Case) -> GlslType:
     """Return the type of what a case records."""
     if case.operation in BUILTIN_VARIABLES:
         return BUILTIN_VARIABLES[case.operation].type
     if case.operation in BARRIERS:
         return TYPES["uint"]
-    result = OPERATIONS[case.operation].result
-    return TYPES[RESULT_TYPES[result]] if result in RESULT_TYPES else case.glsl_type
+    return OPERATIONS[case.operation].result_type(case.glsl_type) or case.glsl_type
 
 
 @dataclass(frozen=True)
@@ -234,7 +229,7 @@ def _extensions(cases: list[Case], ballot: bool) -> list[str]:
     for case in cases:
         names.add(Category(case.category).extension)
         for scalar in {TYPES[case.type].scalar, result_type(case).scalar}:
-            names.update(scalar.extensions)
+            names.update(scalar.extensions + scalar.subgroup_extensions)
     return sorted(names)
 
 
@@ -270,14 +265,11 @@ _TEMPLATE = """#version 460
 layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;
 layout(std430, binding = 0) readonly buffer Inputs {{ uint inputs[]; }};
 layout(std430, binding = 1) writeonly buffer Outputs {{ uint outputs[]; }};
-{declarations}
-
 const uint INVOCATIONS = {invocations}u;
 const uint INPUT_STRIDE = 2u * INVOCATIONS;
 const uint WORKGROUP_INVOCATIONS = {local_invocations}u;
 const uint MASK_BASE = {mask_base}u;
-
-{functions}
+{declarations}
 
 void main() {{
     uint lane = gl_SubgroupInvocationID;
@@ -342,17 +334,11 @@ def build(
     builder = _Builder(cases[0], size, seed, denormals)
     for case in cases:
         builder.add(case)
-    functions = []
-    if any(case.operation in BARRIERS for case in cases):
-        functions += [
-            f"const uint CELLS = {CELLS}u;",
-            f"const uint FLAGS = {WORKGROUPS * CELLS}u;",
-            f"const uint WORKGROUPS = {WORKGROUPS}u;",
-            "uint WORKGROUP_CELLS = gl_WorkGroupID.x * CELLS;",
-        ]
     read = {feed.type.name for _, feed in builder.feeds.values()}
-    functions += [reader(TYPES[name]) for name in sorted(read)]
-    functions += [writer(type_) for _, type_ in sorted(builder.types.items())]
+    declarations = [reader(TYPES[name]) for name in sorted(read)]
+    declarations += [writer(type_) for _, type_ in sorted(builder.types.items())]
+    if builder.declarations:
+        declarations += barriers.constants() + builder.declarations
     resets = [line for line in builder.resets if line]
     x, y, z = builder.local_size
     source = _TEMPLATE.format(
@@ -360,11 +346,10 @@ def build(
         extensions="\n".join(f"#extension {name} : require" for name in _extensions(cases, ballot)),
         modes="\n".join(_execution_modes(cases, denormals)),
         x=x, y=y, z=z,
-        declarations="\n".join(builder.declarations),
+        declarations="\n".join(declarations),
         invocations=builder.invocations,
         local_invocations=builder.local_invocations,
         mask_base=builder.mask_base,
-        functions="\n".join(functions),
         resets="\n    ".join([*resets, "barrier();"] if resets else []),
         active=builder.pattern.active,
         loads="\n    ".join(builder.loads),

@@ -59,7 +59,7 @@ def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) 
     if instances.faults:
         return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults))
     got, sound = _results(entry, program, instances, outputs)
-    expected = _expected(entry, instances, got)
+    expected = expected_of(entry, instances, got)
     active = instances.active[..., None]
     lanes = np.all(expected.defined, axis=-1) & instances.active
     wrong = ~_legal(got, expected) | ~sound
@@ -91,7 +91,14 @@ def _results(
     return values[place], sound[place]
 
 
-def _expected(entry: Entry, instances: Instances, got: Array) -> Expected:
+def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
+    """Return what the specification allows of each lane of a case.
+
+    Parameters
+    ----------
+    got : (rows, size, components) what the lanes recorded. Only the cases of barriers look at it: whether a
+        lane saw the other's flag decides what it must have read.
+    """
     if entry.case.operation in BUILTIN_VARIABLES:
         return _expected_variable(entry, instances)
     if entry.case.operation in BARRIERS:

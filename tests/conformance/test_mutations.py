@@ -1,0 +1,53 @@
+"""The suite is tested: each wrong instruction that is planted on the way to a real driver is caught."""
+
+from __future__ import annotations
+
+import pytest
+from mutations import MUTATIONS
+
+import vkgroup.conformance as conformance
+from vkgroup.conformance import Status, select
+from vkgroup.device import select as select_device
+
+PATTERNS = ("all", "odd", "loop", "nested")
+MOST = 40
+
+
+def cases_of(mutation):
+    """Return at most `MOST` of the cases that a mutation names, of a few patterns, in one shape."""
+    cases = [
+        case
+        for case in select((mutation.cases,))
+        if case.pattern in PATTERNS and not case.subgroup_size and case.shape == "1d"
+    ]
+    return cases[:: max(1, len(cases) // MOST)]
+
+
+def judge(mutation, transform):
+    found = conformance.run(
+        select_device(mutation.driver), cases=cases_of(mutation), isolate=False, transform=transform, seed=11
+    )
+    return [result for result in found.results if result.status != Status.NOT_SUPPORTED]
+
+
+def test_there_are_at_least_thirty_mutations() -> None:
+    assert len({mutation.name for mutation in MUTATIONS}) == len(MUTATIONS) >= 30
+
+
+@pytest.mark.usefixtures("drivers")
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_a_planted_error_is_caught(mutation) -> None:
+    changed = []
+
+    def transform(data: bytes) -> bytes:
+        mutated = mutation.mutate(data)
+        changed.append(mutated != data)
+        return mutated
+
+    honest = judge(mutation, None)
+    assert honest
+    assert {result.status for result in honest} <= {Status.PASS, Status.UNDEFINED}
+    planted = judge(mutation, transform)
+    assert any(changed), "the mutation found nothing to change"
+    assert any(result.status == Status.FAIL for result in planted)
+    assert not any("InvalidModule" in result.detail for result in planted), "caught by the validator, not judged"

@@ -1,0 +1,194 @@
+"""The verdict: right answers pass, and every kind of wrong answer is a failure that says what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from imaginary import Imaginary
+
+from vkgroup.conformance import Status, cases_by_name, select
+from vkgroup.conformance.verdict import judge
+
+
+def imagine(*names, size=8):
+    return Imaginary([cases_by_name()[name] for name in names], size=size)
+
+
+def verdicts(imaginary):
+    instances = imaginary.instances()
+    return [judge(entry, imaginary.program, instances, imaginary.outputs) for entry in imaginary.program.entries]
+
+
+@pytest.mark.parametrize("size", [1, 4, 8, 32, 64, 128])
+@pytest.mark.parametrize("pattern", ["all", "partial", "odd"])
+def test_what_the_reference_says_passes(pattern, size) -> None:
+    cases = [case for case in select((f"*.{pattern}.*",)) if not case.subgroup_size and case.shape == "1d"]
+    for case in cases[:: len(cases) // 150]:
+        if case.operand.startswith("c") and int(case.operand[1:]) > size:
+            continue
+        for verdict in verdicts(Imaginary([case], size=size)):
+            if size == 1 and pattern == "odd":
+                assert "no invocation" in verdict.detail
+            else:
+                assert verdict.status in (Status.PASS, Status.UNDEFINED), (case.name, verdict.detail)
+
+
+def test_one_wrong_lane_fails_and_is_shown() -> None:
+    imaginary = imagine("arithmetic.compute.subgroupAdd.uvec2.odd.exact")
+    entry = imaginary.program.entries[0]
+    imaginary.result(entry)[1, 128 + 8 + 3] += 1
+    (verdict,) = verdicts(imaginary)
+    assert verdict.status == Status.FAIL
+    assert "1 of 256 active lanes are wrong" in verdict.detail
+    assert "workgroup 1 subgroup 1 lane 3" in verdict.detail
+    assert "active 0xaa" in verdict.detail
+    for word in ("input", "expected", "got"):
+        assert word in verdict.detail
+
+
+def test_an_inactive_lane_is_not_judged() -> None:
+    imaginary = imagine("arithmetic.compute.subgroupAdd.uvec2.odd.exact")
+    imaginary.result(imaginary.program.entries[0])[:, ::2] += 1
+    assert verdicts(imaginary)[0].status == Status.PASS
+
+
+def test_undefined_lanes_are_counted_and_not_compared() -> None:
+    imaginary = imagine("shuffle_relative.compute.subgroupShuffleUp.int.all.exact.by2")
+    result = imaginary.result(imaginary.program.entries[0])
+    result[0, imaginary.lane < 2] ^= 0xFFFF
+    (verdict,) = verdicts(imaginary)
+    assert verdict.status == Status.PASS
+    assert (verdict.defined, verdict.undefined) == (512 * 6 // 8, 512 * 2 // 8)
+    result[0, imaginary.lane == 2] ^= 1
+    assert verdicts(imaginary)[0].status == Status.FAIL
+
+
+def test_a_case_without_defined_lanes_is_undefined() -> None:
+    imaginary = imagine("shuffle.compute.subgroupShuffleXor.int.all.exact.beyond")
+    (verdict,) = verdicts(imaginary)
+    assert (verdict.status, verdict.defined) == (Status.UNDEFINED, 0)
+
+
+def test_words_that_are_no_value_of_the_type_fail() -> None:
+    imaginary = imagine("vote.compute.subgroupAny.bool.all.exact")
+    result = imaginary.result(imaginary.program.entries[0])
+    true = int(np.nonzero(result[0])[0][0])
+    result[0, true] = 2
+    assert verdicts(imaginary)[0].status == Status.FAIL
+    imaginary = imagine("arithmetic.compute.subgroupMin.int8_t.all.exact")
+    imaginary.result(imaginary.program.entries[0])[0] &= 0xFF
+    assert verdicts(imaginary)[0].status == Status.FAIL
+
+
+@pytest.mark.parametrize(("operation", "factor"), [("subgroupAdd", 1.5), ("subgroupInclusiveMul", 1.2)])
+def test_rounding_data_admits_rounding_and_no_more(operation, factor) -> None:
+    name = f"arithmetic.compute.{operation}.float.all.rounding"
+    imaginary = imagine(name, size=32)
+    result = imaginary.result(imaginary.program.entries[0])
+    result[0] += 1  # the least that a float can differ by
+    assert verdicts(imaginary)[0].status == Status.PASS
+    result[0] = (result[0].view(np.float32) * np.float32(factor)).view(np.uint32)
+    assert verdicts(imaginary)[0].status == Status.FAIL
+
+
+def test_exact_data_admits_no_difference_at_all() -> None:
+    imaginary = imagine("arithmetic.compute.subgroupAdd.float.all.exact", size=32)
+    imaginary.result(imaginary.program.entries[0])[0] += 1
+    assert verdicts(imaginary)[0].status == Status.FAIL
+
+
+def test_a_moved_nan_keeps_its_bits() -> None:
+    imaginary = imagine("ballot.compute.subgroupBroadcastFirst.float.all.special", size=4)
+    result = imaginary.result(imaginary.program.entries[0])
+    nan = np.isnan(result[0].view(np.float32))
+    assert nan.any()
+    result[0, nan] |= 1
+    assert verdicts(imaginary)[0].status == Status.FAIL
+
+
+def test_a_value_that_a_barrier_did_not_deliver_fails() -> None:
+    imaginary = imagine("basic.compute.subgroupBarrier.uint.odd.exact.shared")
+    result = imaginary.result(imaginary.program.entries[0])
+    assert verdicts(imaginary)[0].status == Status.PASS
+    result[3, imaginary.lane == 5] = 0
+    assert verdicts(imaginary)[0].status == Status.FAIL
+
+
+def test_a_message_whose_flag_was_not_seen_proves_nothing() -> None:
+    imaginary = imagine("basic.compute.subgroupMemoryBarrier.uint.all.exact.buffer")
+    result = imaginary.result(imaginary.program.entries[0])
+    result[0::2, imaginary.lane == 2] = 0
+    result[1::2, imaginary.lane == 2] = 0
+    assert verdicts(imaginary)[0].status == Status.PASS
+    result[0::2, imaginary.lane == 2] = 1
+    assert verdicts(imaginary)[0].status == Status.FAIL
+
+
+class TestTheRecordItself:
+    """Contradictions between built-in variables and masks are failures of every case of the batch."""
+
+    NAME = "vote.compute.subgroupAll.bool.all.exact"
+
+    def fault(self, change) -> str:
+        imaginary = imagine(self.NAME)
+        change(imaginary)
+        (verdict,) = verdicts(imaginary)
+        assert verdict.status == Status.FAIL
+        return verdict.detail
+
+    def test_another_subgroup_size(self) -> None:
+        def change(imaginary):
+            imaginary.lanes[2] = 16
+
+        assert "gl_SubgroupSize is 16" in self.fault(change)
+
+    def test_a_lane_beyond_the_size(self) -> None:
+        def change(imaginary):
+            imaginary.lanes[0, 5] = 8
+
+        assert "gl_SubgroupInvocationID 8" in self.fault(change)
+
+    def test_two_invocations_in_one_place(self) -> None:
+        def change(imaginary):
+            imaginary.lanes[0, 5] = 4
+
+        assert "share" in self.fault(change)
+
+    def test_a_number_of_subgroups_that_is_none(self) -> None:
+        def change(imaginary):
+            imaginary.lanes[3] = 17
+
+        assert "gl_NumSubgroups" in self.fault(change)
+
+    def test_a_subgroup_beyond_their_number(self) -> None:
+        def change(imaginary):
+            imaginary.lanes[3] = 15
+
+        assert "gl_SubgroupID" in self.fault(change)
+
+    def test_a_mask_that_names_a_lane_which_did_not_execute(self) -> None:
+        def change(imaginary):
+            imaginary.slots[:, 9] = 0
+
+        assert "active mask" in self.fault(change)
+
+    def test_a_mask_that_leaves_a_lane_out(self) -> None:
+        def change(imaginary):
+            imaginary.slots[1, 8:16] = 0x7F
+
+        assert "active mask" in self.fault(change)
+
+    def test_a_subgroup_split_by_uniform_control_flow(self) -> None:
+        def change(imaginary):
+            imaginary.slots[1, 8:12] = 0x0F
+            imaginary.slots[1, 12:16] = 0xF0
+
+        assert "uniform control flow" in self.fault(change)
+
+
+def test_divergent_control_flow_may_split_a_subgroup() -> None:
+    imaginary = imagine("arithmetic.compute.subgroupAdd.int.odd.exact")
+    imaginary.slots[1, [9, 11]] = 0b00001010
+    imaginary.slots[1, [13, 15]] = 0b10100000
+    imaginary.answer()
+    assert verdicts(imaginary)[0].status == Status.PASS

@@ -1,0 +1,183 @@
+"""``vkgroup conform``: is the driver right?"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from vkgroup.conformance import AGAINST_THE_DEVICE, Case, Result, Run, Status, run, select
+from vkgroup.conformance.caselist import read_caselist
+from vkgroup.device import select as select_device
+from vkgroup.errors import InvalidInput
+from vkgroup.report import write_junit, write_summary
+
+SHOWN_FAILURES = 5
+"""Failures that are printed whole; all are in the results."""
+
+_COLOURS = {
+    Status.PASS: "green",
+    Status.FAIL: "bold red",
+    Status.CRASH: "bold red",
+    Status.TIMEOUT: "bold red",
+    Status.UNDEFINED: "cyan",
+    Status.NOT_SUPPORTED: "dim",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--device", metavar="D", help="device to judge (default: the best one)")
+    parser.add_argument(
+        "--filter", metavar="GLOB", action="append", default=[], help="cases whose names match; may be repeated"
+    )
+    parser.add_argument(
+        "--caselist", metavar="F", type=Path, help="file of case names, ours or those of Khronos' suite"
+    )
+    parser.add_argument("--jobs", metavar="N", type=_positive, help="worker processes (default: one a core)")
+    parser.add_argument("--seed", metavar="N", type=_natural, default=0, help="seed of all data (default: 0)")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="folder for the results")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    parser.add_argument("--junit", metavar="F", type=Path, help="write JUnit XML too")
+    parser.add_argument("--list", action="store_true", help="list the cases, without any device")
+    parser.add_argument(
+        "--timeout", metavar="S", type=_seconds, default=20.0, help="seconds a dispatch may take (default: 20)"
+    )
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 86400:
+        raise argparse.ArgumentTypeError("must be a positive number of seconds, less than a day")
+    return value
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the command; returns its exit code."""
+    console = Console(stderr=False, highlight=False)
+    if arguments.resume and arguments.out is None:
+        raise InvalidInput("--resume needs the folder of the run to resume: --out DIR")
+    cases = _cases(arguments, Console(stderr=True, highlight=False))
+    if arguments.list:
+        sys.stdout.write("".join(f"{case.name}\n" for case in cases))
+        return 0
+    device = select_device(arguments.device)
+    out = arguments.out or _default_folder(device.name)
+    console.print(Text(f"Judging {device.name} on {len(cases)} cases, results in {out}"))
+    found = _run(arguments, device, cases, out, console)
+    write_summary(found, out / "summary.json")
+    if arguments.junit is not None:
+        write_junit(found, arguments.junit)
+    _report(found, out, console)
+    return 1 if found.failures or found.capabilities.minimum_promises() else 0
+
+
+def _cases(arguments: argparse.Namespace, console: Console) -> tuple[Case, ...]:
+    """Return the cases that filters and case list choose together."""
+    cases = select(tuple(arguments.filter))
+    if arguments.filter and not cases:
+        raise InvalidInput(
+            f"no case matches {' or '.join(arguments.filter)}: list the names with vkgroup conform --list"
+        )
+    if arguments.caselist is None:
+        return cases
+    found = read_caselist(arguments.caselist)
+    total = len(found.mapped) + len(found.unmapped)
+    console.print(
+        Text(f"{arguments.caselist}: {len(found.mapped)} of {total} names map to {len(found.cases)} cases")
+    )
+    for reason, count in found.reasons().items():
+        console.print(Text(f"  {count} names cannot be mapped yet: {reason}"))
+    chosen = set(found.cases)
+    cases = tuple(case for case in cases if case in chosen)
+    if not cases:
+        raise InvalidInput(f"no case is left to run after mapping {arguments.caselist}")
+    return cases
+
+
+def _default_folder(device: str) -> Path:
+    slug = re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")[:40] or "device"
+    return Path("vkgroup-results") / f"{slug}-{datetime.now():%Y%m%d-%H%M%S}"
+
+
+def _run(arguments: argparse.Namespace, device, cases: tuple[Case, ...], out: Path, console: Console) -> Run:  # type: ignore[no-untyped-def]
+    """Run the cases under a progress bar."""
+    counts = dict.fromkeys(Status, 0)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[verdicts]}"),
+        console=Console(stderr=True),
+        transient=True,
+    ) as progress:
+        task = progress.add_task("conform", total=len(cases), verdicts="")
+
+        def on_results(results: list[Result]) -> None:
+            for result in results:
+                counts[result.status] += 1
+            bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
+            progress.update(task, advance=len(results), verdicts=f"{bad} against the device")
+
+        return run(
+            device,
+            cases=cases,
+            jobs=arguments.jobs,
+            seed=arguments.seed,
+            out=out,
+            resume=arguments.resume,
+            timeout=arguments.timeout,
+            on_results=on_results,
+        )
+
+
+def _report(found: Run, out: Path, console: Console) -> None:
+    """Print the table by category, the first failures and where everything is."""
+    for result in found.failures[:SHOWN_FAILURES]:
+        console.print(Text(f"{result.status}: {result.case}", style=_COLOURS[result.status]))
+        console.print(Text("".join(f"    {line}\n" for line in result.detail.splitlines()), end=""))
+    if len(found.failures) > SHOWN_FAILURES:
+        console.print(Text(f"… and {len(found.failures) - SHOWN_FAILURES} more in {out / 'results.jsonl'}"))
+    for promise in found.capabilities.minimum_promises():
+        console.print(Text(f"The device breaks a promise of Vulkan: {promise}", style="bold red"))
+    console.print(_table(found))
+    rate = found.executed / found.seconds if found.seconds else 0.0
+    console.print(
+        Text(f"{found.executed} cases executed in {found.seconds:.1f} s ({rate:.0f} a second, {found.jobs} workers)")
+    )
+    console.print(Text(f"Results: {out / 'results.jsonl'}, {out / 'summary.json'}"))
+
+
+def _table(found: Run) -> Table:
+    summary = found.summary()
+    table = Table(title=f"{summary['device']} · {summary['driver']['name']} {summary['driver']['info']}")
+    table.add_column("category")
+    for status in Status:
+        table.add_column(status.value, justify="right", style=_COLOURS[status])
+    for category, counts in summary["by_category"].items():
+        table.add_row(category, *(str(counts[status.value] or "·") for status in Status))
+    table.add_section()
+    table.add_row("total", *(str(summary["totals"][status.value]) for status in Status), style="bold")
+    return table
