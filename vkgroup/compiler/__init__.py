@@ -1,0 +1,21 @@
+"""Source to SPIR-V: GLSL and HLSL through glslang or shaderc, assembly through SPIRV-Tools."""
+
+from __future__ import annotations
+
+from vkgroup.compiler.front import COMPILERS, DIALECTS, CompileOptions, compile_file, compile_source
+from vkgroup.compiler.optimizer import optimize
+from vkgroup.compiler.target import Target
+from vkgroup.compiler.tools import assemble, disassemble, validate
+
+__all__ = [
+    "COMPILERS",
+    "DIALECTS",
+    "CompileOptions",
+    "Target",
+    "assemble",
+    "compile_file",
+    "compile_source",
+    "disassemble",
+    "optimize",
+    "validate",
+]

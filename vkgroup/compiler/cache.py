@@ -1,0 +1,119 @@
+"""The cache of compiled modules on disk, shared by every process of the user.
+
+An entry is one file, named after the digest of everything that decides the module: source,
+options, tool versions. It holds the module, the digests of the included files, and a checksum over
+all. It is written beside its place and renamed into it, so readers see a whole file or none; a file
+that is damaged all the same, or whose includes have changed, counts as absent. A cache that cannot
+be read or written is no error: compilation goes on without.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import platformdirs
+
+from vkgroup.compiler.includes import Dependencies
+from vkgroup.errors import InvalidModule
+from vkgroup.spirv import Module
+
+_MAGIC = b"vkgroup module 1"
+_DIGEST_SIZE = 32
+
+#: Entries of one folder of 256 above which the older half goes: about 64 MB for the whole cache.
+_ENTRIES_OF_A_FOLDER = 128
+
+
+def cache_folder() -> Path:
+    """Return the folder of compiled modules: under ``VKGROUP_CACHE``, else the user's cache folder."""
+    root = os.environ.get("VKGROUP_CACHE") or platformdirs.user_cache_dir("vkgroup")
+    return Path(root) / "modules"
+
+
+def key_of(*parts: str) -> str:
+    """Return the digest of texts, each told from the next."""
+    state = hashlib.blake2b(digest_size=_DIGEST_SIZE)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        state.update(len(data).to_bytes(8, "little"))
+        state.update(data)
+    return state.hexdigest()
+
+
+def load(key: str) -> Module | None:
+    """Return the module of `key`; None where there is none that still holds."""
+    try:
+        data = _path(key).read_bytes()
+    except OSError:
+        return None
+    try:
+        payload, dependencies = _unpack(data)
+        return Module.from_bytes(payload) if dependencies.still_hold() else None
+    except (ValueError, KeyError, TypeError, AttributeError, InvalidModule):
+        return None
+
+
+def store(key: str, module: Module, dependencies: Dependencies) -> None:
+    """Keep `module` under `key`, replacing what is there; does nothing where it cannot write."""
+    path = _path(key)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=".", dir=path.parent)
+    except OSError:
+        return
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_pack(module, dependencies))
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+    # One key in 32 looks after its folder: rare enough to cost nothing, often enough to hold it.
+    if int(key[2:4], 16) < 8:
+        _thin_out(path.parent)
+
+
+def _path(key: str) -> Path:
+    return cache_folder() / key[:2] / key[2:]
+
+
+def _pack(module: Module, dependencies: Dependencies) -> bytes:
+    """Checksum, length of the dependencies, dependencies, module."""
+    listed = {
+        "present": {path: known.hex() for path, known in dependencies.present.items()},
+        "absent": sorted(dependencies.absent),
+    }
+    head = json.dumps(listed).encode() if dependencies.present else b""
+    body = len(head).to_bytes(8, "little") + head + module.to_bytes()
+    return _MAGIC + hashlib.blake2b(body, digest_size=_DIGEST_SIZE).digest() + body
+
+
+def _unpack(data: bytes) -> tuple[bytes, Dependencies]:
+    """Undo `_pack`; raises ValueError where checksum or form are wrong."""
+    start = len(_MAGIC) + _DIGEST_SIZE
+    body = data[start:]
+    checksum = hashlib.blake2b(body, digest_size=_DIGEST_SIZE).digest()
+    if data[:start] != _MAGIC + checksum:
+        raise ValueError("damaged entry")
+    length = int.from_bytes(body[:8], "little")
+    dependencies = Dependencies()
+    if length:
+        listed = json.loads(body[8 : 8 + length])
+        dependencies.present = {path: bytes.fromhex(known) for path, known in listed["present"].items()}
+        dependencies.absent = set(listed["absent"])
+    return body[8 + length :], dependencies
+
+
+def _thin_out(folder: Path) -> None:
+    """Remove the older half of a folder that has grown too full; another process may be at it too."""
+    with contextlib.suppress(OSError):
+        entries = [(entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(folder)]
+        if len(entries) > _ENTRIES_OF_A_FOLDER:
+            for _, path in sorted(entries)[: len(entries) // 2]:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)

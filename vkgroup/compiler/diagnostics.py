@@ -1,0 +1,66 @@
+"""Turns the compilers' logs into diagnostics with file, line and message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from vkgroup.errors import Diagnostic
+
+# "ERROR: 0:5: 'x' : undeclared identifier", "ERROR: inc/a.glsl:3: …", "ERROR: Linking … stage: …".
+_GLSLANG = re.compile(r"(?P<severity>ERROR|WARNING): (?:(?P<file>.+?):(?P<line>\d+): )?(?P<message>.*)")
+
+# "<stdin>:5: error: …", "a.glsl:3:7: warning: …", "glslc: error: …".
+_SHADERC = re.compile(
+    r"(?P<file>.+?):(?:(?P<line>\d+):)?(?:(?P<column>\d+):)? ?(?P<severity>error|warning): (?P<message>.*)"
+)
+
+# Counts of errors, and the place of a failure that the line before has already told.
+_SUMMARY = re.compile(
+    r"(ERROR: )?\d+ (compilation )?(errors?|warnings?)( and \d+ errors?)?( generated)?\..*"
+    r"|\(\d+\): error at column \d+, HLSL parsing failed\."
+)
+
+
+def from_glslang(log: str, name: str) -> list[Diagnostic]:
+    """Read glslang's log; its string number 0 is the file called `name`."""
+
+    def rename(file: str) -> str:
+        # A "#line N S" in the source changes the number; it still names this source.
+        return name if not file or file.isdigit() else file
+
+    return _read(log, _GLSLANG, rename)
+
+
+def from_shaderc(log: str, rename: Callable[[str], str]) -> list[Diagnostic]:
+    """Read shaderc's log; `rename` gives a file's name as the user knows it."""
+    return _read(log, _SHADERC, rename)
+
+
+def _read(log: str, pattern: re.Pattern[str], rename: Callable[[str], str]) -> list[Diagnostic]:
+    """Read a log line by line; a line that starts no message continues the one before."""
+    found: list[Diagnostic] = []
+    last_file = ""
+    for line in log.splitlines():
+        if not line.strip() or _SUMMARY.fullmatch(line.strip()):
+            continue
+        match = pattern.fullmatch(line)
+        if match is None:
+            if found:
+                more = line.removeprefix(f"{last_file}:").strip()
+                found[-1] = replace(found[-1], message=f"{found[-1].message} {more}")
+            continue
+        parts = match.groupdict()
+        last_file = parts["file"] or ""
+        found.append(
+            Diagnostic(
+                severity=parts["severity"].lower(),
+                file=rename(last_file),
+                line=int(parts["line"] or 0),
+                column=int(parts.get("column") or 0),
+                # glslang puts the offending token first, and quotes nothing where there is none.
+                message=parts["message"].strip().removeprefix("'' : ").removeprefix("'' :  "),
+            )
+        )
+    return found

