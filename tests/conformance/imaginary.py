@@ -44,13 +44,14 @@ class Imaginary:
         for entry in self.program.entries:
             got = np.ones((*instances.member.shape, 2 * ROUNDS), np.uint32)
             expected = expected_of(entry, instances, got)
-            flat = np.zeros((n, expected.low.shape[-1]), expected.low.dtype)
-            flat[instances.member[instances.active]] = expected.low[instances.active]
+            right = expected.low if expected.low is expected.high else (expected.low + expected.high) / 2
+            flat = np.zeros((n, right.shape[-1]), right.dtype)
+            flat[instances.member[instances.active]] = right[instances.active]
             if entry.case.operation in barriers.BARRIERS:
                 flat[:, ::2] = 1
                 planes = flat.T
             else:
-                planes = to_planes(flat, result_type(entry.case))
+                planes = to_planes(flat.astype(result_type(entry.case).scalar.dtype), result_type(entry.case))
             self.outputs[entry.at : entry.at + entry.planes * n] = planes.ravel()
 
     def instances(self):

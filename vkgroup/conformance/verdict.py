@@ -123,10 +123,8 @@ def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
         assert value is not None
         assert operation.operator is not None
         assert operation.group_operation is not None
-        low, high = precision.interval(
-            operation.operator, operation.group_operation, value, active, cluster
-        )
-        return Expected(low, high, np.broadcast_to(active[..., None], low.shape), bits=False)
+        legal = precision.interval(operation.operator, operation.group_operation, value, active, cluster)
+        return Expected(legal.low, legal.high, legal.defined, bits=False)
     lanes: Lanes = operation.reference(*arguments)
     as_number = operation.operator is not None and case.glsl_type.scalar.kind == "float"
     return Expected(lanes.value, lanes.value, lanes.defined, bits=not as_number)

@@ -1,0 +1,81 @@
+"""How fast a conformance run is: executed cases a second, batched against one case a shader.
+
+Both ways judge the same cases on the same device in the same run, in alternation; the ratio is what batching
+gives. The rate of the whole suite is in each run's summary.json; this tells where it comes from.
+
+    python bench/conformance_speed.py --device swiftshader --jobs 2 --json bench/results/swiftshader/conformance_speed.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from vkgroup.conformance import plan, select, support
+from vkgroup.conformance.pool import Pool
+from vkgroup.conformance.run import versions
+from vkgroup.conformance.worker import Setup
+from vkgroup.device import select as select_device
+from vkgroup.dispatch import open_device
+
+
+def seconds(device, cases, jobs: int, batch: int, cache: str) -> float:
+    """Judge cases once with fresh workers and a fresh shader cache; return wall-clock seconds."""
+    os.environ["VKGROUP_SHADER_CACHE"] = cache
+    judged = []
+    start = time.perf_counter()
+    Pool(Setup(device, 0, 60.0), jobs).run(plan.batches(cases, batch), judged.extend)
+    elapsed = time.perf_counter() - start
+    assert len(judged) == len(cases)
+    return elapsed
+
+
+def main() -> int:
+    """Measure and print; write JSON where asked."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--cases", type=int, default=2000, help="cases of the batched run (default: 2000)")
+    parser.add_argument("--single", type=int, default=100, help="cases of the unbatched run (default: 100)")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    device = select_device(arguments.device)
+    with open_device(device) as opened:
+        capabilities = opened.capabilities
+    supported = [case for case in select() if not support.missing(case, capabilities)]
+    many = supported[:: max(1, len(supported) // arguments.cases)]
+    few = supported[:: max(1, len(supported) // arguments.single)]
+    rates: dict[str, list[float]] = {"batched": [], "single": []}
+    for _ in range(arguments.repeats):
+        for name, cases, batch in (("batched", many, plan.BATCH), ("single", few, 1)):
+            with tempfile.TemporaryDirectory() as cache:
+                elapsed = seconds(device, cases, arguments.jobs, batch, cache)
+            rates[name].append(len(cases) / elapsed)
+            print(f"{name}: {len(cases)} cases in {elapsed:.2f} s, {rates[name][-1]:.0f} a second", file=sys.stderr)
+    result = {
+        "device": capabilities.name,
+        "driver": f"{capabilities.driver_name} {capabilities.driver_info}",
+        "versions": versions(),
+        "processors": os.cpu_count(),
+        "jobs": arguments.jobs,
+        "cases_a_second": {name: sorted(round(rate, 1) for rate in values) for name, values in rates.items()},
+        "ratio_of_medians": round(statistics.median(rates["batched"]) / statistics.median(rates["single"]), 2),
+        "note": "worker start included; vkgroup's shader cache cold",
+    }
+    text = json.dumps(result, indent=2)
+    print(text)
+    if arguments.json is not None:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(text + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
