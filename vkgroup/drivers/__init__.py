@@ -1,0 +1,24 @@
+"""Software Vulkan drivers, side by side in the user's cache, without root.
+
+`fetch` puts one there out of the distribution's signed packages, `path` finds it again, `installed`
+and `list_drivers` tell what there is. This layer knows no Vulkan: it hands out files.
+"""
+
+from __future__ import annotations
+
+from vkgroup.drivers.apt import Progress
+from vkgroup.drivers.cache import Driver, cache_folder, drivers_folder, installed
+from vkgroup.drivers.fetch import DriverStatus, fetch, fetch_package, list_drivers, path
+
+__all__ = [
+    "Driver",
+    "DriverStatus",
+    "Progress",
+    "cache_folder",
+    "drivers_folder",
+    "fetch",
+    "fetch_package",
+    "installed",
+    "list_drivers",
+    "path",
+]

@@ -1,0 +1,186 @@
+"""The user's cache of software drivers: where they lie, what is in one, whether it is whole.
+
+A driver is one folder with everything in it (library, ICD manifest, loader, validation layer and
+the libraries the host lacks) and a ``driver.json`` that says so, every path relative: the folder
+may be moved, and packed into a bundle as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from vkgroup.errors import DriverFetchError
+
+_FORMAT = 1
+_METADATA = "driver.json"
+_TEMPORARY = "unfinished-"
+
+
+@dataclass(frozen=True)
+class Driver:
+    """One software driver in the user's cache.
+
+    Attributes
+    ----------
+    name : family and version, such as ``lavapipe-25.0.7``.
+    family : ``swiftshader`` or ``lavapipe``.
+    version : the upstream version.
+    package : the distribution's package and its full version.
+    folder : everything of this driver lies in it.
+    icd : the ICD manifest, for ``VK_DRIVER_FILES``.
+    loader : the Vulkan loader that came with it (``libvulkan.so.1``).
+    layers : folder with the manifest of the Khronos validation layer, for ``VK_LAYER_PATH``; None
+        where the distribution has none.
+    runtime : the packages that its loader and validation layer came from.
+    preload : libraries the host lacked, to be loaded one by one in this order before the loader
+        opens the driver; empty on most hosts.
+    size : bytes on disk.
+    """
+
+    name: str
+    family: str
+    version: str
+    package: str
+    folder: Path
+    icd: Path
+    loader: Path
+    layers: Path | None
+    runtime: tuple[str, ...]
+    preload: tuple[Path, ...]
+    size: int
+
+
+def cache_folder() -> Path:
+    """The folder of all that vkgroup keeps: ``$VKGROUP_CACHE``, else the platform's user cache."""
+    chosen = os.environ.get("VKGROUP_CACHE")
+    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("vkgroup"))
+
+
+def drivers_folder() -> Path:
+    """The folder that has one folder a driver."""
+    return cache_folder() / "drivers"
+
+
+def write_metadata(folder: Path, entries: dict[str, Any]) -> None:
+    """Finish a driver's folder: record `entries` and the size and SHA-256 of every file in it."""
+    files = {}
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        status = path.stat()
+        files[path.relative_to(folder).as_posix()] = {
+            "size": status.st_size,
+            "modified": status.st_mtime_ns,
+            "sha256": _sha256(path),
+        }
+    metadata = {"format": _FORMAT, **entries, "files": files}
+    (folder / _METADATA).write_text(json.dumps(metadata, indent=1) + "\n", encoding="utf-8")
+
+
+def load(folder: Path) -> Driver | None:
+    """The driver in `folder`, or None where there is none or it is damaged.
+
+    A file is whole when it has the recorded size and either the recorded time or the recorded
+    SHA-256, so that looking costs no reading as long as nobody touched the folder.
+    """
+    try:
+        metadata = json.loads((folder / _METADATA).read_text(encoding="utf-8"))
+        if metadata["format"] != _FORMAT:
+            return None
+        if not all(_is_whole(folder / name, entry) for name, entry in metadata["files"].items()):
+            return None
+        layers = metadata["layers"]
+        return Driver(
+            name=f"{metadata['family']}-{metadata['version']}",
+            family=metadata["family"],
+            version=metadata["version"],
+            package=metadata["package"],
+            folder=folder,
+            icd=folder / metadata["icd"],
+            loader=folder / metadata["loader"],
+            layers=folder / layers if layers else None,
+            runtime=tuple(metadata["runtime"]),
+            preload=tuple(folder / name for name in metadata["preload"]),
+            size=sum(entry["size"] for entry in metadata["files"].values()),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def installed() -> list[Driver]:
+    """Every whole driver in the user's cache: SwiftShader, then lavapipe, the newest version first."""
+    try:
+        folders = [path for path in drivers_folder().iterdir() if path.is_dir()]
+    except OSError:
+        return []
+    found = [load(path) for path in folders if not path.name.startswith(_TEMPORARY)]
+    by_version = sorted((d for d in found if d), key=lambda d: version_key(d.version), reverse=True)
+    return sorted(by_version, key=lambda d: d.family, reverse=True)
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """The numbers of an upstream version, to order by: ``25.0.7`` → (25, 0, 7)."""
+    return tuple(int(number) for number in re.findall(r"\d+", version))
+
+
+@contextmanager
+def locked() -> Iterator[Path]:
+    """Hold the drivers' folder against other processes; yields the folder.
+
+    What an earlier fetch left unfinished (killed, out of power) is removed on the way in.
+    """
+    import fcntl  # Unix only, like the packages that are fetched under this lock
+
+    folder = drivers_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise DriverFetchError(
+            f"The cache of drivers {folder} cannot be written: {error}. Set VKGROUP_CACHE to a folder "
+            "that can."
+        ) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        for leftover in folder.glob(f"{_TEMPORARY}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        yield folder
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def unfinished(folder: Path) -> Iterator[Path]:
+    """A fresh folder beside the drivers, gone afterwards; rename out of it what is finished."""
+    with tempfile.TemporaryDirectory(prefix=_TEMPORARY, dir=folder, ignore_cleanup_errors=True) as work:
+        yield Path(work)
+
+
+def put_in_place(finished: Path, target: Path) -> None:
+    """Move a finished driver folder to `target`, in place of a damaged one."""
+    if target.exists():
+        # The old one goes aside first, since a folder cannot be renamed over a folder with content.
+        target.rename(finished.parent / f"replaced-{target.name}")
+    finished.rename(target)
+
+
+def _is_whole(path: Path, entry: dict[str, Any]) -> bool:
+    status = path.stat()
+    if status.st_size != entry["size"]:
+        return False
+    return bool(status.st_mtime_ns == entry["modified"] or _sha256(path) == entry["sha256"])
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
