@@ -1,0 +1,124 @@
+"""Whether subgroups are full: as many invocations as the subgroup size wherever the workgroup has enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vkgroup.probe.layout import Extent, Layout, text_of
+from vkgroup.probe.outcome import Json, listed
+
+
+@dataclass(frozen=True)
+class Filling:
+    """How many invocations each subgroup of one workgroup has.
+
+    Attributes
+    ----------
+    extent : the workgroup's size in x, y and z.
+    size : the greatest ``gl_SubgroupSize`` in it.
+    populations : invocations of each subgroup, in the order of ``gl_SubgroupID``.
+    """
+
+    extent: Extent
+    size: int
+    populations: tuple[int, ...]
+
+    @property
+    def multiple(self) -> bool:
+        """Whether the workgroup is a multiple of the subgroup size."""
+        return sum(self.populations) % self.size == 0
+
+    @property
+    def as_few_as_possible(self) -> bool:
+        """Whether the workgroup has no more subgroups than its invocations need."""
+        return len(self.populations) == -(-sum(self.populations) // self.size)
+
+    @property
+    def all_but_last_full(self) -> bool:
+        """Whether every subgroup is full, the last one excepted."""
+        return all(count == self.size for count in self.populations[:-1])
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the populations and what follows from them."""
+        return {
+            "extent": list(self.extent),
+            "subgroup_size": self.size,
+            "populations": list(self.populations),
+            "multiple_of_subgroup_size": self.multiple,
+            "all_but_last_full": self.all_but_last_full,
+        }
+
+
+@dataclass(frozen=True)
+class FullSubgroups:
+    """How several workgroups fill their subgroups."""
+
+    fillings: tuple[Filling, ...]
+
+    @property
+    def full_in_multiples(self) -> bool:
+        """Whether all subgroups are full in every workgroup that is a multiple of the subgroup size."""
+        return all(
+            filling.as_few_as_possible and filling.all_but_last_full
+            for filling in self.fillings
+            if filling.multiple
+        )
+
+    @property
+    def only_last_partial(self) -> bool:
+        """Whether the other workgroups have one subgroup that is not full, the last."""
+        return all(
+            filling.as_few_as_possible and filling.all_but_last_full
+            for filling in self.fillings
+            if not filling.multiple
+        )
+
+    def sentence(self) -> str:
+        """Say where subgroups are full."""
+        others = [filling for filling in self.fillings if not filling.multiple]
+        if self.full_in_multiples:
+            words = "full in workgroups that are a multiple of the size"
+        else:
+            words = "not always full, even where the workgroup is a multiple of the size: " + listed(
+                [_text(filling) for filling in self.fillings if filling.multiple and not _tight(filling)]
+            )
+        if not others:
+            return words
+        if self.only_last_partial:
+            return f"{words}; in others only the last is not ({_text(others[0])})"
+        return f"{words}; in others more than the last is not full: " + listed(
+            [_text(filling) for filling in others if not _tight(filling)]
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """Give each workgroup's populations and the two conclusions."""
+        return {
+            "full_in_multiples": self.full_in_multiples,
+            "only_last_partial": self.only_last_partial,
+            "workgroups": [filling.to_json() for filling in self.fillings],
+        }
+
+
+def full_subgroups(layouts: Sequence[Layout]) -> FullSubgroups:
+    """Count the invocations of each subgroup of several workgroups."""
+    return FullSubgroups(
+        tuple(
+            Filling(layout.extent, int(layout.subgroup_size.max()), layout.populations) for layout in layouts
+        )
+    )
+
+
+def _tight(filling: Filling) -> bool:
+    return filling.as_few_as_possible and filling.all_but_last_full
+
+
+def _text(filling: Filling) -> str:
+    runs: list[list[int]] = []
+    for count in filling.populations:
+        if runs and runs[-1][1] == count:
+            runs[-1][0] += 1
+        else:
+            runs.append([1, count])
+    shown = " + ".join(f"{times} of {count}" for times, count in runs[:4]) + (" + …" if len(runs) > 4 else "")
+    return f"{text_of(filling.extent)}: {shown}"

@@ -1,0 +1,131 @@
+"""How a device lays the invocations of a workgroup out into subgroups and lanes: observations and extents.
+
+The observations come from ``shaders/probe/layout.comp``; `size`, `mapping` and `fullness` draw conclusions from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint32]
+Extent = tuple[int, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """What every invocation of one workgroup said about its place.
+
+    All arrays have shape (invocations,), dtype uint32, in the order of ``gl_LocalInvocationIndex``.
+
+    Attributes
+    ----------
+    extent : the workgroup's size in x, y and z.
+    subgroup_size, subgroup_id, lane, num_subgroups : the built-in variables.
+    ballot_bits : bits set in ``subgroupBallot(true)``; None on a device without ballot.
+    leader : local index of the first active invocation of the same subgroup; None without ballot.
+    """
+
+    extent: Extent
+    subgroup_size: Words
+    subgroup_id: Words
+    lane: Words
+    num_subgroups: Words
+    ballot_bits: Words | None = None
+    leader: Words | None = None
+
+    @staticmethod
+    def from_words(extent: Extent, words: Words, ballot: bool) -> Layout:
+        """Read binding 0 of ``layout.comp``: words (invocations, 8)."""
+        return Layout(
+            extent,
+            *(words[:, column] for column in range(4)),
+            ballot_bits=words[:, 4] if ballot else None,
+            leader=words[:, 5] if ballot else None,
+        )
+
+    @property
+    def invocations(self) -> int:
+        """Number of invocations in the workgroup."""
+        return int(np.prod(self.extent))
+
+    @property
+    def populations(self) -> tuple[int, ...]:
+        """Number of invocations of each subgroup that has any, in the order of ``gl_SubgroupID``."""
+        return tuple(int(count) for count in np.unique(self.subgroup_id, return_counts=True)[1])
+
+
+def contradictions(layout: Layout) -> tuple[str, ...]:
+    """Name what cannot all be true of the built-in variables of one workgroup (none on a sound device)."""
+    found = []
+    if (layout.lane >= layout.subgroup_size).any():
+        found.append("gl_SubgroupInvocationID is not below gl_SubgroupSize")
+    if (layout.subgroup_id >= layout.num_subgroups).any():
+        found.append("gl_SubgroupID is not below gl_NumSubgroups")
+    places = np.stack([layout.subgroup_id, layout.lane], axis=1)
+    if len(np.unique(places, axis=0)) != layout.invocations:
+        found.append("two invocations have the same gl_SubgroupID and gl_SubgroupInvocationID")
+    if layout.leader is not None and not _same_partition(layout.subgroup_id, layout.leader):
+        found.append("invocations with one gl_SubgroupID are not the ones that subgroupBroadcastFirst reaches")
+    if layout.ballot_bits is not None:
+        _, group, counts = np.unique(layout.subgroup_id, return_inverse=True, return_counts=True)
+        if (counts[group.reshape(-1)] != layout.ballot_bits).any():
+            found.append("subgroupBallot(true) does not have as many bits as the subgroup has invocations")
+    return tuple(found)
+
+
+def _same_partition(one: Words, other: Words) -> bool:
+    pairs = len(np.unique(np.stack([one, other], axis=1), axis=0))
+    return pairs == len(np.unique(one)) == len(np.unique(other))
+
+
+def text_of(extent: Extent) -> str:
+    """Write an extent as people do: ``64``, ``8×8``, ``4×4×4``."""
+    sizes = list(extent)
+    while len(sizes) > 1 and sizes[-1] == 1:
+        sizes.pop()
+    return "×".join(str(size) for size in sizes)
+
+
+def dimensions(extent: Extent) -> int:
+    """Count the dimensions of an extent: 1, 2 or 3."""
+    return 3 if extent[2] > 1 else 2 if extent[1] > 1 else 1
+
+
+def extents(size: int, limits: Mapping[str, int]) -> tuple[Extent, ...]:
+    """Choose workgroups of one, two and three dimensions, multiples of the subgroup size and not.
+
+    Parameters
+    ----------
+    size : subgroup size, 1 to 128.
+    limits : "invocations", "x", "y", "z": the device's greatest workgroup.
+
+    Returns
+    -------
+    tuple of extents; each keeps the limits. Those with odd sizes are no multiple of any size above 1.
+    """
+    total = max(64, 4 * size)
+    while total > limits["invocations"]:
+        total //= 2
+    wide = 1 << ((total.bit_length()) // 2)
+    tall = total // wide
+    deep = 1 << ((total.bit_length() - 1) // 3)
+    cube = (total // deep // deep, deep, deep)
+    wanted: tuple[Extent, ...] = (
+        (total, 1, 1),
+        (total - 1, 1, 1),
+        (wide, tall, 1),
+        (4, total // 4, 1),
+        (wide - 1, tall - 1, 1),
+        cube,
+        (cube[0] - 1, cube[1] - 1, cube[2] - 1),
+    )
+    kept = dict.fromkeys(
+        extent
+        for extent in wanted
+        if min(extent) > 0 and all(size <= limits[axis] for size, axis in zip(extent, "xyz", strict=True))
+    )
+    return tuple(kept)

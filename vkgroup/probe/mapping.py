@@ -1,0 +1,203 @@
+"""How local invocations map to subgroups and lanes, found from what each invocation says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.probe.layout import Extent, Layout, contradictions, dimensions, text_of
+from vkgroup.probe.outcome import Json, listed
+
+Indices = NDArray[np.int64]
+
+
+def _row_major(extent: Extent) -> Indices:
+    x, y, z = _coordinates(extent)
+    return x + extent[0] * (y + extent[1] * z)
+
+
+def _column_major(extent: Extent) -> Indices:
+    x, y, z = _coordinates(extent)
+    return y + extent[1] * (x + extent[0] * z)
+
+
+def _quads(extent: Extent) -> Indices:
+    x, y, z = _coordinates(extent)
+    quad = x // 2 + (extent[0] // 2) * (y // 2 + (extent[1] // 2) * z)
+    return 4 * quad + x % 2 + 2 * (y % 2)
+
+
+def _morton(extent: Extent) -> Indices:
+    coordinates = _coordinates(extent)
+    code = np.zeros_like(coordinates[0])
+    place = 0
+    for bit in range(max(extent).bit_length()):
+        for axis, size in enumerate(extent):
+            if 1 << bit < size:
+                code += (coordinates[axis] >> bit & 1) << place
+                place += 1
+    return code
+
+
+def _coordinates(extent: Extent) -> tuple[Indices, Indices, Indices]:
+    """Coordinates of each invocation in the order of ``gl_LocalInvocationIndex`` (x fastest)."""
+    z, y, x = np.unravel_index(np.arange(np.prod(extent)), extent[::-1])
+    return x.astype(np.int64), y.astype(np.int64), z.astype(np.int64)
+
+
+ORDERS: dict[str, Callable[[Extent], Indices]] = {
+    "linear": _row_major,
+    "column_major": _column_major,
+    "quads": _quads,
+    "morton": _morton,
+}
+"""Orders of the invocations of a box: for each of them, in the order of its linear index, its place in the order."""
+
+_IN_WORDS = {
+    "linear": "linear in gl_LocalInvocationIndex",
+    "column_major": "linear with y fastest",
+    "quads": "in quads of 2×2, quad after quad",
+    "morton": "in Morton order",
+    "linear_unordered": "linear within each subgroup, the subgroups numbered in another order",
+    "other": "otherwise",
+}
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """How one workgroup's invocations map to subgroups and lanes.
+
+    Attributes
+    ----------
+    extent : the workgroup's size in x, y and z.
+    kind : a key of `ORDERS` where the whole workgroup follows that order and is cut into subgroups one after the
+        other; "linear_unordered" where only the subgroups' numbers differ from linear; "tiles" where each subgroup
+        that has the most invocations covers a box of one shape; else "other".
+    tile : that box, for "tiles".
+    lane_order : the order of lanes in it: a key of `ORDERS` or "other", for "tiles".
+    contradictions : what cannot all be true of the built-in variables; empty on a sound device.
+    places : (``gl_SubgroupID``, lane) of each invocation in the order of ``gl_LocalInvocationIndex``.
+    """
+
+    extent: Extent
+    kind: str
+    tile: Extent | None
+    lane_order: str | None
+    contradictions: tuple[str, ...]
+    places: tuple[tuple[int, int], ...]
+
+    @property
+    def in_words(self) -> str:
+        """The mapping in a few words."""
+        if self.kind != "tiles" or self.tile is None or self.lane_order is None:
+            return _IN_WORDS[self.kind]
+        order = {"linear": "linear with x fastest", "other": "in another order"}.get(
+            self.lane_order, _IN_WORDS[self.lane_order]
+        )
+        return f"in tiles of {text_of(self.tile)} a subgroup, lanes {order}"
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the class; and every place, where the mapping is not linear."""
+        data: dict[str, Json] = {"extent": list(self.extent), "kind": self.kind}
+        if self.tile is not None:
+            data |= {"tile": list(self.tile), "lane_order": self.lane_order}
+        if self.contradictions:
+            data["contradictions"] = list(self.contradictions)
+        if self.kind != "linear":
+            data["places"] = [list(place) for place in self.places]
+        return data
+
+
+@dataclass(frozen=True)
+class InvocationMapping:
+    """The mappings of several workgroups."""
+
+    workgroups: tuple[Mapping, ...]
+
+    @property
+    def linear(self) -> bool:
+        """Whether every workgroup is linear in ``gl_LocalInvocationIndex``."""
+        return all(mapping.kind == "linear" for mapping in self.workgroups)
+
+    def sentence(self) -> str:
+        """Say how invocations map, dimension by dimension where they differ."""
+        broken = list(dict.fromkeys(text for mapping in self.workgroups for text in mapping.contradictions))
+        words = self._in_words()
+        return words + "; contradictory: " + "; ".join(broken) if broken else words
+
+    def _in_words(self) -> str:
+        tried = listed(
+            [f"{n}-D" for n in sorted({dimensions(mapping.extent) for mapping in self.workgroups})]
+        )
+        if self.linear:
+            shown = ", ".join(text_of(mapping.extent) for mapping in self.workgroups)
+            return f"linear in gl_LocalInvocationIndex in {tried} ({shown})"
+        groups: dict[str, list[str]] = {}
+        for mapping in self.workgroups:
+            groups.setdefault(mapping.in_words, []).append(text_of(mapping.extent))
+        return "; ".join(f"{words} ({', '.join(extents)})" for words, extents in groups.items())
+
+    def to_json(self) -> dict[str, Json]:
+        """Give each workgroup's mapping."""
+        return {"linear": self.linear, "workgroups": [mapping.to_json() for mapping in self.workgroups]}
+
+
+def invocation_mapping(layouts: Sequence[Layout]) -> InvocationMapping:
+    """Classify the mappings of several workgroups."""
+    return InvocationMapping(tuple(classify(layout) for layout in layouts))
+
+
+def classify(layout: Layout) -> Mapping:
+    """Classify how one workgroup maps to subgroups and lanes."""
+    tile = lane_order = None
+    kind = _whole_order(layout)
+    if kind is None:
+        tile, lane_order = _tiles(layout)
+        kind = "tiles" if tile is not None else "other"
+    return Mapping(
+        extent=layout.extent,
+        kind=kind,
+        tile=tile,
+        lane_order=lane_order,
+        contradictions=contradictions(layout),
+        places=tuple(zip(layout.subgroup_id.tolist(), layout.lane.tolist(), strict=True)),
+    )
+
+
+def _whole_order(layout: Layout) -> str | None:
+    """Name the order of the whole workgroup that is cut into subgroups, if it is one of those known."""
+    size = int(layout.subgroup_size.max())
+    place = layout.subgroup_id.astype(np.int64) * size + layout.lane
+    for name, order in ORDERS.items():
+        if np.array_equal(place, order(layout.extent)):
+            return name
+    index = np.arange(layout.invocations)
+    chunk = index // size
+    one_each = len(np.unique(np.stack([chunk, layout.subgroup_id]), axis=1)[0]) == chunk[-1] + 1
+    ids = len(np.unique(layout.subgroup_id)) == chunk[-1] + 1
+    if one_each and ids and np.array_equal(layout.lane, index % size):
+        return "linear_unordered"
+    return None
+
+
+def _tiles(layout: Layout) -> tuple[Extent | None, str | None]:
+    """Find the one box that each of the most populated subgroups covers, and the order of lanes in it."""
+    coordinates = np.stack(_coordinates(layout.extent), axis=1)
+    fullest = max(layout.populations)
+    tile: Extent | None = None
+    orders = set(ORDERS)
+    for subgroup in np.unique(layout.subgroup_id):
+        members = layout.subgroup_id == subgroup
+        if members.sum() != fullest:
+            continue
+        at = coordinates[members] - coordinates[members].min(axis=0)
+        box: Extent = tuple(int(side) + 1 for side in at.max(axis=0))  # type: ignore[assignment]
+        if int(np.prod(box)) != fullest or tile not in (None, box):
+            return None, None
+        tile = box
+        # Members are listed in the order of the local index, which is the tile's own linear order.
+        orders &= {name for name in orders if np.array_equal(layout.lane[members], ORDERS[name](box))}
+    return tile, next((name for name in ORDERS if name in orders), "other")

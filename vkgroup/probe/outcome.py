@@ -1,0 +1,93 @@
+"""What an experiment may come to: observed, not supported, failed, or not run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+"""A value that JSON can hold; floats are finite."""
+
+
+class Observation(Protocol):
+    """What an experiment saw: data, and a sentence for people."""
+
+    def sentence(self) -> str:
+        """Say in words what was seen."""
+
+    def to_json(self) -> dict[str, Json]:
+        """Give what was seen as strict JSON."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The experiment ran; `observation` says what it saw."""
+
+    observation: Observation
+    status = "observed"
+
+    def sentence(self) -> str:
+        """Say in words what was seen."""
+        return self.observation.sentence()
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the observation's data with its status and sentence."""
+        return {"status": self.status, "sentence": self.sentence(), **self.observation.to_json()}
+
+
+@dataclass(frozen=True)
+class NotSupported:
+    """The device lacks what the experiment needs; `missing` names it by Vulkan's names."""
+
+    missing: tuple[str, ...]
+    status = "not_supported"
+
+    def sentence(self) -> str:
+        """Name what the device lacks."""
+        return "not supported: the device lacks " + ", ".join(self.missing)
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the status, the sentence and the missing features."""
+        return {"status": self.status, "sentence": self.sentence(), "missing": list(self.missing)}
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The driver or the compiler gave an error; `message` is what it said."""
+
+    message: str
+    status = "failed"
+
+    def sentence(self) -> str:
+        """Say what failed."""
+        return "failed: " + self.message
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the status, the sentence and the message."""
+        return {"status": self.status, "sentence": self.sentence(), "message": self.message}
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """The experiment was left out; `reason` says why."""
+
+    reason: str
+    status = "not_run"
+
+    def sentence(self) -> str:
+        """Say why it was left out."""
+        return "not run: " + self.reason
+
+    def to_json(self) -> dict[str, Json]:
+        """Give the status, the sentence and the reason."""
+        return {"status": self.status, "sentence": self.sentence(), "reason": self.reason}
+
+
+Outcome = Observed | NotSupported | Failed | NotRun
+
+
+def listed(names: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
+    """Join names as a sentence does: ``a``, ``a and b``, ``a, b and c``."""
+    words = list(names)
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
