@@ -1,13 +1,12 @@
 """glslang in this process, through its C interface.
 
-Declarations follow ``glslang/Include/glslang_c_interface.h`` of version 13. One lock goes around
-every compilation: glslang keeps tables per process.
+Declarations follow ``glslang/Include/glslang_c_interface.h`` of version 13. Every compilation
+runs in the compilers' one thread (`vkgroup.compiler.stack`).
 """
 
 from __future__ import annotations
 
 import ctypes
-import threading
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -17,7 +16,8 @@ import cffi
 from vkgroup.compiler.diagnostics import from_glslang
 from vkgroup.compiler.includes import Dependencies, IncludeError, Includer
 from vkgroup.compiler.libraries import find_library, library_identity, open_library
-from vkgroup.compiler.source import DEFAULT_VERSION, Request, find_version
+from vkgroup.compiler.source import DEFAULT_VERSION, Request, failure, find_version
+from vkgroup.compiler.stack import with_deep_stack
 from vkgroup.errors import CompileError, CompilerUnavailable, Diagnostic
 from vkgroup.spirv import Module
 
@@ -48,6 +48,7 @@ void glslang_shader_set_preamble(shader *shader, const char *text);
 void glslang_shader_set_options(shader *shader, int options);
 int glslang_shader_preprocess(shader *shader, const input *input);
 int glslang_shader_parse(shader *shader, const input *input);
+const char *glslang_shader_get_preprocessed_code(shader *shader);
 const char *glslang_shader_get_info_log(shader *shader);
 void *glslang_program_create(void);
 void glslang_program_delete(void *program);
@@ -143,7 +144,6 @@ class _Glslang:
         self.back = open_library(self.ffi, _WHEEL, "SPIRV")
         limits = open_library(self.ffi, _WHEEL, "glslang-default-resource-limits")
         self.resource = limits.glslang_default_resource()
-        self.lock = threading.Lock()
         if not self.front.glslang_initialize_process():
             raise CompilerUnavailable(f"glslang does not start; reinstall it: pip install {_WHEEL}")
 
@@ -208,13 +208,12 @@ def compile_glslang(request: Request) -> tuple[Module, Dependencies]:
     """
     glslang = _glslang()
     inclusion = _Inclusion(Includer(request.folder, request.include_paths))
-    with glslang.lock:
-        module = _compile(glslang, request, inclusion)
+    module = with_deep_stack(lambda longest: _compile(glslang, request, inclusion, longest))
     return module, inclusion.includer.dependencies
 
 
-def _compile(glslang: _Glslang, request: Request, inclusion: _Inclusion) -> Module:
-    """Preprocess, parse, link, generate; the caller holds the lock."""
+def _compile(glslang: _Glslang, request: Request, inclusion: _Inclusion, longest: int) -> Module:
+    """Preprocess, parse, link, generate."""
     ffi, front = glslang.ffi, glslang.front
     handle = ffi.new_handle(inclusion)
     code = ffi.new("char[]", _prepared(request).encode())
@@ -228,6 +227,12 @@ def _compile(glslang: _Glslang, request: Request, inclusion: _Inclusion) -> Modu
     preprocessed = front.glslang_shader_preprocess(shader, entry)
     if inclusion.crash is not None:
         raise inclusion.crash
+    if preprocessed:
+        length = len(ffi.string(front.glslang_shader_get_preprocessed_code(shader)))
+        if length > longest:
+            raise failure(
+                request.name, 0, f"{length} characters after preprocessing; at most {longest} compile"
+            )
     # The preprocessed text has its macros replaced already: they must not be replaced again.
     front.glslang_shader_set_preamble(shader, ffi.NULL)
     if not preprocessed or not front.glslang_shader_parse(shader, entry):

@@ -19,6 +19,7 @@ import cffi
 from vkgroup.compiler.diagnostics import from_shaderc
 from vkgroup.compiler.includes import Dependencies, IncludeError, Includer
 from vkgroup.compiler.source import DEFAULT_VERSION, Request, find_version
+from vkgroup.compiler.stack import with_deep_stack
 from vkgroup.errors import CompileError, CompilerUnavailable, Diagnostic
 from vkgroup.spirv import Module
 
@@ -182,7 +183,7 @@ def compile_shaderc(request: Request) -> tuple[Module, Dependencies | None]:
     """
     library = _library()
     if library is not None:
-        return _compile_by_library(library, request)
+        return with_deep_stack(lambda _: _compile_by_library(library, request))
     module = _compile_by_executable(_executable(), request)
     return module, None if request.has_includes else Dependencies()
 

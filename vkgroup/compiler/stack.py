@@ -1,0 +1,101 @@
+"""The one thread in which compilers run, with a stack deep enough for them.
+
+glslang walks expressions recursively: a sum of 30,000 terms overflows the usual 8 MiB, and that
+ends the process. A deep stack is address space until it is used. glslang also keeps tables per
+process; with a single thread nothing else has to guard them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from vkgroup.errors import CompilerUnavailable
+
+Result = TypeVar("Result")
+
+#: Stack sizes in bytes, tried in turn: 32-bit systems and address-space limits refuse the first.
+_STACK_SIZES = (1 << 30, 1 << 28, 1 << 26)
+
+#: Stack that a compiler may need for each character of preprocessed source. Measured with glslang
+#: 13: 150 to 400 for ``x+x+x…``, which has the deepest tree for its length.
+_BYTES_PER_CHARACTER = 512
+
+_Answer = tuple[Any, BaseException | None]
+
+
+class _Worker:
+    """A thread that calls what it is handed, one call after the other."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[tuple[Callable[[int], Any], SimpleQueue[_Answer]]] = SimpleQueue()
+        self._longest = self._start()
+
+    def _start(self) -> int:
+        """Start the thread with the deepest stack to be had; return the longest source for it."""
+        # The size is a setting of the process: it is changed for this start alone.
+        before = threading.stack_size()
+        try:
+            for size in _STACK_SIZES:
+                try:
+                    threading.stack_size(size)
+                    threading.Thread(target=self._serve, name="vkgroup compiler", daemon=True).start()
+                    return size // _BYTES_PER_CHARACTER
+                except (RuntimeError, ValueError):
+                    continue
+        finally:
+            threading.stack_size(before)
+        raise CompilerUnavailable("no thread to compile in: the limit of memory or threads is reached")
+
+    def _serve(self) -> None:
+        while True:
+            function, answer = self._calls.get()
+            try:
+                answer.put((function(self._longest), None))
+            except BaseException as error:  # it is raised again in the caller's thread
+                answer.put((None, error))
+            del function, answer
+
+    def call(self, function: Callable[[int], Result]) -> Result:
+        answer: SimpleQueue[_Answer] = SimpleQueue()
+        self._calls.put((function, answer))
+        result, error = answer.get()
+        if error is not None:
+            raise error
+        returned: Result = result
+        return returned
+
+
+_lock = threading.Lock()
+_workers: list[_Worker] = []
+
+
+def with_deep_stack(function: Callable[[int], Result]) -> Result:
+    """Call ``function(longest)`` in the compilers' thread; return its result, or raise its exception.
+
+    ``longest`` is the length of preprocessed source in characters that the stack allows.
+
+    Raises
+    ------
+    CompilerUnavailable
+        No thread can be started.
+    """
+    with _lock:
+        if not _workers:
+            _workers.append(_Worker())
+        worker = _workers[0]
+    return worker.call(function)
+
+
+def _forget() -> None:
+    """A forked process has the memory of its parent, and none of its threads."""
+    global _lock
+    _lock = threading.Lock()
+    _workers.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
