@@ -1,0 +1,19 @@
+"""What a device does that its declaration does not say: experiments, and the table of both."""
+
+from __future__ import annotations
+
+from vkgroup.probe.experiments import EXPERIMENTS, Experiment
+from vkgroup.probe.outcome import Failed, NotRun, NotSupported, Observed, Outcome
+from vkgroup.probe.run import Probe, probe
+
+__all__ = [
+    "EXPERIMENTS",
+    "Experiment",
+    "Failed",
+    "NotRun",
+    "NotSupported",
+    "Observed",
+    "Outcome",
+    "Probe",
+    "probe",
+]

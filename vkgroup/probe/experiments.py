@@ -1,0 +1,169 @@
+"""The experiments: what each is called, what it needs of a device, and how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from vkgroup.device import Capabilities
+from vkgroup.probe.addition import AdditionOrders, addition_orders, terms
+from vkgroup.probe.floats import FLOAT16, FLOAT32, FLOAT64, FloatType, SpecialValues, inputs, special_values
+from vkgroup.probe.fullness import FullSubgroups, full_subgroups
+from vkgroup.probe.inactive import READINGS, InactiveLanes, inactive_lanes, start_values, taken_lanes
+from vkgroup.probe.mapping import InvocationMapping, invocation_mapping
+from vkgroup.probe.outcome import Observation
+from vkgroup.probe.reconvergence import CONSTRUCTS, Reconvergence, keys, reconvergence
+from vkgroup.probe.size import SubgroupSize, met_size
+from vkgroup.probe.subject import Subject
+from vkgroup.reference.operations import Category
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment.
+
+    Attributes
+    ----------
+    name : key of its outcome in JSON.
+    title : what people call it.
+    observe : runs it on a device.
+    needs_all : categories of subgroup operations that it needs.
+    needs_any : categories of which it needs at least one; no condition if empty.
+    features : Vulkan's names of the features that it needs.
+    """
+
+    name: str
+    title: str
+    observe: Callable[[Subject], Observation]
+    needs_all: tuple[Category, ...] = ()
+    needs_any: tuple[Category, ...] = ()
+    features: tuple[str, ...] = ()
+
+    def missing(self, capabilities: Capabilities) -> tuple[str, ...]:
+        """Name what a device lacks for the experiment, by Vulkan's names."""
+        declared = capabilities.subgroup
+        lacking = [] if "compute" in declared.supported_stages else ["VK_SHADER_STAGE_COMPUTE_BIT"]
+        operations = declared.supported_operations
+        lacking += [
+            category.feature
+            for category in (Category.BASIC, *self.needs_all)
+            if category.value not in operations
+        ]
+        if self.needs_any and not any(category.value in operations for category in self.needs_any):
+            lacking += [category.feature for category in self.needs_any]
+        lacking += [feature for feature in self.features if feature not in capabilities.features]
+        return tuple(lacking)
+
+
+def _subgroup_size(subject: Subject) -> SubgroupSize:
+    return SubgroupSize(
+        declared=subject.capabilities.subgroup.size,
+        met=met_size(subject.layouts),
+        required={size: met_size([layout]) for size, layout in subject.required_layouts.items()},
+    )
+
+
+def _invocation_mapping(subject: Subject) -> InvocationMapping:
+    return invocation_mapping(subject.layouts)
+
+
+def _full_subgroups(subject: Subject) -> FullSubgroups:
+    return full_subgroups(subject.layouts)
+
+
+_READING_CATEGORIES = {
+    Category.SHUFFLE: "SHUFFLE",
+    Category.SHUFFLE_RELATIVE: "RELATIVE",
+    Category.BALLOT: "BALLOT",
+    Category.QUAD: "QUAD",
+}
+"""The categories with which a lane can read another's value, and the macro that ``inactive.comp`` has for each."""
+
+
+def _inactive_lanes(subject: Subject) -> InactiveLanes:
+    size = subject.size
+    found = [category for category in _READING_CATEGORIES if subject.has(category.value)]
+    if size < 4 and Category.QUAD in found:
+        found.remove(Category.QUAD)
+    got = subject.run_full_subgroups(
+        subject.module("inactive", **{_READING_CATEGORIES[category]: 1 for category in found}),
+        1,
+        {
+            "Start": start_values(size),
+            "Taken": taken_lanes(size),
+            "Got": np.zeros((len(READINGS), 2, size), dtype=np.uint32),
+            "Held": np.zeros(size, dtype=np.uint32),
+        },
+    )["Got"]
+    return inactive_lanes(
+        got.astype(np.uint32, copy=False),
+        [category.value for category in found],
+        tuple(category.feature for category in _READING_CATEGORIES if not subject.has(category.value)),
+    )
+
+
+def _reconvergence(subject: Subject) -> Reconvergence:
+    module = subject.module("reconvergence")
+    size = subject.size
+    masks = [
+        subject.run_full_subgroups(
+            module,
+            1,
+            {
+                "Key": key,
+                "Mask": np.zeros((len(CONSTRUCTS), 3, size, 4), dtype=np.uint32),
+                "Work": np.zeros(size, dtype=np.uint32),
+            },
+        )["Mask"]
+        for key in keys(size)
+    ]
+    return reconvergence(np.stack(masks).astype(np.uint32, copy=False))
+
+
+def _addition_orders(subject: Subject) -> AdditionOrders:
+    rows = terms(subject.size)
+    got = subject.run_full_subgroups(
+        subject.module("addition"),
+        len(rows),
+        {"Term": rows, **{name: np.zeros_like(rows) for name in ("Reduced", "Inclusive", "Exclusive")}},
+    )
+    reduced, inclusive, exclusive = (
+        got[name].astype(np.float32, copy=False) for name in ("Reduced", "Inclusive", "Exclusive")
+    )
+    return addition_orders(reduced, inclusive, exclusive)
+
+
+def _special_values(subject: Subject, kind: FloatType) -> SpecialValues:
+    bits = inputs(kind, subject.size)
+    result = subject.run_full_subgroups(
+        subject.module("floats", BITS=kind.bits),
+        len(bits),
+        {"Bits": bits, "Result": np.zeros((len(bits), 8, *bits.shape[1:]), dtype=np.uint32)},
+    )["Result"]
+    return special_values(kind, result.astype(np.uint32, copy=False))
+
+
+EXPERIMENTS = (
+    Experiment("subgroup_size", "Subgroup size met", _subgroup_size),
+    Experiment("invocation_mapping", "Invocations to lanes", _invocation_mapping),
+    Experiment("full_subgroups", "Full subgroups", _full_subgroups),
+    Experiment(
+        "inactive_lanes", "Reading an inactive lane", _inactive_lanes, needs_any=tuple(_READING_CATEGORIES)
+    ),
+    Experiment("reconvergence", "Reconvergence", _reconvergence, needs_all=(Category.BALLOT,)),
+    Experiment("addition_order", "Order of float additions", _addition_orders, needs_all=(Category.ARITHMETIC,)),
+    *(
+        Experiment(
+            f"special_values_{kind.name}",
+            f"Denormals, NaN: {kind.name}",
+            partial(_special_values, kind=kind),
+            needs_all=(Category.ARITHMETIC,),
+            features=kind.features,
+        )
+        for kind in (FLOAT32, FLOAT16, FLOAT64)
+    ),
+)
+"""All experiments, in the order in which they run."""

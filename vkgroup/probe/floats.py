@@ -1,0 +1,234 @@
+"""Denormals and NaN in floating-point operations: kept, flushed or ignored, for one floating-point type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from vkgroup.probe.outcome import Json, listed
+
+Values = NDArray[np.floating[Any]]
+Words = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class FloatType:
+    """A floating-point type.
+
+    Attributes
+    ----------
+    name : as people and the result say it.
+    bits : its width.
+    features : Vulkan's names of the features that subgroup operations on it need.
+    """
+
+    name: str
+    bits: int
+    features: tuple[str, ...]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type of its values."""
+        return np.dtype(f"f{self.bits // 8}")
+
+    @property
+    def smallest_normal(self) -> float:
+        """The smallest positive value that is not denormal."""
+        return float(np.finfo(self.dtype).smallest_normal)
+
+
+FLOAT32 = FloatType("float32", 32, ())
+FLOAT16 = FloatType("float16", 16, ("shaderFloat16", "shaderSubgroupExtendedTypes"))
+FLOAT64 = FloatType("float64", 64, ("shaderFloat64",))
+
+OPERATIONS = (
+    ("subgroupAdd", "subgroupMul", "subgroupMin", "subgroupMax"),
+    ("+", "*", "min", "max"),
+)
+"""The operations of ``shaders/probe/floats.comp``: over the subgroup, and of two values."""
+
+ADD, MUL, MIN, MAX = range(4)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of inputs: what lanes 0 and 1 hold, what the others hold, and what to call each result.
+
+    Attributes
+    ----------
+    subject : what the row is about.
+    operation : ADD, MUL, MIN or MAX; the other results of the row are not looked at.
+    first, second : the values of lanes 0 and 1.
+    rest : the value of all other lanes.
+    results : the expected results and their labels; any other is "other".
+    """
+
+    subject: str
+    operation: int
+    first: float
+    second: float
+    rest: float
+    results: tuple[tuple[float, str], ...]
+
+
+OPERANDS, RESULT = "denormal operands", "denormal result"
+NAN_FIRST, NAN_SECOND, NAN_ALL = "NaN and a number", "a number and NaN", "only NaN"
+
+
+def rows(kind: FloatType) -> tuple[Row, ...]:
+    """Choose the rows for a type."""
+    least, nan = kind.smallest_normal, float("nan")
+
+    def flushing(
+        subject: str, operation: int, first: float, second: float, rest: float, result: float
+    ) -> Row:
+        labels = ((result, "kept"), (0.0, "flushed"))
+        return Row(subject, operation, first, second, rest, labels)
+
+    def choosing(subject: str, operation: int, first: float, second: float, rest: float, result: float) -> Row:
+        return Row(subject, operation, first, second, rest, ((result, "number"), (nan, "NaN")))
+
+    return (
+        flushing(OPERANDS, ADD, 0.75 * least, 0.75 * least, 0.0, 1.5 * least),
+        flushing(RESULT, ADD, 1.5 * least, -least, 0.0, 0.5 * least),
+        flushing(OPERANDS, MUL, 0.5 * least, 4.0, 1.0, 2.0 * least),
+        flushing(RESULT, MUL, 2.0 * least, 0.25, 1.0, 0.5 * least),
+        flushing(OPERANDS, MIN, -0.5 * least, 0.0, 0.0, -0.5 * least),
+        flushing(OPERANDS, MAX, 0.5 * least, 0.0, 0.0, 0.5 * least),
+        choosing(NAN_FIRST, MIN, nan, 2.0, 3.0, 2.0),
+        choosing(NAN_SECOND, MIN, 2.0, nan, 3.0, 2.0),
+        Row(NAN_ALL, MIN, nan, nan, nan, ((nan, "NaN"),)),
+        choosing(NAN_FIRST, MAX, nan, 3.0, 2.0, 3.0),
+        choosing(NAN_SECOND, MAX, 3.0, nan, 2.0, 3.0),
+        Row(NAN_ALL, MAX, nan, nan, nan, ((nan, "NaN"),)),
+    )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one row gave.
+
+    Attributes
+    ----------
+    operation : the GLSL function or operator.
+    subject : what the operands or the result are.
+    gives : "kept" or "flushed" (denormals), "number" or "NaN", "other", or "lanes differ" where the lanes of a
+        subgroup got different results.
+    """
+
+    operation: str
+    subject: str
+    gives: str
+
+
+@dataclass(frozen=True)
+class SpecialValues:
+    """What a type's operations do with denormals and NaN, over subgroups of one size and on two values."""
+
+    type: str
+    size: int
+    findings: tuple[Finding, ...]
+
+    def sentence(self) -> str:
+        """Say what happens to denormals and to NaN, alike operations together."""
+        if not self.findings:
+            return "nothing to see: a subgroup of one lane has no second value"
+        denormals = self._groups((OPERANDS, RESULT), {"kept": "kept", "flushed": "flushed to zero"})
+        nans = self._groups(
+            (NAN_FIRST, NAN_SECOND), {"number": "the number is chosen", "NaN": "NaN is chosen"}
+        )
+        only = [found for found in self.findings if found.subject == NAN_ALL and found.gives != "NaN"]
+        words = f"denormals: {denormals}; of NaN and a number: {nans}"
+        if only:
+            words += f"; of NaN alone {listed([found.operation for found in only])} do not give NaN"
+        return words
+
+    def _groups(self, subjects: tuple[str, ...], in_words: dict[str, str]) -> str:
+        """Join the operations that give the same for all subjects; name the subjects where they differ."""
+        groups: dict[str, list[str]] = {}
+        for operation in dict.fromkeys(found.operation for found in self.findings):
+            gives = {
+                found.subject: in_words.get(found.gives, found.gives)
+                for found in self.findings
+                if found.operation == operation and found.subject in subjects
+            }
+            if not gives:
+                continue
+            if len(set(gives.values())) == 1:
+                words = next(iter(gives.values()))
+            else:
+                words = ", ".join(f"{subject}: {given}" for subject, given in gives.items())
+            groups.setdefault(words, []).append(operation)
+        if len(groups) == 1:
+            return next(iter(groups)) + " by all"
+        return ", ".join(f"{words} by {', '.join(operations)}" for words, operations in groups.items())
+
+    def to_json(self) -> dict[str, Json]:
+        """Give each finding."""
+        findings: list[Json] = [
+            {"operation": found.operation, "subject": found.subject, "gives": found.gives}
+            for found in self.findings
+        ]
+        return {"type": self.type, "subgroup_size": self.size, "findings": findings}
+
+
+def inputs(kind: FloatType, size: int) -> Words:
+    """Make the inputs of ``floats.comp``: (rows, size, 2) uint32, the bits of each value, low word first."""
+    values = np.empty((len(rows(kind)), size), dtype=kind.dtype)
+    for row, given in zip(values, rows(kind), strict=True):
+        row[:] = given.rest
+        row[:2] = [given.first, given.second][:size]
+    return to_words(values)
+
+
+def special_values(kind: FloatType, result: Words) -> SpecialValues:
+    """Classify the results of ``floats.comp``.
+
+    Parameters
+    ----------
+    kind : the type.
+    result : (rows, 8, size, 2) uint32: the bits of each lane's result of each operation.
+
+    Returns
+    -------
+    The findings over the subgroup, as all its lanes saw them, and on the two values of lane 0. There are none for
+    a subgroup of one lane, which has no second value.
+    """
+    values = from_words(result, kind)
+    size = values.shape[2]
+    findings = []
+    for scope, names in enumerate(OPERATIONS if size > 1 else ()):
+        for index, row in enumerate(rows(kind)):
+            got = values[index, 4 * scope + row.operation]
+            looked_at = got if scope == 0 else got[:1]
+            findings.append(Finding(names[row.operation], row.subject, _label(looked_at, row, kind.dtype)))
+    return SpecialValues(kind.name, size, tuple(findings))
+
+
+def _label(got: Values, row: Row, dtype: DTypeLike) -> str:
+    labels = set()
+    for value in got:
+        for expected, label in row.results:
+            target = np.asarray(expected, dtype=dtype)
+            if value == target or (np.isnan(value) and np.isnan(target)):
+                labels.add(label)
+                break
+        else:
+            labels.add("other")
+    return labels.pop() if len(labels) == 1 else "lanes differ"
+
+
+def to_words(values: Values) -> Words:
+    """Spread values of any width over pairs of words, low word first: shape (…, 2) uint32."""
+    wide = values.view(f"u{values.itemsize}").astype(np.uint64)
+    return np.stack([wide & 0xFFFFFFFF, wide >> 32], axis=-1).astype(np.uint32)
+
+
+def from_words(words: Words, kind: FloatType) -> Values:
+    """Undo `to_words`: shape (…) of the type's values."""
+    wide = words[..., 0].astype(np.uint64) | words[..., 1].astype(np.uint64) << np.uint64(32)
+    values: Values = wide.astype(f"u{kind.bits // 8}").view(kind.dtype)
+    return values

@@ -1,0 +1,188 @@
+"""Orders in which a device may add the lanes of a subgroup, each evaluated in float32.
+
+A sum takes rows (rows, size) to (rows,); a scan takes rows (rows, size) to inclusive sums (rows, size). Every addition
+is one float32 addition, rounded to nearest, so that the bits tell one order from another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.float32]
+Order = Callable[[Rows], Rows]
+
+
+def sum_sequential(rows: Rows) -> Rows:
+    """Add lane 0, 1, 2 and so on."""
+    total = rows[:, 0].copy()
+    for lane in range(1, rows.shape[1]):
+        total = total + rows[:, lane]
+    return total
+
+
+def sum_downward(rows: Rows) -> Rows:
+    """Add from the last lane down to lane 0."""
+    return sum_sequential(rows[:, ::-1])
+
+
+def sum_adjacent(rows: Rows) -> Rows:
+    """Add neighbours, then neighbouring pairs, and so on (exclusive or with 1, 2, 4, …)."""
+    while rows.shape[1] > 1:
+        rows = rows[:, 0::2] + rows[:, 1::2]
+    return rows[:, 0]
+
+
+def sum_halves(rows: Rows) -> Rows:
+    """Add the upper half to the lower, then the quarters, and so on (exclusive or with size/2, …, 2, 1)."""
+    while rows.shape[1] > 1:
+        half = rows.shape[1] // 2
+        rows = rows[:, :half] + rows[:, half:]
+    return rows[:, 0]
+
+
+def sum_wide(rows: Rows) -> Rows:
+    """Add in float64 and round once."""
+    return rows.astype(np.float64).sum(axis=1).astype(np.float32)
+
+
+def scan_sequential(rows: Rows) -> Rows:
+    """Add each lane to the sum of those before."""
+    sums = rows.copy()
+    for lane in range(1, rows.shape[1]):
+        sums[:, lane] = sums[:, lane - 1] + rows[:, lane]
+    return sums
+
+
+def scan_downward(rows: Rows) -> Rows:
+    """Add, for each lane, from the lane itself down to lane 0."""
+    return np.stack([sum_downward(rows[:, : lane + 1]) for lane in range(rows.shape[1])], axis=1)
+
+
+def scan_doubling(rows: Rows) -> Rows:
+    """Add the sum 1, 2, 4, … lanes below (Hillis and Steele; Kogge and Stone)."""
+    sums, distance = rows.copy(), 1
+    while distance < rows.shape[1]:
+        sums[:, distance:] = sums[:, :-distance] + sums[:, distance:]
+        distance *= 2
+    return sums
+
+
+def scan_halves(rows: Rows) -> Rows:
+    """Add the last sum of each lower half to all of the upper half, in blocks of 2, 4, 8, … (Sklansky)."""
+    sums, half = rows.copy(), 1
+    lane = np.arange(rows.shape[1])
+    while half < rows.shape[1]:
+        upper = lane[(lane // half) % 2 == 1]
+        sums[:, upper] = sums[:, upper // half * half - 1] + sums[:, upper]
+        half *= 2
+    return sums
+
+
+def scan_up_and_down(rows: Rows) -> Rows:
+    """Add up a tree of neighbours, then hand the sums down (Brent and Kung)."""
+    sums, size = rows.copy(), rows.shape[1]
+    step = 1
+    while step < size:
+        into = np.arange(2 * step - 1, size, 2 * step)
+        sums[:, into] = sums[:, into - step] + sums[:, into]
+        step *= 2
+    while step > 1:
+        step //= 2
+        into = np.arange(3 * step - 1, size, 2 * step)
+        sums[:, into] = sums[:, into - step] + sums[:, into]
+    return sums
+
+
+def scan_wide(rows: Rows) -> Rows:
+    """Add in float64 and round each sum once."""
+    return np.cumsum(rows.astype(np.float64), axis=1).astype(np.float32)
+
+
+SUMS: dict[str, Order] = {
+    "sequential, lane 0 upwards": sum_sequential,
+    "sequential, last lane downwards": sum_downward,
+    "tree of neighbours (xor 1, 2, 4, …)": sum_adjacent,
+    "tree of halves (xor size/2, …, 2, 1)": sum_halves,
+    "in a wider type, rounded once": sum_wide,
+}
+"""Orders of a reduction."""
+
+SCANS: dict[str, Order] = {
+    "sequential, lane 0 upwards": scan_sequential,
+    "sequential, each lane downwards": scan_downward,
+    "doubling distances (Hillis-Steele)": scan_doubling,
+    "halves (Sklansky)": scan_halves,
+    "up and down a tree (Brent-Kung)": scan_up_and_down,
+    "in a wider type, rounded once": scan_wide,
+}
+"""Orders of an inclusive scan."""
+
+
+def blocked_sums(size: int) -> Iterator[tuple[str, Order]]:
+    """Give the orders that sum blocks of lanes in one order and then the blocks' sums in another."""
+    for block in _blocks(size):
+        for inner_name, inner in SUMS.items():
+            for outer_name, outer in SUMS.items():
+                if inner is not outer and sum_wide not in (inner, outer):
+                    name = f"blocks of {block} lanes: {inner_name}; then the blocks: {outer_name}"
+                    yield name, _in_blocks(block, inner, outer)
+
+
+def blocked_scans(size: int) -> Iterator[tuple[str, Order]]:
+    """Give the orders that scan blocks of lanes and then add to each the sum of the blocks before it."""
+    for block in _blocks(size):
+        for inner_name, inner in SCANS.items():
+            for outer_name, outer in SCANS.items():
+                if scan_wide not in (inner, outer):
+                    name = f"blocks of {block} lanes: {inner_name}; then the blocks: {outer_name}"
+                    yield name, _scan_in_blocks(block, inner, outer)
+
+
+def exclusive(scan: Order) -> Order:
+    """Make an exclusive scan of an inclusive one: its results moved up by one lane."""
+
+    def order(rows: Rows) -> Rows:
+        sums = np.zeros_like(rows)
+        sums[:, 1:] = scan(rows)[:, :-1]
+        return sums
+
+    return order
+
+
+def exclusive_of_shifted(scan: Order) -> Order:
+    """Make an exclusive scan of an inclusive one: run on the inputs moved up by one lane."""
+
+    def order(rows: Rows) -> Rows:
+        moved = np.zeros_like(rows)
+        moved[:, 1:] = rows[:, :-1]
+        return scan(moved)
+
+    return order
+
+
+def _blocks(size: int) -> list[int]:
+    return [1 << power for power in range(1, size.bit_length() - 1)]
+
+
+def _in_blocks(block: int, inner: Order, outer: Order) -> Order:
+    def order(rows: Rows) -> Rows:
+        count = rows.shape[1] // block
+        sums = [inner(rows[:, at * block : (at + 1) * block]) for at in range(count)]
+        return outer(np.stack(sums, axis=1))
+
+    return order
+
+
+def _scan_in_blocks(block: int, inner: Order, outer: Order) -> Order:
+    def order(rows: Rows) -> Rows:
+        count = rows.shape[1] // block
+        parts = [inner(rows[:, at * block : (at + 1) * block]) for at in range(count)]
+        before = outer(np.stack([part[:, -1] for part in parts], axis=1))
+        for at in range(1, count):
+            parts[at] = before[:, at - 1 : at] + parts[at]
+        return np.concatenate(parts, axis=1)
+
+    return order

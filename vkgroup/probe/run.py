@@ -1,0 +1,92 @@
+"""Running all experiments on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vkgroup.device import Capabilities
+from vkgroup.dispatch import Device
+from vkgroup.errors import DeviceLost, DispatchTimeout, Unsupported, VkgroupError
+from vkgroup.probe.experiments import EXPERIMENTS, Experiment
+from vkgroup.probe.outcome import Failed, NotRun, NotSupported, Observed, Outcome
+from vkgroup.probe.subject import NoFullSubgroup, Subject
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What is known of a device after probing it.
+
+    Attributes
+    ----------
+    capabilities : what the device declares.
+    outcomes : the outcome of each experiment, by its name, in the order in which they ran.
+    lost : whether the device was lost (or hung) on the way; then the last experiments were not run.
+    """
+
+    capabilities: Capabilities
+    outcomes: Mapping[str, Outcome]
+    lost: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Give everything as strict JSON: "device", "capabilities" and "experiments"."""
+        declared = self.capabilities
+        return {
+            "device": {
+                "name": declared.name,
+                "type": declared.type,
+                "driver_name": declared.driver_name,
+                "driver_info": declared.driver_info,
+                "api_version": list(declared.api_version),
+                "broken_promises": declared.minimum_promises(),
+                "lost": self.lost,
+            },
+            "capabilities": declared.to_json(),
+            "experiments": {name: outcome.to_json() for name, outcome in self.outcomes.items()},
+        }
+
+
+def probe(
+    device: Device,
+    *,
+    experiments: tuple[Experiment, ...] = EXPERIMENTS,
+    progress: Callable[[Experiment], None] = lambda experiment: None,
+) -> Probe:
+    """Run the experiments on an open device.
+
+    An experiment that fails is reported as failed, and the others go on; after a lost device they are left out.
+
+    Parameters
+    ----------
+    device : an open device; stays open.
+    experiments : those to run.
+    progress : called before each.
+    """
+    subject = Subject(device)
+    outcomes: dict[str, Outcome] = {}
+    lost = False
+    for experiment in experiments:
+        progress(experiment)
+        if lost:
+            outcomes[experiment.name] = NotRun("the device was lost before")
+            continue
+        outcomes[experiment.name], lost = _outcome(experiment, subject)
+    return Probe(device.capabilities, outcomes, lost)
+
+
+def _outcome(experiment: Experiment, subject: Subject) -> tuple[Outcome, bool]:
+    """Run one experiment; returns its outcome and whether the device was lost."""
+    missing = experiment.missing(subject.capabilities)
+    if missing:
+        return NotSupported(missing), False
+    try:
+        return Observed(experiment.observe(subject)), False
+    except NoFullSubgroup as reason:
+        return NotRun(str(reason)), False
+    except Unsupported as error:
+        return NotSupported(error.missing or (str(error),)), False
+    except (DeviceLost, DispatchTimeout) as error:
+        return Failed(f"the device was lost: {error}"), True
+    except VkgroupError as error:
+        return Failed(str(error)), False
