@@ -85,7 +85,7 @@ def test_rounding_data_admits_rounding_and_no_more(operation, factor) -> None:
     name = f"arithmetic.compute.{operation}.float.all.rounding"
     imaginary = imagine(name, size=32)
     result = imaginary.result(imaginary.program.entries[0])
-    result[0] += 1  # the least that a float can differ by
+    result[0, imaginary.lane > 3] += 1  # the least that a float can differ by, where several terms round
     assert verdicts(imaginary)[0].status == Status.PASS
     result[0] = (result[0].view(np.float32) * np.float32(factor)).view(np.uint32)
     assert verdicts(imaginary)[0].status == Status.FAIL

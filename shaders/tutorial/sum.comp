@@ -1,0 +1,13 @@
+#version 460
+// Sums each subgroup's values and gives the sum to all of its invocations.
+// values: one uint an invocation. sums: the sum of the subgroup that the invocation belongs to.
+#extension GL_KHR_shader_subgroup_arithmetic : require
+
+layout(local_size_x = 128) in;
+layout(std430, binding = 0) readonly buffer Values { uint values[]; };
+layout(std430, binding = 1) writeonly buffer Sums { uint sums[]; };
+
+void main() {
+    uint index = gl_GlobalInvocationID.x;
+    sums[index] = subgroupAdd(values[index]);
+}

@@ -1,0 +1,138 @@
+"""Worker processes: a crash or a hang costs the guilty case alone, and nothing measured is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import vkgroup.conformance as conformance
+from vkgroup.compiler import compile_source
+from vkgroup.conformance import Status, select
+from vkgroup.conformance.store import RESULTS
+from vkgroup.device import select as select_device
+
+ELECT = 333
+
+HANG = """#version 460
+// Never ends: every invocation adds to the outputs for ever.
+// binding 0: inputs, read in the endless loop; binding 1: outputs.
+layout(local_size_x = 128) in;
+layout(std430, binding = 0) readonly buffer Inputs { uint inputs[]; };
+layout(std430, binding = 1) buffer Outputs { uint outputs[]; };
+void main() {
+    while (inputs[0] < 2u) atomicAdd(outputs[0], 1u);
+}
+"""
+
+
+def _uses(data: bytes, opcode: int) -> bool:
+    from rewriting import instructions
+
+    return any(instruction[0] == opcode for instruction in instructions(data))
+
+
+def hang_on_elect(data: bytes) -> bytes:
+    """Put an endless shader in place of each that elects."""
+    return compile_source(HANG, stage="compute").to_bytes() if _uses(data, ELECT) else data
+
+
+def crash_on_elect(data: bytes) -> bytes:
+    """Kill the process as a driver would that jumps into nowhere, while it holds a shader that elects."""
+    if _uses(data, ELECT):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return data
+
+
+# One elects among many that do not: they share pattern and shape, and so a batch.
+NEIGHBOURS = ("vote.compute.*.all.exact", "basic.compute.subgroupElect.bool.all.exact")
+GUILTY = "basic.compute.subgroupElect.bool.all.exact"
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    """Let workers import this module, which holds the transforms."""
+    here = os.path.dirname(__file__)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
+
+
+def run(tmp_path, **options):
+    return conformance.run(
+        select_device("swiftshader"), filters=NEIGHBOURS, jobs=2, out=tmp_path / "run", **options
+    )
+
+
+def verdicts(found):
+    return {result.case: result for result in found.results if result.status != Status.NOT_SUPPORTED}
+
+
+def test_a_crash_costs_the_guilty_case_alone(tmp_path) -> None:
+    found = verdicts(run(tmp_path, transform=crash_on_elect))
+    assert found.pop(GUILTY).status == Status.CRASH
+    assert len(found) > 10
+    assert {result.status for result in found.values()} == {Status.PASS}
+
+
+def test_a_crash_says_by_which_signal_and_how_to_repeat_it(tmp_path) -> None:
+    detail = verdicts(run(tmp_path, transform=crash_on_elect))[GUILTY].detail
+    assert f"signal {int(signal.SIGSEGV)}" in detail
+    assert f"--filter {GUILTY}" in detail
+
+
+def test_a_hang_costs_the_guilty_case_alone(tmp_path) -> None:
+    found = verdicts(run(tmp_path, transform=hang_on_elect, timeout=1.0))
+    assert found.pop(GUILTY).status == Status.TIMEOUT
+    assert len(found) > 10
+    assert {result.status for result in found.values()} == {Status.PASS}
+
+
+def test_every_case_has_one_line(tmp_path) -> None:
+    found = run(tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / "run" / RESULTS).read_text().splitlines()]
+    assert sorted(line["case"] for line in lines) == sorted(case.name for case in select(NEIGHBOURS))
+    assert len(lines) == len(found.results)
+
+
+def test_a_run_that_is_killed_resumes_where_it_was(tmp_path) -> None:
+    command = [
+        sys.executable, "-m", "vkgroup", "conform", "--device", "swiftshader", "--jobs", "2",
+        "--filter", "arithmetic.*.all.*", "--out", str(tmp_path / "run"),
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    results = tmp_path / "run" / RESULTS
+    deadline = time.monotonic() + 60
+
+    def executed() -> int:
+        text = results.read_text() if results.exists() else ""
+        return sum('"Pass"' in line for line in text.splitlines())
+
+    while executed() < 40:
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = results.read_bytes()
+    whole = before[: before.rfind(b"\n") + 1]
+    resumed = subprocess.run([*command, "--resume"], capture_output=True, text=True, timeout=120)
+    assert resumed.returncode == 0, resumed.stderr
+    after = results.read_bytes()
+    assert after.startswith(whole)
+    cases = [json.loads(line)["case"] for line in after.splitlines()]
+    assert sorted(cases) == sorted(case.name for case in select(("arithmetic.*.all.*",)))
+
+
+def test_the_same_seed_gives_the_same_verdicts_and_lanes(tmp_path) -> None:
+    def lanes(folder, seed):
+        found = conformance.run(
+            select_device("swiftshader"), filters=("shuffle.*.uint.*",), seed=seed, out=tmp_path / folder
+        )
+        return {r.case: (r.status, r.defined, r.undefined) for r in found.results}
+
+    assert lanes("one", 5) == lanes("two", 5)
+    assert lanes("three", 6) != lanes("one", 5)
