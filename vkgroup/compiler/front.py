@@ -193,7 +193,7 @@ def _compile(request: Request, compiler: str, use_cache: bool) -> Module:
     module = module_cache.load(key) if key else None
     if module is None:
         module, dependencies = _build(request, compiler)
-        if key and dependencies is not None:
+        if key:
             module_cache.store(key, module, dependencies)
     return module
 
@@ -236,13 +236,10 @@ def _tools_identity() -> str:
     return tools_version()
 
 
-def _build(request: Request, compiler: str) -> tuple[Module, Dependencies | None]:
+def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
     """Compile, validate, and (on request) optimise and validate again."""
-    dependencies: Dependencies | None
-    if compiler == "glslang":
-        module, dependencies = compile_glslang(request)
-    else:
-        module, dependencies = compile_shaderc(request)
+    run = compile_glslang if compiler == "glslang" else compile_shaderc
+    module, dependencies = run(request)
     if request.dialect == "hlsl":
         module = legalize(module, request.target)
     elif request.entry_point != "main":

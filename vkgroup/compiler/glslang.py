@@ -7,14 +7,13 @@ runs in the compilers' one thread (`vkgroup.compiler.stack`).
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import cffi
 
 from vkgroup.compiler.diagnostics import from_glslang
-from vkgroup.compiler.includes import Dependencies, IncludeError, Includer
+from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
 from vkgroup.compiler.libraries import find_library, library_identity, open_library
 from vkgroup.compiler.source import DEFAULT_VERSION, Request, failure, find_version
 from vkgroup.compiler.stack import with_deep_stack
@@ -106,34 +105,6 @@ _OPTIONS = {
 }
 
 
-@dataclass
-class _Inclusion:
-    """What the include callbacks of one compilation share; glslang reads `kept` while it runs."""
-
-    includer: Includer
-    kept: list[Any] = field(default_factory=list)
-    crash: BaseException | None = None
-    _refused: tuple[str, str, int] | None = None
-    _reason: bytes = b""
-
-    def answer(self, name: str, includer: str, depth: int, local: bool) -> tuple[bytes, bytes]:
-        """Return the file's name and text, or no name and the reason why there is none.
-
-        glslang asks for ``#include "…"`` a second time as ``<…>`` when the answer was no; by then
-        the include paths have been looked through, so the reason stays.
-        """
-        if (name, includer, depth) == self._refused:
-            self._refused = None
-            return b"", self._reason
-        try:
-            found = self.includer.include(name, includer, depth, local)
-        except IncludeError as error:
-            self._reason = str(error).encode()
-            self._refused = (name, includer, depth) if local else None
-            return b"", self._reason
-        return found.name.encode(), found.text.encode()
-
-
 class _Glslang:
     """The opened libraries, initialised."""
 
@@ -173,7 +144,7 @@ class _Glslang:
 
     def _include(self, context: Any, name: Any, includer: Any, depth: int, local: bool) -> Any:
         """Answer glslang's wish; an empty name with a text makes that text the diagnostic."""
-        inclusion: _Inclusion = self.ffi.from_handle(context)
+        inclusion: Inclusion = self.ffi.from_handle(context)
         try:
             wanted, source = (self.ffi.string(text).decode("utf-8", "replace") for text in (name, includer))
             header, text = inclusion.answer(wanted, source, depth, local)
@@ -207,12 +178,12 @@ def compile_glslang(request: Request) -> tuple[Module, Dependencies]:
         glslang is not installed.
     """
     glslang = _glslang()
-    inclusion = _Inclusion(Includer(request.folder, request.include_paths))
+    inclusion = Inclusion(Includer(request.folder, request.include_paths))
     module = with_deep_stack(lambda longest: _compile(glslang, request, inclusion, longest))
     return module, inclusion.includer.dependencies
 
 
-def _compile(glslang: _Glslang, request: Request, inclusion: _Inclusion, longest: int) -> Module:
+def _compile(glslang: _Glslang, request: Request, inclusion: Inclusion, longest: int) -> Module:
     """Preprocess, parse, link, generate."""
     ffi, front = glslang.ffi, glslang.front
     handle = ffi.new_handle(inclusion)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from vkgroup.compiler.source import decode
 from vkgroup.errors import CompileError
@@ -122,3 +124,79 @@ class Includer:
             last = len(self._stack) - 1 - self._stack[::-1].index(path)
             return "include cycle: " + " → ".join([*self._stack[last:], path])
         return f"includes nested deeper than {MAXIMUM_DEPTH}"
+
+
+@dataclass
+class Inclusion:
+    """What the include callbacks of one compilation share with it.
+
+    Attributes
+    ----------
+    includer : finds the files.
+    kept : C memory that the compiler reads while it runs.
+    crash : an exception of a callback, which may not unwind through C.
+    """
+
+    includer: Includer
+    kept: list[Any] = field(default_factory=list)
+    crash: BaseException | None = None
+    _refused: tuple[str, str, int] | None = None
+    _reason: bytes = b""
+
+    def answer(self, name: str, includer: str, depth: int, local: bool) -> tuple[bytes, bytes]:
+        """Return the file's name and text, or no name and the reason why there is none.
+
+        glslang asks for ``#include "…"`` a second time as ``<…>`` when the answer was no; by then
+        the include paths have been looked through, so the reason stays.
+        """
+        if (name, includer, depth) == self._refused:
+            self._refused = None
+            return b"", self._reason
+        try:
+            found = self.includer.include(name, includer, depth, local)
+        except IncludeError as error:
+            self._reason = str(error).encode()
+            self._refused = (name, includer, depth) if local else None
+            return b"", self._reason
+        return found.name.encode(), found.text.encode()
+
+
+_DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """Files that include each other in a ring, and the place of the ``#include`` that closes it."""
+
+    file: str
+    line: int
+    paths: tuple[str, ...]
+
+
+def scan(includer: Includer, source: str, name: str) -> Cycle | None:
+    """Read every file that the text may include, be it in a branch not taken; return a cycle if any.
+
+    The includer's dependencies are then those of any compiler that looks in the same places. A
+    cycle may be harmless: a guard can end it.
+    """
+    found: list[Cycle] = []
+    done: set[str] = set()
+
+    def visit(text: str, file: str, chain: tuple[str, ...]) -> None:
+        for match in _DIRECTIVE.finditer(text):
+            wanted = match[1] or match[2]
+            try:
+                included = includer.include(
+                    wanted, chain[-1] if chain else "", len(chain) + 1, bool(match[1])
+                )
+            except IncludeError:
+                continue  # the compiler reports it, if it comes by
+            if included.name in chain:
+                line = text.count("\n", 0, match.start()) + 1
+                found.append(Cycle(file, line, (*chain[chain.index(included.name) :], included.name)))
+            elif included.name not in done:
+                done.add(included.name)
+                visit(included.text, included.name, (*chain, included.name))
+
+    visit(source, name, ())
+    return found[0] if found else None

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from typing import Any
 import cffi
 
 from vkgroup.compiler.diagnostics import from_shaderc
-from vkgroup.compiler.includes import Dependencies, IncludeError, Includer
-from vkgroup.compiler.source import DEFAULT_VERSION, Request, find_version
+from vkgroup.compiler.includes import Cycle, Dependencies, Includer, Inclusion, scan
+from vkgroup.compiler.source import DEFAULT_VERSION, Request, failure, find_version
 from vkgroup.compiler.stack import with_deep_stack
 from vkgroup.errors import CompileError, CompilerUnavailable, Diagnostic
 from vkgroup.spirv import Module
@@ -53,6 +52,7 @@ void shaderc_compile_options_set_target_env(void *options, int target, uint32_t 
 void shaderc_compile_options_set_target_spirv(void *options, int version);
 void shaderc_compile_options_set_auto_bind_uniforms(void *options, bool value);
 void shaderc_compile_options_set_auto_map_locations(void *options, bool value);
+void shaderc_compile_options_set_vulkan_rules_relaxed(void *options, bool value);
 void *shaderc_compile_into_spv(void *compiler, const char *text, size_t length, int kind, const char *name,
                                const char *entry_point, void *options);
 void shaderc_result_release(void *result);
@@ -84,15 +84,7 @@ _RELATIVE_INCLUDE = 0
 
 #: A compiler that has not answered after this many seconds never will.
 _TIMEOUT = 120
-
-
-@dataclass
-class _Inclusion:
-    """What the include callbacks of one compilation share; shaderc reads `kept` while it runs."""
-
-    includer: Includer
-    kept: list[Any] = field(default_factory=list)
-    crash: BaseException | None = None
+_TIMEOUT_OF_A_CYCLE = 5
 
 
 class _Library:
@@ -106,16 +98,12 @@ class _Library:
 
     def _resolve(self, context: Any, name: Any, kind: int, includer: Any, depth: int) -> Any:
         """Answer an ``#include``; an empty name with a text makes that text the diagnostic."""
-        inclusion: _Inclusion = self.ffi.from_handle(context)
+        inclusion: Inclusion = self.ffi.from_handle(context)
         try:
             wanted, source = (self.ffi.string(text).decode("utf-8", "replace") for text in (name, includer))
-            try:
-                # An includer that was not included itself is the main source, whatever its name.
-                known = source if source in inclusion.includer.dependencies.present else ""
-                found = inclusion.includer.include(wanted, known, depth, kind == _RELATIVE_INCLUDE)
-                header, text = found.name.encode(), found.text.encode()
-            except IncludeError as error:
-                header, text = b"", str(error).encode()
+            # An includer that was not included itself is the main source, whatever its name.
+            known = source if source in inclusion.includer.dependencies.present else ""
+            header, text = inclusion.answer(wanted, known, depth, kind == _RELATIVE_INCLUDE)
         except BaseException as error:  # nothing may unwind through shaderc: it is raised afterwards
             inclusion.crash = error
             header, text = b"", b"stopped"
@@ -166,13 +154,11 @@ def shaderc_identity() -> str | None:
     return _executable_version(path, status.st_size, status.st_mtime_ns)
 
 
-def compile_shaderc(request: Request) -> tuple[Module, Dependencies | None]:
-    """Compile, without validating or optimising.
+def compile_shaderc(request: Request) -> tuple[Module, Dependencies]:
+    """Compile, without validating or optimising; return the module and what was included.
 
-    Returns
-    -------
-    module : with the entry point called ``main`` if the source is GLSL.
-    dependencies : what was included; None where only the compiler knows.
+    The module's entry point is called ``main`` if the source is GLSL. In the dialect ``"gl"``
+    ``glslc`` and old libraries give out bindings and locations, but take no uniforms outside blocks.
 
     Raises
     ------
@@ -184,8 +170,7 @@ def compile_shaderc(request: Request) -> tuple[Module, Dependencies | None]:
     library = _library()
     if library is not None:
         return with_deep_stack(lambda _: _compile_by_library(library, request))
-    module = _compile_by_executable(_executable(), request)
-    return module, None if request.has_includes else Dependencies()
+    return _compile_by_executable(_executable(), request)
 
 
 def _versions(request: Request) -> tuple[int, int]:
@@ -195,7 +180,7 @@ def _versions(request: Request) -> tuple[int, int]:
 
 def _compile_by_library(library: _Library, request: Request) -> tuple[Module, Dependencies]:
     ffi, lib = library.ffi, library.lib
-    inclusion = _Inclusion(Includer(request.folder, request.include_paths))
+    inclusion = Inclusion(Includer(request.folder, request.include_paths))
     handle = ffi.new_handle(inclusion)
     options = ffi.gc(lib.shaderc_compile_options_initialize(), lib.shaderc_compile_options_release)
     vulkan, spirv = _versions(request)
@@ -216,6 +201,9 @@ def _compile_by_library(library: _Library, request: Request) -> tuple[Module, De
     if request.dialect != "vulkan":
         lib.shaderc_compile_options_set_auto_bind_uniforms(options, True)
         lib.shaderc_compile_options_set_auto_map_locations(options, True)
+        # Versions before 2023.8 cannot relax the rules; their diagnostics then say what they refuse.
+        if request.dialect == "gl" and hasattr(lib, "shaderc_compile_options_set_vulkan_rules_relaxed"):
+            lib.shaderc_compile_options_set_vulkan_rules_relaxed(options, True)
     text, entry = request.source.encode(), request.entry_point.encode()
     result = ffi.gc(
         lib.shaderc_compile_into_spv(
@@ -239,17 +227,24 @@ def _compile_by_library(library: _Library, request: Request) -> tuple[Module, De
     return module, inclusion.includer.dependencies
 
 
-def _compile_by_executable(path: str, request: Request) -> Module:
+def _compile_by_executable(path: str, request: Request) -> tuple[Module, Dependencies]:
     """Run ``glslc`` with the source on its standard input.
 
     An include of the main source is looked up from the working directory, which is therefore the
-    source's folder, or an empty one for text without a place.
+    source's folder, or an empty one for text without a place. ``glslc`` follows an include cycle
+    without end, so one that the text shows gets it little time.
     """
+    includer = Includer(request.folder, request.include_paths)
+    cycle = scan(includer, request.source, request.name) if request.has_includes else None
+    timeout = _TIMEOUT if cycle is None else _TIMEOUT_OF_A_CYCLE
     with tempfile.TemporaryDirectory(prefix="vkgroup-") as empty:
         folder = str(request.folder) if request.folder is not None else empty
-        done = _run([path, *_arguments(request)], request.source.encode(), folder)
+        try:
+            done = _run([path, *_arguments(request)], request.source.encode(), folder, timeout)
+        except subprocess.TimeoutExpired:
+            raise _endless(request, path, timeout, cycle) from None
     if done.returncode == 0:
-        return Module.from_bytes(done.stdout)
+        return Module.from_bytes(done.stdout), includer.dependencies
     log = done.stderr.decode("utf-8", "replace")
     raise _failure(request, from_shaderc(log, lambda file: _known_name(request, file)), log)
 
@@ -275,18 +270,25 @@ def _arguments(request: Request) -> list[str]:
     return [*arguments, "-o", "-", "-"]
 
 
-def _run(command: list[str], data: bytes, folder: str | None) -> subprocess.CompletedProcess[bytes]:
+def _run(
+    command: list[str], data: bytes, folder: str | None, timeout: float = _TIMEOUT
+) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(
-            command, input=data, capture_output=True, cwd=folder, timeout=_TIMEOUT, check=False
+            command, input=data, capture_output=True, cwd=folder, timeout=timeout, check=False
         )
-    except subprocess.TimeoutExpired:
-        raise CompileError(f"{command[0]} did not finish in {_TIMEOUT} seconds") from None
     except OSError as error:
         raise CompilerUnavailable(
             f"{command[0]} does not run ({error.strerror}); install glslc (Debian and Ubuntu: "
             "apt-get install glslc), or set VKGROUP_GLSLC to the path of a working one"
         ) from None
+
+
+def _endless(request: Request, path: str, timeout: float, cycle: Cycle | None) -> CompileError:
+    """Make the error of a compiler that did not end."""
+    if cycle is None:
+        return failure(request.name, 0, f"{path} did not finish in {timeout} seconds")
+    return failure(cycle.file, cycle.line, f"include cycle: {' → '.join(cycle.paths)}")
 
 
 def _known_name(request: Request, file: str) -> str:

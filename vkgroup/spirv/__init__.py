@@ -12,9 +12,9 @@ from vkgroup.spirv.reflection import (
     LocalSize,
     PushConstants,
     Reflection,
-    SubgroupUse,
 )
 from vkgroup.spirv.stages import STAGE_NAMES, STAGES, Stage
+from vkgroup.spirv.subgroup_uses import SubgroupUse
 from vkgroup.spirv.types import (
     ArrayType,
     ImageType,

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from vkgroup.errors import InvalidModule
 from vkgroup.spirv.access import find_access
+from vkgroup.spirv.annotations import EntryPointDeclaration
 from vkgroup.spirv.constants import Constant, SpecializationConstant, Value
-from vkgroup.spirv.declarations import Declarations, EntryPointDeclaration, Variable
-from vkgroup.spirv.grammar import InstructionSpec, grammar
+from vkgroup.spirv.declarations import Declarations, Variable
+from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.module import Module
 from vkgroup.spirv.stages import EXECUTION_MODELS
+from vkgroup.spirv.subgroup_uses import SubgroupUse, find_subgroup_uses
 from vkgroup.spirv.types import (
     ArrayType,
     ImageType,
@@ -25,7 +23,6 @@ from vkgroup.spirv.types import (
     ScalarType,
     StructType,
     Type,
-    VectorType,
 )
 
 
@@ -133,26 +130,6 @@ class PushConstants:
         return self.type.members
 
 
-@dataclass(frozen=True, slots=True)
-class SubgroupUse:
-    """One way in which the module uses subgroups.
-
-    Attributes
-    ----------
-    operation : SPIR-V's name, for example ``"OpGroupNonUniformIAdd"``.
-    type : scalar type of the value it works on, or of the result where it takes none; None where
-        that is neither scalar nor vector.
-    group_operation : ``"Reduce"``, ``"InclusiveScan"``, …; empty where the operation has none.
-    dynamic_id : whether an `OpGroupNonUniformBroadcast` or quad broadcast takes an id that is no
-        constant, which needs ``subgroupBroadcastDynamicId``.
-    """
-
-    operation: str
-    type: ScalarType | None
-    group_operation: str = ""
-    dynamic_id: bool = False
-
-
 @dataclass(frozen=True)
 class Reflection:
     """What a module declares.
@@ -226,7 +203,7 @@ def reflect(module: Module) -> Reflection:
         extensions=frozenset(declared.extensions),
         extended_instruction_sets=frozenset(declared.extended_instruction_sets),
         memory_model=declared.memory_model,
-        subgroup_uses=_subgroup_uses(module, declared),
+        subgroup_uses=find_subgroup_uses(module, declared),
         workgroup_memory=_workgroup_memory(declared),
         source=next((text for text in declared.sources if text), None),
     )
@@ -369,55 +346,6 @@ def _push_constants(declared: Declarations) -> PushConstants | None:
                 layout=declared.layouts.rules(block),
             )
     return None
-
-
-def _subgroup_uses(module: Module, declared: Declarations) -> frozenset[SubgroupUse]:
-    """Collect the OpGroupNonUniform… instructions, each kind once."""
-    table = grammar()
-    words, starts = module.words, module.instruction_starts
-    opcodes = words[starts] & 0xFFFF
-    codes = [code for name, code in table.opcodes.items() if name.startswith("OpGroupNonUniform")]
-    chosen = np.flatnonzero(np.isin(opcodes, codes)).tolist()
-    type_of = _result_types(module, opcodes) if chosen else {}
-    found = set()
-    for position in chosen:
-        start = int(starts[position])
-        spec = table.instruction(int(opcodes[position]))
-        operands = words[start + 1 : start + (int(words[start]) >> 16)].tolist()
-        if spec is None or len(operands) + 1 < spec.minimum_words:
-            raise InvalidModule(f"a subgroup operation of {len(operands) + 1} words at word {start}, too few")
-        found.add(_subgroup_use(declared, spec, operands, type_of))
-    return frozenset(found)
-
-
-def _result_types(module: Module, opcodes: npt.NDArray[np.integer[Any]]) -> dict[int, int]:
-    """Type id by result id, for every instruction that has both."""
-    table = grammar()
-    specs = [table.instruction(code) for code in np.unique(opcodes).tolist()]
-    typed = [spec.opcode for spec in specs if spec and spec.has_type and spec.has_result]
-    starts = module.instruction_starts[np.isin(opcodes, typed)]
-    starts = starts[(module.words[starts] >> 16) > 2]
-    return dict(zip(module.words[starts + 2].tolist(), module.words[starts + 1].tolist(), strict=True))
-
-
-def _subgroup_use(
-    declared: Declarations, spec: InstructionSpec, operands: list[int], type_of: dict[int, int]
-) -> SubgroupUse:
-    """Describe one instruction by the type of its value, or of its result where it takes no value."""
-    value, group = spec.operand_index("Value"), spec.operand_index("Operation")
-    kind = declared.types.get(type_of.get(operands[value - 1], 0) if value else operands[0])
-    if isinstance(kind, VectorType):
-        kind = kind.component
-    identifier = {"OpGroupNonUniformBroadcast": "Id", "OpGroupNonUniformQuadBroadcast": "Index"}.get(
-        spec.name
-    )
-    index = spec.operand_index(identifier) if identifier else None
-    return SubgroupUse(
-        operation=spec.name,
-        type=kind if isinstance(kind, ScalarType) else None,
-        group_operation=grammar().enumerant("GroupOperation", operands[group - 1]) if group else "",
-        dynamic_id=index is not None and operands[index - 1] not in declared.constants,
-    )
 
 
 def _workgroup_memory(declared: Declarations) -> int:
