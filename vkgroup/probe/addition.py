@@ -145,11 +145,13 @@ def _exclusive_candidates(size: int) -> Iterable[Candidates]:
     for family in (orders.SCANS.items(), orders.blocked_scans(size)):
         scans = list(family)
         yield [(name, orders.exclusive(scan)) for name, scan in scans]
-        yield [(f"{name}, of terms moved up a lane", orders.exclusive_of_shifted(scan)) for name, scan in scans]
+        yield [
+            (f"{name}, of terms moved up a lane", orders.exclusive_of_shifted(scan)) for name, scan in scans
+        ]
 
 
 def _fitting(rows: Floats, sums: Floats, candidates: Candidates) -> tuple[str, ...]:
-    """Name the candidates that give every result bit for bit; the random rows sort most of them out at once."""
+    """Name the candidates that give every result bit for bit; random rows sort most of them out at once."""
     few = slice(-RANDOM_ROWS, None)
     return tuple(
         name
@@ -160,12 +162,10 @@ def _fitting(rows: Floats, sums: Floats, candidates: Candidates) -> tuple[str, .
 
 def _read_off(name: str, rows: Floats, sums: Floats, summed: int, agree: bool) -> AdditionOrder:
     """Read the order of one lane's sums off as a tree over the first `summed` lanes."""
-    within = (trees.pairs(rows.shape[1]) < summed).all(axis=1)
-    tree = trees.recover(sums[: len(within)][within], summed) if summed else None
+    within = np.all(trees.pairs(rows.shape[1]) < summed, axis=1)
+    tree = trees.recover(sums[: within.size][within], summed) if summed else None
     if tree is None:
         return AdditionOrder(name, None, lanes_agree=agree)
     few = slice(-RANDOM_ROWS, None)
     confirmed = np.array_equal(trees.evaluate(tree, rows[few]), sums[few])
-    return AdditionOrder(
-        name, None, lanes_agree=agree, tree=trees.text(tree), tree_confirmed=confirmed
-    )
+    return AdditionOrder(name, None, lanes_agree=agree, tree=trees.text(tree), tree_confirmed=confirmed)

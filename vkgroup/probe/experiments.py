@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vkgroup.device import Capabilities
 from vkgroup.probe.addition import AdditionOrders, addition_orders, terms
 from vkgroup.probe.floats import FLOAT16, FLOAT32, FLOAT64, FloatType, SpecialValues, inputs, special_values
 from vkgroup.probe.fullness import FullSubgroups, full_subgroups
@@ -19,6 +19,9 @@ from vkgroup.probe.reconvergence import CONSTRUCTS, Reconvergence, keys, reconve
 from vkgroup.probe.size import SubgroupSize, met_size
 from vkgroup.probe.subject import Subject
 from vkgroup.reference.operations import Category
+
+if TYPE_CHECKING:
+    from vkgroup.device import Capabilities
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ _READING_CATEGORIES = {
     Category.BALLOT: "BALLOT",
     Category.QUAD: "QUAD",
 }
-"""The categories with which a lane can read another's value, and the macro that ``inactive.comp`` has for each."""
+"""The categories with which a lane can read another's value, and the macro of ``inactive.comp`` for each."""
 
 
 def _inactive_lanes(subject: Subject) -> InactiveLanes:
@@ -154,7 +157,9 @@ EXPERIMENTS = (
         "inactive_lanes", "Reading an inactive lane", _inactive_lanes, needs_any=tuple(_READING_CATEGORIES)
     ),
     Experiment("reconvergence", "Reconvergence", _reconvergence, needs_all=(Category.BALLOT,)),
-    Experiment("addition_order", "Order of float additions", _addition_orders, needs_all=(Category.ARITHMETIC,)),
+    Experiment(
+        "addition_order", "Order of float additions", _addition_orders, needs_all=(Category.ARITHMETIC,)
+    ),
     *(
         Experiment(
             f"special_values_{kind.name}",

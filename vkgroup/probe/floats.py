@@ -88,7 +88,9 @@ def rows(kind: FloatType) -> tuple[Row, ...]:
         labels = ((result, "kept"), (0.0, "flushed"))
         return Row(subject, operation, first, second, rest, labels)
 
-    def choosing(subject: str, operation: int, first: float, second: float, rest: float, result: float) -> Row:
+    def choosing(
+        subject: str, operation: int, first: float, second: float, rest: float, result: float
+    ) -> Row:
         return Row(subject, operation, first, second, rest, ((result, "number"), (nan, "NaN")))
 
     return (
@@ -115,8 +117,8 @@ class Finding:
     ----------
     operation : the GLSL function or operator.
     subject : what the operands or the result are.
-    gives : "kept" or "flushed" (denormals), "number" or "NaN", "other", or "lanes differ" where the lanes of a
-        subgroup got different results.
+    gives : "kept" or "flushed" (denormals), "number" or "NaN", "other", or "lanes differ" where the lanes of
+        a subgroup got different results.
     """
 
     operation: str
@@ -194,8 +196,8 @@ def special_values(kind: FloatType, result: Words) -> SpecialValues:
 
     Returns
     -------
-    The findings over the subgroup, as all its lanes saw them, and on the two values of lane 0. There are none for
-    a subgroup of one lane, which has no second value.
+    The findings over the subgroup, as all its lanes saw them, and on the two values of lane 0. There are
+    none for a subgroup of one lane, which has no second value.
     """
     values = from_words(result, kind)
     size = values.shape[2]

@@ -115,7 +115,7 @@ class InactiveLanes:
 
 
 def start_values(size: int) -> Words:
-    """Choose the value each lane holds before the branch: no two alike, none zero, none an image of another."""
+    """Choose what each lane holds before the branch: no two alike, none zero, none the image of another."""
     lane = np.arange(size, dtype=np.uint32)
     return np.where(lane % 2 == 0, 0x1000 + lane, 0x5A000000 + lane * 0x101).astype(np.uint32)
 
@@ -135,8 +135,8 @@ def inactive_lanes(got: Words, categories: Collection[str], missing: tuple[str, 
 
     Parameters
     ----------
-    got : (operations of `READINGS`, 2, size) uint32: what each lane read, of the value set before the branch and
-        of the one set inside it.
+    got : (operations of `READINGS`, 2, size) uint32: what each lane read, of the value set before the branch
+        and of the one set inside it.
     categories : the categories of operations that the device has; the rows of others are ignored.
     missing : what to report as missing, by Vulkan's names.
     """

@@ -1,6 +1,6 @@
 """How a device lays the invocations of a workgroup out into subgroups and lanes: observations and extents.
 
-The observations come from ``shaders/probe/layout.comp``; `size`, `mapping` and `fullness` draw conclusions from them.
+The observations come from ``shaders/probe/layout.comp``; `size`, `mapping` and `fullness` draw conclusions.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ class Layout:
         """Read binding 0 of ``layout.comp``: words (invocations, 8)."""
         return Layout(
             extent,
-            *(words[:, column] for column in range(4)),
+            subgroup_size=words[:, 0],
+            subgroup_id=words[:, 1],
+            lane=words[:, 2],
+            num_subgroups=words[:, 3],
             ballot_bits=words[:, 4] if ballot else None,
             leader=words[:, 5] if ballot else None,
         )
@@ -69,7 +72,9 @@ def contradictions(layout: Layout) -> tuple[str, ...]:
     if len(np.unique(places, axis=0)) != layout.invocations:
         found.append("two invocations have the same gl_SubgroupID and gl_SubgroupInvocationID")
     if layout.leader is not None and not _same_partition(layout.subgroup_id, layout.leader):
-        found.append("invocations with one gl_SubgroupID are not the ones that subgroupBroadcastFirst reaches")
+        found.append(
+            "invocations with one gl_SubgroupID are not the ones that subgroupBroadcastFirst reaches"
+        )
     if layout.ballot_bits is not None:
         _, group, counts = np.unique(layout.subgroup_id, return_inverse=True, return_counts=True)
         if (counts[group.reshape(-1)] != layout.ballot_bits).any():
@@ -83,11 +88,11 @@ def _same_partition(one: Words, other: Words) -> bool:
 
 
 def text_of(extent: Extent) -> str:
-    """Write an extent as people do: ``64``, ``8×8``, ``4×4×4``."""
+    """Write an extent as people do: ``64``, ``8x8``, ``4x4x4``."""
     sizes = list(extent)
     while len(sizes) > 1 and sizes[-1] == 1:
         sizes.pop()
-    return "×".join(str(size) for size in sizes)
+    return "x".join(str(size) for size in sizes)
 
 
 def dimensions(extent: Extent) -> int:

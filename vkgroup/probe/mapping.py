@@ -54,12 +54,12 @@ ORDERS: dict[str, Callable[[Extent], Indices]] = {
     "quads": _quads,
     "morton": _morton,
 }
-"""Orders of the invocations of a box: for each of them, in the order of its linear index, its place in the order."""
+"""Orders of the invocations of a box: the place of each in the order, listed by its linear index."""
 
 _IN_WORDS = {
     "linear": "linear in gl_LocalInvocationIndex",
     "column_major": "linear with y fastest",
-    "quads": "in quads of 2×2, quad after quad",
+    "quads": "in quads of 2x2, quad after quad",
     "morton": "in Morton order",
     "linear_unordered": "linear within each subgroup, the subgroups numbered in another order",
     "other": "otherwise",
@@ -73,9 +73,9 @@ class Mapping:
     Attributes
     ----------
     extent : the workgroup's size in x, y and z.
-    kind : a key of `ORDERS` where the whole workgroup follows that order and is cut into subgroups one after the
-        other; "linear_unordered" where only the subgroups' numbers differ from linear; "tiles" where each subgroup
-        that has the most invocations covers a box of one shape; else "other".
+    kind : a key of `ORDERS` where the whole workgroup follows that order and is cut into subgroups one after
+        the other; "linear_unordered" where only the subgroups' numbers differ from linear; "tiles" where each
+        subgroup that has the most invocations covers a box of one shape; else "other".
     tile : that box, for "tiles".
     lane_order : the order of lanes in it: a key of `ORDERS` or "other", for "tiles".
     contradictions : what cannot all be true of the built-in variables; empty on a sound device.

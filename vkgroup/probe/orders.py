@@ -1,7 +1,7 @@
 """Orders in which a device may add the lanes of a subgroup, each evaluated in float32.
 
-A sum takes rows (rows, size) to (rows,); a scan takes rows (rows, size) to inclusive sums (rows, size). Every addition
-is one float32 addition, rounded to nearest, so that the bits tell one order from another.
+A sum takes rows (rows, size) to (rows,); a scan takes rows (rows, size) to inclusive sums (rows, size). Every
+addition is one float32 addition, rounded to nearest, so that the bits tell one order from another.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def sum_halves(rows: Rows) -> Rows:
 
 def sum_wide(rows: Rows) -> Rows:
     """Add in float64 and round once."""
-    return rows.astype(np.float64).sum(axis=1).astype(np.float32)
+    total: Rows = rows.astype(np.float64).sum(axis=1).astype(np.float32)
+    return total
 
 
 def scan_sequential(rows: Rows) -> Rows:

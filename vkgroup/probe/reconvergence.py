@@ -33,9 +33,9 @@ class Construct:
     Attributes
     ----------
     name : one of `CONSTRUCTS`.
-    parted : whether some invocation saw fewer invocations inside than before, as the construct should make it.
-    parts : the most different masks after the construct among invocations that were together before it; 1 where all
-        of them are together again.
+    parted : whether some invocation saw another mask inside than before, as the construct should bring about.
+    parts : the most different masks after the construct among invocations that were together before it; 1
+        where all of them are together again.
     together : whether every invocation's mask after the construct is its mask before.
     """
 
@@ -109,12 +109,10 @@ def reconvergence(masks: Words) -> Reconvergence:
 
     Parameters
     ----------
-    masks : (sets of keys, constructs, 3, invocations, 4) uint32: the ballots before, inside and after; zero where an
+    masks : (sets of keys, constructs, 3, invocations, 4) uint32: ballots before, inside and after; zero where an
         invocation did not pass.
     """
-    return Reconvergence(
-        tuple(_construct(name, masks[:, index]) for index, name in enumerate(CONSTRUCTS))
-    )
+    return Reconvergence(tuple(_construct(name, masks[:, index]) for index, name in enumerate(CONSTRUCTS)))
 
 
 def _construct(name: str, masks: Words) -> Construct:

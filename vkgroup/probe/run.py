@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vkgroup.device import Capabilities
-from vkgroup.dispatch import Device
 from vkgroup.errors import DeviceLost, DispatchTimeout, Unsupported, VkgroupError
 from vkgroup.probe.experiments import EXPERIMENTS, Experiment
 from vkgroup.probe.outcome import Failed, NotRun, NotSupported, Observed, Outcome
 from vkgroup.probe.subject import NoFullSubgroup, Subject
+
+if TYPE_CHECKING:
+    from vkgroup.device import Capabilities
+    from vkgroup.dispatch import Device
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def probe(
 ) -> Probe:
     """Run the experiments on an open device.
 
-    An experiment that fails is reported as failed, and the others go on; after a lost device they are left out.
+    An experiment that fails is reported so and the others go on; after a lost device they are left out.
 
     Parameters
     ----------

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup import resources
-from vkgroup.device import Capabilities
-from vkgroup.dispatch import Device
 from vkgroup.probe.layout import Extent, Layout, extents
-from vkgroup.spirv import Module
+
+if TYPE_CHECKING:
+    from vkgroup.device import Capabilities
+    from vkgroup.dispatch import Device
+    from vkgroup.spirv import Module
 
 Array = NDArray[np.generic]
 
@@ -39,7 +42,8 @@ class Subject:
 
     def module(self, shader: str, **defines: int) -> Module:
         """Compile ``shaders/probe/<shader>.comp``."""
-        return self.device.compile(resources.shader(f"probe/{shader}.comp"), defines=defines)
+        module: Module = self.device.compile(resources.shader(f"probe/{shader}.comp"), defines=defines)
+        return module
 
     @cached_property
     def size(self) -> int:
@@ -103,7 +107,7 @@ class Subject:
     def run_full_subgroups(
         self, module: Module, workgroups: int, bindings: Mapping[str, Array]
     ) -> dict[str, Array]:
-        """Run a module whose specialization constant 0 is the subgroup size, each workgroup one full subgroup.
+        """Run workgroups of one full subgroup each; specialization constant 0 of the module is their size.
 
         Returns
         -------

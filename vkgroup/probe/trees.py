@@ -1,8 +1,8 @@
 """The order of additions of any device, read off as a tree.
 
-A row with +H in one lane, -H in another and 1 in all others, H so great that 1 is lost in it, sums to the number of
-lanes that are added after the two have met. One such row for each pair of lanes gives the size of the smallest
-subtree that holds both, and these sizes determine the tree.
+A row with +H in one lane, -H in another and 1 in all others, H so great that 1 is lost in it, sums to the
+number of lanes that are added after the two have met. One such row for each pair of lanes gives the size of
+the smallest subtree that holds both, and these sizes determine the tree.
 """
 
 from __future__ import annotations
