@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from vkgroup.drivers.apt import Progress
 from vkgroup.drivers.cache import Driver, cache_folder, drivers_folder, installed
+from vkgroup.drivers.carry import keep_loader, kept_loader, pack, unpack
+from vkgroup.drivers.catalogue import FAMILIES, parse_name
 from vkgroup.drivers.fetch import DriverStatus, fetch, fetch_package, list_drivers, path
 
 __all__ = [
+    "FAMILIES",
     "Driver",
     "DriverStatus",
     "Progress",
@@ -19,6 +22,11 @@ __all__ = [
     "fetch",
     "fetch_package",
     "installed",
+    "keep_loader",
+    "kept_loader",
     "list_drivers",
+    "pack",
+    "parse_name",
     "path",
+    "unpack",
 ]

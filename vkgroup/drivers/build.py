@@ -95,8 +95,35 @@ def build(
 
 def loads(driver: Driver) -> bool:
     """Whether the dynamic linker of this host can load the driver (tried in a process of its own)."""
-    library = json.loads(driver.icd.read_text(encoding="utf-8"))["ICD"]["library_path"]
-    return _trial([*driver.preload, driver.folder / library]) is None
+    return _trial([*driver.preload, _library(driver)]) is None
+
+
+def prune_preload(driver: Driver) -> tuple[Path, ...]:
+    """Those of a carried driver's libraries that this host needs, in their order.
+
+    The host's own are preferred, since other code in the process may use them too; only where the
+    driver does not load with them (they may be too old) all that were carried are kept.
+
+    Raises
+    ------
+    DriverFetchError
+        The driver cannot be loaded on this host at all.
+    """
+    library = _library(driver)
+    said = _trial([library])
+    if said is None:
+        return ()
+    lacking = tuple(path for path in driver.preload if _trial([Path(path.name)]) is not None)
+    for chosen in (lacking, driver.preload):
+        said = _trial([*chosen, library])
+        if said is None:
+            return chosen
+    raise DriverFetchError(f"The driver {driver.name} cannot be loaded here: {said}.\n{INSTALL_INSTEAD}")
+
+
+def _library(driver: Driver) -> Path:
+    manifest = json.loads(driver.icd.read_text(encoding="utf-8"))
+    return driver.folder / str(manifest["ICD"]["library_path"])
 
 
 def _trial(libraries: Sequence[Path]) -> str | None:

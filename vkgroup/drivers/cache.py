@@ -24,7 +24,8 @@ import platformdirs
 from vkgroup.errors import DriverFetchError
 
 _FORMAT = 1
-_METADATA = "driver.json"
+METADATA = "driver.json"
+"""The file in a driver's folder that describes it; written last."""
 _TEMPORARY = "unfinished-"
 
 
@@ -76,15 +77,15 @@ def drivers_folder() -> Path:
 def write_metadata(folder: Path, entries: dict[str, Any]) -> None:
     """Finish a driver's folder: record `entries` and the size and SHA-256 of every file in it."""
     files = {}
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != METADATA):
         status = path.stat()
         files[path.relative_to(folder).as_posix()] = {
             "size": status.st_size,
             "modified": status.st_mtime_ns,
             "sha256": _sha256(path),
         }
-    metadata = {"format": _FORMAT, **entries, "files": files}
-    (folder / _METADATA).write_text(json.dumps(metadata, indent=1) + "\n", encoding="utf-8")
+    metadata = {**entries, "format": _FORMAT, "files": files}
+    (folder / METADATA).write_text(json.dumps(metadata, indent=1) + "\n", encoding="utf-8")
 
 
 def load(folder: Path) -> Driver | None:
@@ -94,7 +95,7 @@ def load(folder: Path) -> Driver | None:
     SHA-256, so that looking costs no reading as long as nobody touched the folder.
     """
     try:
-        metadata = json.loads((folder / _METADATA).read_text(encoding="utf-8"))
+        metadata = json.loads((folder / METADATA).read_text(encoding="utf-8"))
         if metadata["format"] != _FORMAT:
             return None
         if not all(_is_whole(folder / name, entry) for name, entry in metadata["files"].items()):

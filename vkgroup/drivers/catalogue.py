@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from vkgroup.errors import DriverFetchError
+from vkgroup.errors import InvalidInput
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,13 @@ def parse_name(name: str) -> tuple[Family, str | None]:
 
     Raises
     ------
-    DriverFetchError
+    InvalidInput
         No such family.
     """
     match = re.fullmatch(r"([a-z]+)(?:-(\d[\w.]*))?", name)
     family = FAMILIES.get(match.group(1)) if match else None
     if match is None or family is None:
-        raise DriverFetchError(
+        raise InvalidInput(
             f"There is no software driver `{name}`. Known are {', '.join(sorted(FAMILIES))}, each also "
             "with a version behind it, such as lavapipe-25.0.7; `vkgroup drivers list` shows them."
         )

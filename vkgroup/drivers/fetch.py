@@ -76,7 +76,7 @@ def path(name: str) -> Driver:
     ------
     NoDevice
         It is not in the cache, or damaged.
-    DriverFetchError
+    InvalidInput
         No driver can have that name.
     """
     family, version = parse_name(name)

@@ -1,0 +1,35 @@
+# conform: judge the best Vulkan device of this machine. test: everything, the style included.
+# Both set up what they need (.venv here, a software driver in the user's cache), without root.
+#   make conform ARGS='--device lavapipe --filter "arithmetic.*"'
+#   make bundle DRIVERS=swiftshader       then, on a machine without network:
+#   make conform OFFLINE=bundle
+
+SHELL = /bin/sh
+SUITABLE = import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON = $(shell for name in python3.13 python3.12 python3.11 python3; do \
+	  if $$name -c '$(SUITABLE)' 2>/dev/null; then echo $$name; break; fi; done)
+SETUP = $(if $(PYTHON),$(PYTHON),$(error vkgroup needs Python 3.11 or newer: install it \
+	  (Debian, Ubuntu: sudo apt-get install python3), or name it: make PYTHON=/path/to/python3)) \
+	  -m vkgroup.bootstrap
+ARGS =
+DRIVERS =
+OFFLINE =
+
+.PHONY: conform test bundle clean
+
+conform:
+	$(SETUP) $(if $(OFFLINE),--offline '$(OFFLINE)')
+	.venv/bin/vkgroup conform $(ARGS)
+
+test:
+	$(SETUP) --test
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	.venv/bin/pytest -n 2 $(ARGS)
+
+bundle:
+	$(SETUP) --no-driver
+	.venv/bin/python -m vkgroup.bootstrap.making bundle $(DRIVERS)
+
+clean:
+	rm -rf .venv bundle dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

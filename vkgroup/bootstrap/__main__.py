@@ -1,0 +1,85 @@
+"""``python3 -m vkgroup.bootstrap``: make a fresh clone ready to run, with or without network."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from vkgroup.bootstrap import bundle
+from vkgroup.bootstrap.environment import Environment, SetupError, say
+from vkgroup.errors import VkgroupError
+
+_ROOT = Path(__file__).resolve().parents[2]
+_TEST_DRIVERS = ("swiftshader", "lavapipe")
+_OPEN_A_DEVICE = "import vkgroup; vkgroup.open().close()"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the set-up; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m vkgroup.bootstrap",
+        description="Make .venv in this clone; where no Vulkan device opens, fetch a software driver.",
+    )
+    parser.add_argument("--no-driver", action="store_true", help="only make .venv, look for no device")
+    parser.add_argument("--test", action="store_true", help="with everything that the tests need")
+    parser.add_argument(
+        "--offline", metavar="FOLDER", type=Path, help="take everything from this bundle and use no network"
+    )
+    chosen = parser.parse_args(arguments)
+    try:
+        if chosen.offline is not None:
+            _set_up_offline(chosen.offline)
+        else:
+            _set_up(test=chosen.test, driver=not chosen.no_driver)
+    except VkgroupError as error:
+        print(f"vkgroup: {error}", file=sys.stderr)
+        return 3
+    except KeyboardInterrupt:
+        print("vkgroup: interrupted; the next run goes on from here", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _set_up(*, test: bool, driver: bool) -> None:
+    environment = Environment(_ROOT)
+    extras = frozenset({"test"} if test else ())
+    if not environment.is_ready(extras):
+        environment.prepare(extras)
+    if test:
+        _must_run(environment, "vkgroup", "drivers", "fetch", *_TEST_DRIVERS)
+    elif driver and not _a_device_opens(environment):
+        say("no Vulkan device can be opened here; fetching a software driver")
+        # Ubuntu has no package of SwiftShader; every distribution has lavapipe, which is larger.
+        if not _runs(environment, "vkgroup", "drivers", "fetch", "swiftshader"):
+            _must_run(environment, "vkgroup", "drivers", "fetch", "lavapipe")
+
+
+def _set_up_offline(folder: Path) -> None:
+    environment = Environment(_ROOT)
+    bundle.check(folder)
+    if not environment.is_ready():
+        with bundle.unpacked_wheels(folder) as wheels:
+            environment.prepare(wheels=wheels)
+    _must_run(environment, "vkgroup.bootstrap.receiving", str(folder))
+
+
+def _a_device_opens(environment: Environment) -> bool:
+    # A driver that crashes takes that process along, not this one.
+    command = [str(environment.python), "-c", _OPEN_A_DEVICE]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def _runs(environment: Environment, module: str, *arguments: str) -> bool:
+    return subprocess.run([str(environment.python), "-m", module, *arguments], check=False).returncode == 0
+
+
+def _must_run(environment: Environment, module: str, *arguments: str) -> None:
+    if not _runs(environment, module, *arguments):
+        raise SetupError("the set-up did not finish; the message above says why")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""The bundle: everything a host without network needs, in one folder under 60 MB.
+
+::
+
+    manifest.json      what is in the bundle, with the size and SHA-256 of each file
+    wheels.tar.xz      vkgroup and all it depends on, for each supported Python, and pip
+    libvulkan.so.1     the Vulkan loader
+    drivers/           software drivers, as many as were asked for
+
+`vkgroup.bootstrap.making` makes it; here it is read, with the standard library alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from vkgroup.bootstrap.environment import SetupError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+WHEELS = "wheels.tar.xz"
+DRIVERS = "drivers"
+LOADER = "libvulkan.so.1"
+
+
+def check(folder: Path) -> None:
+    """Make sure that a bundle is whole and made for this host.
+
+    Raises
+    ------
+    SetupError
+        `folder` is no bundle, it is damaged, or it was made for other hosts than this one.
+    """
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        files = dict(manifest["files"])
+        usable = manifest["format"] == FORMAT
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SetupError(f"{folder} is no bundle of vkgroup ({error}). `make bundle` makes one.") from error
+    if not usable:
+        raise SetupError(f"{folder} was made by another version of vkgroup. Make it again with this one.")
+    for name, entry in files.items():
+        path = folder / name
+        if not path.is_file() or path.stat().st_size != entry["size"] or sha256(path) != entry["sha256"]:
+            raise SetupError(f"{path} is damaged or missing. Copy the bundle again.")
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if here not in manifest["python"]:
+        raise SetupError(
+            f"The bundle has wheels for Python {', '.join(manifest['python'])}, not for {here}. "
+            "Choose another Python: make PYTHON=python3.12 …"
+        )
+    if platform.machine() != manifest["machine"]:
+        raise SetupError(f"The bundle was made for {manifest['machine']}, this host is {platform.machine()}.")
+
+
+@contextmanager
+def unpacked_wheels(folder: Path) -> Iterator[Path]:
+    """The bundle's wheels in a folder that pip can install from, gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="vkgroup-wheels-") as temporary:
+        with tarfile.open(folder / WHEELS) as tar:
+            tar.extractall(temporary, filter="data")
+        yield Path(temporary)
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

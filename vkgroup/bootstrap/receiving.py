@@ -1,0 +1,38 @@
+"""A bundle's drivers and loader into the user's cache: ``python -m vkgroup.bootstrap.receiving FOLDER``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from vkgroup import drivers
+from vkgroup.bootstrap.bundle import DRIVERS, LOADER
+from vkgroup.bootstrap.environment import say
+from vkgroup.errors import NoDevice, VkgroupError
+
+
+def receive(folder: Path) -> None:
+    """Put what the bundle in `folder` has into the user's cache; what is there already stays."""
+    if drivers.kept_loader() is None:
+        drivers.keep_loader(folder / LOADER)
+    for archive in sorted((folder / DRIVERS).glob("*.tar.xz")):
+        name = archive.name.removesuffix(".tar.xz")
+        try:
+            drivers.path(name)
+        except NoDevice:
+            say(f"unpacking {name}")
+            drivers.unpack(name, archive.parent)
+
+
+def main(folder: Path) -> int:
+    """Receive what is in `folder`; returns the exit code."""
+    try:
+        receive(folder)
+    except VkgroupError as error:
+        print(f"vkgroup: {error}", file=sys.stderr)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,72 @@
+"""``vkgroup devices``: every device, every driver and what became of it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+from vkgroup.cli.output import people, table, write_json
+from vkgroup.device import Discovery, discover
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--json", metavar="F", help="write everything as JSON (- is standard output)")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the command; returns its exit code: 3 where there is no device."""
+    discovery = discover()
+    stream = people(arguments.json)
+    print(f"Loader: {discovery.loader}", file=stream)
+    rows = [["", "#", "device", "type", "Vulkan", "subgroup", "driver"]]
+    for index, device in enumerate(discovery.devices):
+        rows.append(
+            [
+                "*" if device == discovery.default else "",
+                str(index),
+                device.name,
+                device.type.replace("_", " "),
+                ".".join(map(str, device.api_version)),
+                str(device.subgroup_size or "none"),
+                f"{device.driver_name} {device.driver_info}",
+            ]
+        )
+    if len(rows) > 1:
+        table(rows, stream)
+        print(
+            "* is the default; --device takes the number, part of a name, or the driver's file", file=stream
+        )
+    print("Drivers (ICDs):", file=stream)
+    table([[f"  {icd.manifest}", _state(icd.status, icd.message)] for icd in discovery.icds], stream)
+    if not discovery.devices:
+        print(
+            "There is no device. `vkgroup drivers fetch swiftshader` fetches a software driver.", file=stream
+        )
+    write_json(_data(discovery), arguments.json)
+    return 0 if discovery.devices else 3
+
+
+def _state(status: str, message: str) -> str:
+    return status if not message else f"{status}: {message}"
+
+
+def _data(discovery: Discovery) -> dict[str, object]:
+    default = discovery.default
+    devices = discovery.devices
+    return {
+        "loader": discovery.loader,
+        "default": devices.index(default) if default is not None else None,
+        "devices": [{"number": number, **asdict(device)} for number, device in enumerate(devices)],
+        "icds": [
+            {
+                "manifest": icd.manifest,
+                "name": icd.name,
+                "library": icd.library,
+                "status": icd.status,
+                "message": icd.message,
+                "devices": [devices.index(device) for device in icd.devices],
+            }
+            for icd in discovery.icds
+        ],
+    }

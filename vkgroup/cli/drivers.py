@@ -1,0 +1,86 @@
+"""``vkgroup drivers``: list, fetch and find the software drivers in the user's cache."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from vkgroup import drivers
+from vkgroup.cli.output import megabytes, people, table, write_json
+from vkgroup.errors import DriverFetchError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="what is in the cache, and what the distribution offers")
+    listing.add_argument("--json", metavar="F", help="write the list as JSON (- is standard output)")
+    fetching = actions.add_parser("fetch", help="put drivers into the cache, without root")
+    fetching.add_argument(
+        "names", metavar="NAME", nargs="+", help="swiftshader, lavapipe (the newest), or lavapipe-VERSION"
+    )
+    fetching.add_argument(
+        "--offline", metavar="FOLDER", type=Path, help="take them from this bundle, use no network"
+    )
+    finding = actions.add_parser("path", help="print a fetched driver's ICD file, as --device takes it")
+    finding.add_argument("name", metavar="NAME")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the command; returns its exit code."""
+    if arguments.action == "list":
+        return _list(arguments.json)
+    if arguments.action == "path":
+        print(drivers.path(arguments.name).icd)
+        return 0
+    for name in arguments.names:
+        drivers.parse_name(name)  # a wrong name is reported before anything is downloaded
+    for name in arguments.names:
+        if arguments.offline is not None:
+            driver = drivers.unpack(name, arguments.offline / "drivers")
+        else:
+            driver = drivers.fetch(name, _show_progress)
+        print(f"{driver.name} ({megabytes(driver.size)}): {driver.icd}")
+    return 0
+
+
+def _list(json_file: str | None) -> int:
+    try:
+        statuses = drivers.list_drivers()
+    except DriverFetchError as error:
+        print(f"vkgroup: what the distribution offers is not known here. {error}", file=sys.stderr)
+        statuses = [
+            drivers.DriverStatus(d.name, d.family, d.version, d, None, "") for d in drivers.installed()
+        ]
+    rows = [["driver", "in the cache", "to download", "from"]]
+    for status in statuses:
+        cached = megabytes(status.driver.size) if status.driver else "-"
+        download = megabytes(status.download_size) if status.download_size is not None else "-"
+        rows.append([status.name, cached, download, status.suite or "-"])
+    stream = people(json_file)
+    table(rows, stream)
+    print(f"The cache is {drivers.drivers_folder()}", file=stream)
+    write_json([_data(status) for status in statuses], json_file)
+    return 0
+
+
+def _data(status: drivers.DriverStatus) -> dict[str, object]:
+    driver = status.driver
+    return {
+        "name": status.name,
+        "family": status.family,
+        "version": status.version,
+        "icd": str(driver.icd) if driver else None,
+        "size": driver.size if driver else None,
+        "package": driver.package if driver else None,
+        "download_size": status.download_size,
+        "suite": status.suite or None,
+    }
+
+
+def _show_progress(what: str, fraction: float) -> None:
+    """One line that is written over and over; nothing where nobody watches."""
+    if sys.stderr.isatty():
+        end = "\n" if fraction >= 1 else ""
+        print(f"\r\x1b[Kfetching {what} {fraction:4.0%}", end=end, file=sys.stderr, flush=True)

@@ -1,0 +1,98 @@
+"""``vkgroup``: choosing the command, and turning errors into exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from vkgroup import errors
+
+VERDICT, BAD_INPUT, NO_DEVICE = 1, 2, 3
+"""Exit codes besides 0, which means that all is right."""
+
+_INTERRUPTED = 128 + 2  # as a shell reports a process that SIGINT ended
+_PIPE_CLOSED = 128 + 13  # likewise SIGPIPE
+
+COMMANDS = {
+    "devices": "every device and driver, and which one is the default",
+    "drivers": "software drivers, side by side in the user's cache",
+    "probe": "what a device can do: declared, and found by experiment",
+    "conform": "judge a device against the specification",
+    "compile": "compile a shader to SPIR-V",
+    "run": "run a compute shader on NumPy files",
+}
+"""Each command and its help; the module `vkgroup.cli.COMMAND` has its arguments and executes it."""
+
+# The first entry that fits decides, so subclasses stand before their bases.
+_EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (
+    (errors.CompilerUnavailable, NO_DEVICE),
+    (errors.Unsupported, NO_DEVICE),
+    (errors.NoDevice, NO_DEVICE),
+    (errors.DriverFetchError, NO_DEVICE),
+    (errors.OutOfMemory, NO_DEVICE),
+    (errors.DriverError, VERDICT),
+    (errors.VkgroupError, BAD_INPUT),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code.
+
+    Parameters
+    ----------
+    arguments : without the program's name; None takes those of the process.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        chosen = _parser(words).parse_args(words)
+        code: int = import_module(f"vkgroup.cli.{chosen.command}").execute(chosen)
+        sys.stdout.flush()
+        return code
+    except errors.VkgroupError as error:
+        print(f"vkgroup: {error}", file=sys.stderr)
+        return next(code for kind, code in _EXIT_CODES if isinstance(error, kind))
+    except KeyboardInterrupt:
+        print("vkgroup: interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # What is left in the buffer must not be written once more at exit, which would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _PIPE_CLOSED
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser with the arguments of the command that `words` name, and no other's.
+
+    A command's module is imported only where it is asked for: NumPy and the compilers take longer
+    than most commands.
+    """
+    parser = argparse.ArgumentParser(
+        prog="vkgroup",
+        description="The truth about subgroups on Vulkan devices.",
+        epilog="Exit codes: 0 all right, 1 a verdict against the device or the shader, "
+        "2 bad usage or input, 3 no such device or missing capability.",
+    )
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    chosen = next((word for word in words if not word.startswith("-")), None)
+    for name, purpose in COMMANDS.items():
+        command = commands.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
+        if name == chosen:
+            import_module(f"vkgroup.cli.{name}").add_arguments(command)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Print the version; looked up only then."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="show the version")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"vkgroup {version('vkgroup')}")
+        parser.exit()

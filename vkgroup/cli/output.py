@@ -1,0 +1,42 @@
+"""What commands print: JSON to a file or alone on standard output, lines for people elsewhere."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+from vkgroup.errors import InvalidInput
+
+
+def people(json_file: str | None) -> TextIO:
+    """Where lines for people go: not to standard output while JSON has it (``--json -``)."""
+    return sys.stderr if json_file == "-" else sys.stdout
+
+
+def write_json(data: Any, json_file: str | None) -> None:
+    """Write `data` where ``--json`` says; ``-`` is standard output, None writes nothing."""
+    if json_file is None:
+        return
+    text = json.dumps(data, indent=2) + "\n"
+    if json_file == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(json_file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{json_file} cannot be written: {error.strerror}") from error
+
+
+def table(rows: list[list[str]], stream: TextIO) -> None:
+    """Print `rows` in columns, the last one unpadded."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        print("  ".join(cells).rstrip(), file=stream)
+
+
+def megabytes(size: int) -> str:
+    """A size for people: ``31.6 MB``."""
+    return f"{size / 1e6:.1f} MB"

@@ -1,0 +1,81 @@
+"""A shader named on the command line, with the options that compile it: shared by commands."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from vkgroup.compiler import COMPILERS, DIALECTS, Target, assemble, compile_file, validate
+from vkgroup.compiler.optimizer import LEVELS
+from vkgroup.errors import InvalidInput
+from vkgroup.spirv import Module
+
+_TARGETS = {".".join(map(str, target.vulkan_version)): target for target in reversed(Target)}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the shader and the options that compile it."""
+    parser.add_argument(
+        "shader",
+        metavar="SHADER",
+        type=Path,
+        help="GLSL or HLSL, its stage told by its suffix (.comp, .vert, .comp.glsl, …), or SPIR-V (.spv, .spvasm)",
+    )
+    parser.add_argument("--stage", metavar="S", help="the stage, where the suffix does not tell it")
+    parser.add_argument("--dialect", choices=DIALECTS, help="default: hlsl for .hlsl, vulkan for the rest")
+    parser.add_argument(
+        "-D", dest="defines", metavar="NAME[=V]", action="append", default=[], help="define a macro (as 1)"
+    )
+    parser.add_argument(
+        "-I", dest="include_paths", metavar="DIR", action="append", default=[], help="look here for #include"
+    )
+    parser.add_argument("--entry-point", metavar="NAME", default="main", help="default: main")
+    parser.add_argument(
+        "--compiler", choices=COMPILERS, default=COMPILERS[0], help=f"default: {COMPILERS[0]}"
+    )
+    parser.add_argument("--optimize", choices=LEVELS, help="optimise with SPIRV-Tools")
+    parser.add_argument("--debug", action="store_true", help="keep line numbers and the source")
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Declare the target, where no device decides it."""
+    parser.add_argument(
+        "--target", choices=sorted(_TARGETS), default="1.1", help="Vulkan version (default: 1.1)"
+    )
+
+
+def named_target(arguments: argparse.Namespace) -> Target:
+    """The target that the command line names."""
+    return _TARGETS[arguments.target]
+
+
+def load(arguments: argparse.Namespace, target: Target) -> Module:
+    """The module that the command line names: compiled, assembled or read, and validated."""
+    path: Path = arguments.shader
+    if path.suffix in (".spv", ".spvasm"):
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
+        if path.suffix == ".spvasm":
+            return assemble(data.decode("utf-8", "replace"), target)
+        module = Module.from_bytes(data)
+        validate(module, target)
+        return module
+    return compile_file(
+        path,
+        stage=arguments.stage,
+        dialect=arguments.dialect,
+        defines=dict(_define(text) for text in arguments.defines),
+        include_paths=arguments.include_paths,
+        target=target,
+        optimize=arguments.optimize or False,
+        debug=arguments.debug,
+        entry_point=arguments.entry_point,
+        compiler=arguments.compiler,
+    )
+
+
+def _define(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    return name, value if equals else "1"

@@ -1,0 +1,87 @@
+"""Drivers carried to a host without network: packed into one file here, unpacked there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+from vkgroup.drivers import cache
+from vkgroup.drivers.build import prune_preload
+from vkgroup.drivers.cache import Driver
+from vkgroup.drivers.catalogue import parse_name
+from vkgroup.errors import DriverFetchError
+
+_SUFFIX = ".tar.xz"
+
+
+def pack(driver: Driver, folder: Path) -> Path:
+    """Pack a driver into ``NAME.tar.xz`` in `folder`; returns that file."""
+    archive = folder / f"{driver.name}{_SUFFIX}"
+    with tarfile.open(archive, "w:xz", preset=9) as tar:
+        tar.add(driver.folder, arcname=driver.name)
+    return archive
+
+
+def unpack(name: str, folder: Path) -> Driver:
+    """Put a driver that `pack` wrote into the user's cache; without network.
+
+    Parameters
+    ----------
+    name : as for `fetch`; a bare family means the newest in `folder`.
+    folder : where the packed drivers are.
+
+    Raises
+    ------
+    DriverFetchError
+        `folder` has no such driver, or the file is damaged or made for another kind of host.
+    """
+    family, version = parse_name(name)
+    archives = [p for p in folder.glob(f"{family.name}-*{_SUFFIX}") if version in (None, _version(p))]
+    if not archives:
+        raise DriverFetchError(
+            f"There is no `{name}` in {folder}. Pack it on a host with network: `make bundle DRIVERS={name}`."
+        )
+    archive = max(archives, key=lambda path: cache.version_key(_version(path)))
+    with cache.locked() as drivers, cache.unfinished(drivers) as work:
+        finished = work / archive.name.removesuffix(_SUFFIX)
+        try:
+            with tarfile.open(archive) as tar:
+                tar.extractall(work, filter="data")
+        except (OSError, EOFError, tarfile.TarError) as error:
+            raise DriverFetchError(
+                f"{archive} cannot be unpacked: {error}. Make the bundle again."
+            ) from error
+        driver = cache.load(finished)
+        if driver is None:
+            raise DriverFetchError(f"{archive} is damaged. Make the bundle again.")
+        preload = prune_preload(driver)
+        entries = json.loads((finished / cache.METADATA).read_text(encoding="utf-8"))
+        entries |= {"preload": [path.relative_to(finished).as_posix() for path in preload]}
+        for path in set(driver.preload) - set(preload):
+            path.unlink()
+        cache.write_metadata(finished, entries)
+        cache.put_in_place(finished, drivers / driver.name)
+        unpacked = cache.load(drivers / driver.name)
+    if unpacked is None:
+        raise DriverFetchError(f"{drivers / driver.name} was damaged while it was written. Is the disk full?")
+    return unpacked
+
+
+def keep_loader(loader: Path) -> Path:
+    """Put a Vulkan loader alone into the user's cache, for hosts with a GPU driver but no loader."""
+    with cache.locked() as drivers, cache.unfinished(drivers) as work:
+        shutil.copyfile(loader, work / loader.name)
+        (work / loader.name).replace(drivers / loader.name)
+    return drivers / loader.name
+
+
+def kept_loader() -> Path | None:
+    """The loader that `keep_loader` put into the user's cache; None where there is none."""
+    kept = cache.drivers_folder() / "libvulkan.so.1"
+    return kept if kept.is_file() else None
+
+
+def _version(archive: Path) -> str:
+    return archive.name.removesuffix(_SUFFIX).partition("-")[2]
