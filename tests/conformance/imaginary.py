@@ -24,7 +24,7 @@ class Imaginary:
         place = np.arange(n) % local
         self.lane, self.subgroup = place % size, place // size
         self.lanes = self.outputs[: LANE_PLANES * n].reshape(LANE_PLANES, n)
-        self.lanes[:] = [self.lane, self.subgroup, np.full(n, size), np.full(n, -(-local // size))]
+        self.lanes[:] = [self.lane, self.subgroup, np.full(n, size)]
         self.slots = self.outputs[LANE_PLANES * n :][: SLOT_PLANES * n].reshape(SLOT_PLANES, n)
         self.slots[:] = 0
         executed = ACTIVE[program.pattern.name](self.lane)

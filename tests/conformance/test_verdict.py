@@ -154,18 +154,6 @@ class TestTheRecordItself:
 
         assert "share" in self.fault(change)
 
-    def test_a_number_of_subgroups_that_is_none(self) -> None:
-        def change(imaginary):
-            imaginary.lanes[3] = 17
-
-        assert "gl_NumSubgroups" in self.fault(change)
-
-    def test_a_subgroup_beyond_their_number(self) -> None:
-        def change(imaginary):
-            imaginary.lanes[3] = 15
-
-        assert "gl_SubgroupID" in self.fault(change)
-
     def test_a_mask_that_names_a_lane_which_did_not_execute(self) -> None:
         def change(imaginary):
             imaginary.slots[:, 9] = 0
@@ -184,6 +172,21 @@ class TestTheRecordItself:
             imaginary.slots[1, 12:16] = 0xF0
 
         assert "uniform control flow" in self.fault(change)
+
+
+@pytest.mark.parametrize("name", ["gl_NumSubgroups", "gl_SubgroupID"])
+def test_subgroups_are_counted_and_numbered_from_zero(name) -> None:
+    imaginary = imagine(f"basic.compute.{name}.uint.all.exact")
+    assert verdicts(imaginary)[0].status == Status.PASS
+    imaginary.lanes[1, imaginary.subgroup == 15] = 16
+    result = imaginary.result(imaginary.program.entries[0])
+    if name == "gl_SubgroupID":
+        result[0, imaginary.subgroup == 15] = 16
+    else:
+        result[0] = 17
+    (verdict,) = verdicts(imaginary)
+    assert verdict.status == Status.FAIL
+    assert "got 16" in verdict.detail or "got 17" in verdict.detail
 
 
 def test_divergent_control_flow_may_split_a_subgroup() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.program import LANE_PLANES, SLOT_PLANES, Program
+from vkgroup.conformance.shapes import WORKGROUPS
 
 Words = NDArray[np.uint32]
 Indices = NDArray[np.int64]
@@ -26,8 +27,8 @@ class Instances:
     Attributes
     ----------
     size : subgroup size.
-    slot, workgroup, subgroup, subgroups : (rows,) where the instance was met; number of subgroups in its
-        workgroup.
+    slot, workgroup, subgroup : (rows,) where the instance was met.
+    subgroups : for each workgroup the distinct gl_SubgroupID of its invocations, ascending.
     member : (rows, size) invocation index of each lane; 0 where the lane is not active.
     active : (rows, size) lanes that executed the instance.
     mask : (rows, 4) the active mask as the device gave it (or as found, where it has no ballots).
@@ -38,7 +39,7 @@ class Instances:
     slot: Indices
     workgroup: Indices
     subgroup: Indices
-    subgroups: Indices
+    subgroups: tuple[Indices, ...]
     member: Indices
     active: Flags
     mask: Words
@@ -62,9 +63,9 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
         taken to be active together, which holds in uniform control flow.
     """
     n, size = program.invocations, program.subgroup_size
-    lane, subgroup, sizes, subgroups = outputs[: LANE_PLANES * n].reshape(LANE_PLANES, n).astype(np.int64)
-    workgroup = np.arange(n) // (n // 4)
-    faults = _layout_faults(lane, subgroup, sizes, subgroups, workgroup, size)
+    lane, subgroup, sizes = outputs[: LANE_PLANES * n].reshape(LANE_PLANES, n).astype(np.int64)
+    workgroup = np.arange(n) // (n // WORKGROUPS)
+    faults = _layout_faults(lane, subgroup, sizes, workgroup, size)
     if faults:
         return _empty(size, faults)
     slots = program.pattern.slots
@@ -73,9 +74,7 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
     masks = planes[slot, 1:, invocation]
     if not ballot:
         masks = np.zeros_like(masks)
-    keys = np.column_stack(
-        [slot, workgroup[invocation], subgroup[invocation], subgroups[invocation], masks]
-    ).astype(np.int64)
+    keys = np.column_stack([slot, workgroup[invocation], subgroup[invocation], masks]).astype(np.int64)
     rows, row_of = np.unique(keys, axis=0, return_inverse=True)
     row_of = row_of.ravel()
     member = np.zeros((len(rows), size), np.int64)
@@ -83,49 +82,43 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
     member[row_of, lane[invocation]] = invocation
     active[row_of, lane[invocation]] = True
     found = pack(active)
-    mask = rows[:, 4:].astype(np.uint32) if ballot else found
+    mask = rows[:, 3:].astype(np.uint32) if ballot else found
     faults = _mask_faults(rows, mask, found)
     if program.pattern.uniform:
         faults += _uniformity_faults(rows, active, n, workgroup, subgroup)
+    subgroups = tuple(np.unique(subgroup[workgroup == group]) for group in range(WORKGROUPS))
     return Instances(
-        size, rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], member, active, mask, tuple(faults)
+        size, rows[:, 0], rows[:, 1], rows[:, 2], subgroups, member, active, mask, tuple(faults)
     )
 
 
 def _empty(size: int, faults: list[str]) -> Instances:
     none = np.zeros(0, np.int64)
     return Instances(
-        size, none, none, none, none,
+        size, none, none, none, (none,) * WORKGROUPS,
         np.zeros((0, size), np.int64), np.zeros((0, size), np.bool_), np.zeros((0, 4), np.uint32),
         tuple(faults),
     )  # fmt: skip
 
 
 def _layout_faults(
-    lane: Indices, subgroup: Indices, sizes: Indices, subgroups: Indices, workgroup: Indices, size: int
+    lane: Indices, subgroup: Indices, sizes: Indices, workgroup: Indices, size: int
 ) -> list[str]:
-    """Check the built-in variables that say where an invocation is."""
+    """Check that the built-in variables give each invocation a place of its own.
+
+    Without that nothing can be judged. That gl_SubgroupID and gl_NumSubgroups agree is for their own cases.
+    """
     faults = []
     if np.any(sizes != size):
         wrong = int(sizes[sizes != size][0])
         faults.append(f"gl_SubgroupSize is {wrong} where the device declares {size}")
     if np.any(lane >= size):
         faults.append(f"gl_SubgroupInvocationID {int(lane.max())} is not below the subgroup size {size}")
-    if np.any(subgroup >= subgroups):
-        faults.append("gl_SubgroupID is not below gl_NumSubgroups")
     if faults:
         return faults
-    first = subgroups[np.searchsorted(workgroup, np.unique(workgroup))]
-    if np.any(subgroups != first[workgroup]):
-        faults.append("gl_NumSubgroups differs between invocations of one workgroup")
     places = np.column_stack([workgroup, subgroup, lane])
     if len(np.unique(places, axis=0)) != len(places):
         faults.append("two invocations of a workgroup share gl_SubgroupID and gl_SubgroupInvocationID")
-    for group in np.unique(workgroup):
-        inside = workgroup == group
-        if len(np.unique(subgroup[inside])) != subgroups[inside][0]:
-            faults.append("gl_NumSubgroups is not the number of subgroups that exist in the workgroup")
-            break
     return faults
 
 

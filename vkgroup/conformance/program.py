@@ -7,8 +7,8 @@ Buffers
 -------
 binding 0, inputs : words. The mask of the pattern ``data_mask``, then the operand tables, then the data
     sets: planes of 2 × INVOCATIONS words, values first and decoys behind them.
-binding 1, outputs : planes of INVOCATIONS words. Lane, subgroup, subgroup size, number of subgroups; then
-    for each slot whether it was executed and the four words of the active mask; then each case's results.
+binding 1, outputs : planes of INVOCATIONS words. Lane, subgroup, subgroup size; then for each slot
+     whether it was executed and the four words of the active mask; then each case's results.
 binding 2 … : memory of the barrier cases.
 """
 
@@ -32,8 +32,8 @@ from vkgroup.reference.types import TYPES, GlslType
 
 Words = NDArray[np.uint32]
 
-LANE_PLANES = 4
-"""Planes of the record of lanes: lane, subgroup, subgroup size, number of subgroups."""
+LANE_PLANES = 3
+"""Planes of the record of lanes: lane, subgroup, subgroup size."""
 
 SLOT_PLANES = 5
 """Planes of one slot: executed, and the active mask's four words."""
@@ -279,7 +279,6 @@ void main() {{
     outputs[index] = lane;
     outputs[index + INVOCATIONS] = gl_SubgroupID;
     outputs[index + 2u * INVOCATIONS] = size;
-    outputs[index + 3u * INVOCATIONS] = gl_NumSubgroups;
     {resets}
 
     // Invocations that stay inactive feed decoys, which no result may show.

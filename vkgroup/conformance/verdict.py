@@ -147,16 +147,19 @@ def _expected_variable(entry: Entry, instances: Instances) -> Expected:
     """Return a built-in variable's values from the layout that was found (and checked) before."""
     rows, size = instances.active.shape
     name = entry.case.operation
-    if name == "gl_NumSubgroups":
-        value = np.broadcast_to(instances.subgroups[:, None, None], (rows, size, 1))
-    elif name == "gl_SubgroupID":
-        value = np.broadcast_to(instances.subgroup[:, None, None], (rows, size, 1))
-    else:
-        lanes: Lanes = BUILTIN_VARIABLES[name].reference(instances.active)
-        return Expected(lanes.value, lanes.value, lanes.defined, bits=True)
-    value = value.astype(np.uint32)
-    defined = np.broadcast_to(instances.active[..., None], value.shape)
-    return Expected(value, value, defined, bits=True)
+    if name in ("gl_NumSubgroups", "gl_SubgroupID"):
+        found = [instances.subgroups[workgroup] for workgroup in instances.workgroup]
+        if name == "gl_NumSubgroups":
+            of_row = np.array([len(ids) for ids in found])
+        else:
+            # In the range 0 to gl_NumSubgroups - 1: the least that occurs is 0, the next 1, and so on.
+            pairs = zip(found, instances.subgroup, strict=True)
+            of_row = np.array([np.searchsorted(ids, one) for ids, one in pairs])
+        value = np.broadcast_to(of_row.reshape(-1, 1, 1).astype(np.uint32), (rows, size, 1))
+        defined = np.broadcast_to(instances.active[..., None], value.shape)
+        return Expected(value, value, defined, bits=True)
+    lanes: Lanes = BUILTIN_VARIABLES[name].reference(instances.active)
+    return Expected(lanes.value, lanes.value, lanes.defined, bits=True)
 
 
 def _next_active(active: Flags) -> NDArray[np.int64]:
