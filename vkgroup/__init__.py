@@ -1,1 +1,75 @@
-"""vkgroup tells the truth about subgroups on Vulkan devices."""
+"""vkgroup tells the truth about subgroups on Vulkan devices.
+
+Names are imported when first used: importing vkgroup needs no Vulkan loader and no compiler.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vkgroup.compiler import assemble, disassemble
+    from vkgroup.compiler import compile_file as compile_file
+    from vkgroup.compiler import compile_source as compile
+    from vkgroup.device import Capabilities, DeviceInfo
+    from vkgroup.device import discover as devices
+    from vkgroup.dispatch import Bound, Buffer, Device, Image, Pipeline, RunResult
+    from vkgroup.dispatch import open_device as open
+    from vkgroup.spirv import Module
+
+__version__ = "0.1.0"
+
+#: Where each public name lives: module and name in it.
+_PUBLIC = {
+    "Bound": ("vkgroup.dispatch", "Bound"),
+    "Buffer": ("vkgroup.dispatch", "Buffer"),
+    "Capabilities": ("vkgroup.device", "Capabilities"),
+    "Device": ("vkgroup.dispatch", "Device"),
+    "DeviceInfo": ("vkgroup.device", "DeviceInfo"),
+    "Image": ("vkgroup.dispatch", "Image"),
+    "Module": ("vkgroup.spirv", "Module"),
+    "Pipeline": ("vkgroup.dispatch", "Pipeline"),
+    "RunResult": ("vkgroup.dispatch", "RunResult"),
+    "assemble": ("vkgroup.compiler", "assemble"),
+    "compile": ("vkgroup.compiler", "compile_source"),
+    "compile_file": ("vkgroup.compiler", "compile_file"),
+    "devices": ("vkgroup.device", "discover"),
+    "disassemble": ("vkgroup.compiler", "disassemble"),
+    "errors": ("vkgroup.errors", ""),
+    "open": ("vkgroup.dispatch", "open_device"),
+}
+
+__all__ = [
+    "Bound",
+    "Buffer",
+    "Capabilities",
+    "Device",
+    "DeviceInfo",
+    "Image",
+    "Module",
+    "Pipeline",
+    "RunResult",
+    "assemble",
+    "compile",
+    "compile_file",
+    "devices",
+    "disassemble",
+    "errors",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'vkgroup' has no attribute {name!r}")
+    module, attribute = _PUBLIC[name]
+    found = importlib.import_module(module)
+    value = getattr(found, attribute) if attribute else found
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

@@ -1,0 +1,204 @@
+"""What a device can do, as data: the typed capability model, which serialises to JSON and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Subgroup:
+    """`VkPhysicalDeviceSubgroupProperties` (Vulkan 1.1).
+
+    Attributes
+    ----------
+    size : subgroup size; 0 where the device has no Vulkan 1.1.
+    supported_stages : stages with subgroup operations, such as ``("fragment", "compute")``.
+    supported_operations : categories, such as ``("basic", "vote", "arithmetic")``.
+    quad_operations_in_all_stages : False means fragment and compute only.
+    """
+
+    size: int = 0
+    supported_stages: tuple[str, ...] = ()
+    supported_operations: tuple[str, ...] = ()
+    quad_operations_in_all_stages: bool = False
+
+
+@dataclass(frozen=True)
+class SizeControl:
+    """Subgroup size control (Vulkan 1.3 or ``VK_EXT_subgroup_size_control``).
+
+    Attributes
+    ----------
+    supported : whether pipelines may require or vary the subgroup size (``subgroupSizeControl``).
+    min_size, max_size : subgroup sizes that may be required; both 0 where unknown.
+    max_compute_workgroup_subgroups : most subgroups in one workgroup with a required size.
+    required_size_stages : stages in which a size may be required.
+    compute_full_subgroups : whether full subgroups may be demanded (``computeFullSubgroups``).
+    """
+
+    supported: bool = False
+    min_size: int = 0
+    max_size: int = 0
+    max_compute_workgroup_subgroups: int = 0
+    required_size_stages: tuple[str, ...] = ()
+    compute_full_subgroups: bool = False
+
+
+@dataclass(frozen=True)
+class Timestamps:
+    """What GPU timestamps are worth.
+
+    Attributes
+    ----------
+    valid_bits : bits of a timestamp in the queue that is used; 0: the queue has none.
+    period_ns : nanoseconds a tick.
+    """
+
+    valid_bits: int = 0
+    period_ns: float = 0.0
+
+
+@dataclass(frozen=True)
+class SmBuiltins:
+    """`VkPhysicalDeviceShaderSMBuiltinsPropertiesNV`: streaming multiprocessors, and warps on each."""
+
+    sm_count: int
+    warps_per_sm: int
+
+
+@dataclass(frozen=True)
+class CooperativeMatrix:
+    """One row of `vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR`: ``D = A · B + C``.
+
+    A has m rows and k columns, B has k rows and n columns. Types and scope are named as Vulkan names
+    them, without prefix: ``"FLOAT16"``, ``"SUBGROUP"``.
+    """
+
+    m: int
+    n: int
+    k: int
+    a_type: str
+    b_type: str
+    c_type: str
+    result_type: str
+    saturating: bool
+    scope: str
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """Everything vkgroup knows of a device from what the device declares.
+
+    Attributes
+    ----------
+    name, driver_name, driver_info : as the driver gives them.
+    type : ``"discrete_gpu"``, ``"integrated_gpu"``, ``"virtual_gpu"``, ``"cpu"`` or ``"other"``.
+    api_version : Vulkan version that device and loader both have: (major, minor, patch).
+    driver_version, vendor_id, device_id, uuid : identity; `uuid` in hexadecimal.
+    conformance_version : version of Khronos' suite that the driver claims to pass; empty if unknown.
+    subgroup, size_control, timestamps : see their types.
+    features : Vulkan's names of the features that are true, of all feature structs that vkgroup knows.
+    extensions : device extensions by name, with their versions.
+    limits : `VkPhysicalDeviceLimits` and the few later limits on compute, by Vulkan's names.
+    float_controls : `VkPhysicalDeviceFloatControlsProperties` by Vulkan's names; empty if unknown.
+    sm_builtins : None without ``VK_NV_shader_sm_builtins``.
+    cooperative_matrices : the supported shapes and types.
+    cooperative_matrix_stages : stages with cooperative matrices.
+    memory_heaps : bytes of each heap with its flags' names.
+    """
+
+    name: str
+    type: str
+    driver_name: str = ""
+    driver_info: str = ""
+    api_version: tuple[int, int, int] = (1, 0, 0)
+    driver_version: int = 0
+    vendor_id: int = 0
+    device_id: int = 0
+    uuid: str = ""
+    conformance_version: str = ""
+    subgroup: Subgroup = Subgroup()
+    size_control: SizeControl = SizeControl()
+    timestamps: Timestamps = Timestamps()
+    features: frozenset[str] = frozenset()
+    extensions: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    float_controls: Mapping[str, int | bool] = field(default_factory=dict)
+    sm_builtins: SmBuiltins | None = None
+    cooperative_matrices: tuple[CooperativeMatrix, ...] = ()
+    cooperative_matrix_stages: tuple[str, ...] = ()
+    memory_heaps: tuple[tuple[int, tuple[str, ...]], ...] = ()
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether this is a GPU, of any kind."""
+        return self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
+
+    def minimum_promises(self) -> list[str]:
+        """Say which promises that Vulkan makes for every device with subgroups this one breaks.
+
+        Vulkan 1.4, "VkPhysicalDeviceSubgroupProperties" and "Required Limits": the subgroup size is at
+        least 1 (here also at most 128 and a power of two, without which no ballot and no shuffle could
+        work), the compute stage has subgroup operations, and among those are the basic ones.
+
+        Returns
+        -------
+        One sentence for each broken promise; empty if all are kept.
+        """
+        broken = []
+        size = self.subgroup.size
+        if size < 1:
+            broken.append(f"subgroupSize must be at least 1, and is {size}")
+        elif size & (size - 1):
+            broken.append(f"subgroupSize must be a power of two, and is {size}")
+        if size > 128:
+            broken.append(f"subgroupSize must be at most 128, and is {size}")
+        if "compute" not in self.subgroup.supported_stages:
+            broken.append("supportedStages must have VK_SHADER_STAGE_COMPUTE_BIT, and has not")
+        if "basic" not in self.subgroup.supported_operations:
+            broken.append("supportedOperations must have VK_SUBGROUP_FEATURE_BASIC_BIT, and has not")
+        return broken
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for `json.dump`; frozen sets become sorted lists."""
+        data = dataclasses.asdict(self)
+        data["features"] = sorted(self.features)
+        data["extensions"] = dict(sorted(self.extensions.items()))
+        plain: dict[str, Any] = json.loads(json.dumps(data))
+        return plain
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Capabilities:
+        """Rebuild what `to_json` gave; equal to the original."""
+        result: Capabilities = _rebuild(cls, data)
+        return result
+
+
+def _rebuild(kind: Any, data: Any) -> Any:
+    """Rebuild a value of a declared type from JSON data, where tuples and sets are lists."""
+    if dataclasses.is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        return kind(**{name: _rebuild(hints[name], value) for name, value in data.items()})  # type: ignore[operator]
+    origin = typing.get_origin(kind)
+    if origin is types.UnionType and data is not None:
+        inner = next(option for option in typing.get_args(kind) if option is not type(None))
+        return _rebuild(inner, data) if dataclasses.is_dataclass(inner) else data
+    if origin is tuple:
+        items = typing.get_args(kind)
+        kinds = [items[0]] * len(data) if items[-1] is Ellipsis else items
+        return tuple(_rebuild(item, value) for item, value in zip(kinds, data, strict=True))
+    if origin is frozenset:
+        return frozenset(data)
+    if isinstance(data, Mapping):
+        return {name: _tuples(value) for name, value in data.items()}
+    return data
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

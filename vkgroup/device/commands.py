@@ -1,0 +1,126 @@
+"""Recording commands once, and submitting and waiting for them many times."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from vkgroup.device import vk
+from vkgroup.errors import DispatchTimeout
+
+if TYPE_CHECKING:
+    from vkgroup.device.logical import LogicalDevice
+
+_LONGEST_WAIT_NS = 200_000_000
+"""One uninterrupted wait; between two of them Python can act on signals such as Ctrl-C."""
+
+
+class Commands:
+    """A command buffer with its own fence.
+
+    `run` of what was recorded costs three calls: submit, wait, reset of the fence.
+    """
+
+    def __init__(self, device: LogicalDevice) -> None:
+        self.device = device
+        self.handle: Any = None
+        functions = device.functions
+        self._device_handle = device.handle
+        handle = vk.ffi.new("VkCommandBuffer[1]")
+        info = vk.new("VkCommandBufferAllocateInfo", commandPool=device.command_pool, commandBufferCount=1)
+        device.check(
+            functions.vkAllocateCommandBuffers(device.handle, info, handle), "allocating a command buffer"
+        )
+        self.handle = handle[0]
+        self._handles = handle
+        self._fences = vk.ffi.new("VkFence[1]")
+        fence_info = vk.new("VkFenceCreateInfo")
+        device.check(
+            functions.vkCreateFence(device.handle, fence_info, vk.NULL, self._fences), "creating a fence"
+        )
+        self._fence = self._fences[0]
+        self._submit_info = vk.new("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=handle)
+        self._submit = functions.vkQueueSubmit
+        self._wait = functions.vkWaitForFences
+        self._reset = functions.vkResetFences
+        device.register(self)
+
+    @contextmanager
+    def record(self) -> Iterator[Any]:
+        """Record anew; gives the VkCommandBuffer."""
+        functions = self.device.functions
+        begin = vk.new("VkCommandBufferBeginInfo")
+        self.device.check(functions.vkBeginCommandBuffer(self.handle, begin), "recording commands")
+        yield self.handle
+        self.device.check(functions.vkEndCommandBuffer(self.handle), "recording commands")
+
+    def run(self, timeout: float | None) -> None:
+        """Submit what was recorded and wait until it has finished.
+
+        Parameters
+        ----------
+        timeout : seconds; None waits for ever.
+
+        Raises
+        ------
+        DispatchTimeout
+            It did not finish in time. The work cannot be called back, so the device is lost.
+        DeviceLost
+            The driver lost the device, now or earlier.
+        """
+        device = self.device
+        with device.lock:
+            if device.lost:
+                device.raise_lost()
+            code = self._submit(device.queue, 1, self._submit_info, self._fence)
+            if code:
+                device.check(code, "submitting work")
+            code = self._wait(self._device_handle, 1, self._fences, 1, _LONGEST_WAIT_NS)
+            if code:
+                self._wait_on(code, timeout)
+            code = self._reset(self._device_handle, 1, self._fences)
+            if code:
+                device.check(code, "resetting a fence")
+        if device.instance.messages is not None:
+            device.instance.raise_validation_errors()
+
+    def _wait_on(self, code: int, timeout: float | None) -> None:
+        """Go on waiting after the first slice; whatever ends that early leaves work in flight."""
+        device = self.device
+        start = time.monotonic() - _LONGEST_WAIT_NS * 1e-9
+        try:
+            while code == vk.VK_TIMEOUT:
+                left = float("inf") if timeout is None else timeout - (time.monotonic() - start)
+                if left <= 0:
+                    break
+                slice_ns = min(_LONGEST_WAIT_NS, int(left * 1e9) + 1)
+                code = self._wait(self._device_handle, 1, self._fences, 1, slice_ns)
+        except BaseException:
+            device.abandon("a wait for its work was interrupted")
+            raise
+        if code == vk.VK_TIMEOUT:
+            device.abandon(f"its work did not finish within {timeout:g} s")
+            raise DispatchTimeout(
+                f"The work did not finish within {timeout:g} s on {device.capabilities.name}. It cannot be"
+                " called back: open the device anew, and give `timeout` more seconds if the work is right.",
+                "VK_TIMEOUT",
+            )
+        device.check(code, "waiting for work")
+
+    def close(self) -> None:
+        """Free the command buffer and its fence."""
+        if self.handle is None:
+            return
+        handle, self.handle = self.handle, None
+        self.device.forget(self)
+        if self.device.usable:
+            functions = self.device.functions
+            functions.vkDestroyFence(self._device_handle, self._fence, vk.NULL)
+            functions.vkFreeCommandBuffers(self._device_handle, self.device.command_pool, 1, self._handles)
+        del handle
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None) is not None:
+            self.close()

@@ -1,0 +1,267 @@
+"""Finding the devices of this machine, and choosing one of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vkgroup.device import vk
+from vkgroup.device.info import DeviceInfo
+from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
+from vkgroup.errors import NoDevice, Unsupported
+
+TIMEOUT = 30.0
+"""Seconds that one driver may take to say what devices it has."""
+
+#: Software drivers that can be chosen by one word: words in an ICD's name or file, and in a driver's name.
+_SOFTWARE = {
+    "lavapipe": (("lavapipe", "lvp_icd"), "llvmpipe"),
+    "swiftshader": (("swiftshader",), "swiftshader"),
+}
+_RANK = {"discrete_gpu": 0, "integrated_gpu": 1, "virtual_gpu": 2}
+_HOW = (
+    "Fetch a software driver (`vkgroup drivers fetch swiftshader`), or install your GPU's Vulkan driver"
+    " (Debian and Ubuntu, software and open drivers: mesa-vulkan-drivers)."
+)
+
+
+@dataclass(frozen=True)
+class IcdReport:
+    """What became of one driver.
+
+    Attributes
+    ----------
+    manifest, name, library : its JSON file, its name, the library that the file names.
+    status : ``"ok"``, or what failed: ``"manifest"`` (no such file, broken JSON, no library named),
+        ``"library"`` (does not load), ``"not_a_driver"``, ``"instance"`` (vkCreateInstance),
+        ``"no_devices"``, ``"crash"``, ``"timeout"``.
+    message : what failed, in words; empty when nothing did.
+    devices : its devices.
+    """
+
+    manifest: str
+    name: str
+    library: str
+    status: str
+    message: str
+    devices: tuple[DeviceInfo, ...]
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """All drivers of this machine.
+
+    Attributes
+    ----------
+    loader : the Vulkan loader that is used.
+    icds : one report for each driver, in the order of search.
+    """
+
+    loader: str
+    icds: tuple[IcdReport, ...]
+
+    @property
+    def devices(self) -> tuple[DeviceInfo, ...]:
+        """All devices; a device's index as a choice is its place here."""
+        return tuple(device for icd in self.icds for device in icd.devices)
+
+    @property
+    def default(self) -> DeviceInfo | None:
+        """The device that is used unless another is asked for: a GPU, else lavapipe, else SwiftShader."""
+        devices = self.devices
+        for found in (
+            _gpus(devices),
+            _software(devices, "lavapipe"),
+            _software(devices, "swiftshader"),
+            devices,
+        ):
+            if found:
+                return found[0]
+        return None
+
+
+def discover(timeout: float = TIMEOUT) -> Discovery:
+    """Look at every driver of this machine, each in a process of its own.
+
+    Parameters
+    ----------
+    timeout : seconds that one driver may take.
+
+    Raises
+    ------
+    NoDevice
+        There is no Vulkan loader. A driver that fails is reported, and the others still are.
+    """
+    loader = vk.load()
+    manifests = find_manifests()
+    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
+        reports = list(pool.map(lambda manifest: _inspect(manifest, timeout), manifests))
+    return Discovery(loader, tuple(reports))
+
+
+def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
+    """Look at one driver in a process of its own; a broken manifest needs none."""
+    if manifest.problem:
+        return _report(manifest, {"status": "manifest", "message": manifest.problem})
+    command = [sys.executable, "-m", "vkgroup.device.inspect", str(manifest.path), manifest.name]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, env=_child_environment()
+        )
+    except subprocess.TimeoutExpired:
+        return _report(
+            manifest, {"status": "timeout", "message": f"the driver did not answer within {timeout:g} s"}
+        )
+    try:
+        return _report(manifest, json.loads(done.stdout))
+    except ValueError:
+        return _report(manifest, {"status": "crash", "message": _death(done.returncode, done.stderr)})
+
+
+def _child_environment() -> dict[str, str]:
+    """Let the child import vkgroup from where this process has it."""
+    source = str(Path(__file__).resolve().parents[2])
+    paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _death(code: int, stderr: bytes) -> str:
+    """Say how a process ended that left no report, with the last line it printed."""
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    last = f"; the last it printed: {lines[-1]}" if lines else ""
+    if code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = "unknown"
+        return f"the driver crashed with signal {-code} ({name}){last}"
+    return f"the driver ended the process with exit code {code}{last}"
+
+
+def _report(manifest: Manifest, data: dict[str, Any]) -> IcdReport:
+    return IcdReport(
+        manifest=str(manifest.path),
+        name=manifest.name,
+        library=manifest.library,
+        status=data["status"],
+        message=data["message"],
+        devices=tuple(DeviceInfo.from_json(device) for device in data.get("devices", ())),
+    )
+
+
+# --- choosing -----------------------------------------------------------------------------------------
+
+
+def select(choice: str | int | None = None) -> DeviceInfo:
+    """Choose a device.
+
+    Parameters
+    ----------
+    choice : an index into `Discovery.devices`; an ICD's JSON file; a driver's name as ICD
+        (``"lavapipe-22.3.6"``); ``"gpu"``, ``"lavapipe"``, ``"swiftshader"``; part of a device's or
+        driver's name. None takes `VKGROUP_DEVICE`, else the default of the design.
+
+    Raises
+    ------
+    NoDevice
+        Nothing fits; the message lists what there is.
+    Unsupported
+        The choice is ``"reference"``, the device of the reference model, which does not open here.
+    """
+    choice = normal_choice(choice)
+    if isinstance(choice, str):
+        vk.load()
+        manifest = direct_manifest(choice)
+        if manifest is not None:
+            return first_device(manifest)
+    return _choose(discover(), choice)
+
+
+def normal_choice(choice: str | int | None) -> str | int | None:
+    """Fill in `VKGROUP_DEVICE`, and refuse the device that is none of Vulkan's."""
+    if choice is None:
+        choice = os.environ.get("VKGROUP_DEVICE") or None
+    if isinstance(choice, str) and choice.strip().lower() == "reference":
+        raise Unsupported("The device 'reference' cannot execute modules; choose a Vulkan device.")
+    return choice.strip() if isinstance(choice, str) else choice
+
+
+def direct_manifest(choice: str) -> Manifest | None:
+    """Find the driver that a choice names by itself; None where devices must be searched.
+
+    That is an ICD's JSON file, an ICD's name, or the word for a software driver where only the file
+    names have to be looked at.
+    """
+    if choice.endswith(".json") or os.sep in choice:
+        return read_manifest(Path(choice).expanduser().absolute())
+    words = _SOFTWARE.get(choice.lower(), ((), ""))[0]
+    manifests = [manifest for manifest in find_manifests() if not manifest.problem]
+    exact = [manifest for manifest in manifests if manifest.name.lower() == choice.lower()]
+    likely = [m for m in manifests if any(word in f"{m.name} {m.library}".lower() for word in words)]
+    return next(iter(exact or likely), None)
+
+
+def first_device(manifest: Manifest) -> DeviceInfo:
+    """Return a driver's first device; `NoDevice` with the reason where it has none."""
+    report = _inspect(manifest, TIMEOUT)
+    if not report.devices:
+        raise NoDevice(f"The driver {report.manifest} gives no device: {report.message}. {_HOW}")
+    return report.devices[0]
+
+
+def _choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
+    devices = discovery.devices
+    if choice is None:
+        if discovery.default is None:
+            raise NoDevice(_nothing("No Vulkan device was found.", discovery))
+        return discovery.default
+    if isinstance(choice, int) or choice.isdecimal():
+        if 0 <= int(choice) < len(devices):
+            return devices[int(choice)]
+        raise NoDevice(_nothing(f"There is no device number {choice}.", discovery))
+    word = choice.lower()
+    if word == "gpu":
+        found: Sequence[DeviceInfo] = _gpus(devices)
+    elif word in _SOFTWARE:
+        found = _software(devices, word)
+    else:
+        found = [d for d in devices if any(word in name.lower() for name in (d.name, d.driver_name, d.icd))]
+    if not found:
+        raise NoDevice(_nothing(f"No Vulkan device fits {choice!r}.", discovery))
+    return found[0]
+
+
+def _gpus(devices: Iterable[DeviceInfo]) -> list[DeviceInfo]:
+    return sorted((device for device in devices if device.is_gpu), key=lambda device: _RANK[device.type])
+
+
+def _software(devices: Iterable[DeviceInfo], word: str) -> list[DeviceInfo]:
+    words, driver = _SOFTWARE[word]
+    return [
+        device
+        for device in devices
+        if driver in device.driver_name.lower() or any(part in device.icd.lower() for part in words)
+    ]
+
+
+def _nothing(problem: str, discovery: Discovery) -> str:
+    """Say what was found instead, driver by driver, and how to get one."""
+    lines = [problem, f"Loader: {discovery.loader}. Drivers (ICDs) looked at:"]
+    for icd in discovery.icds:
+        for device in icd.devices:
+            lines.append(
+                f"  [{discovery.devices.index(device)}] {device.name} ({device.driver_name}), {icd.manifest}"
+            )
+        if icd.status != "ok":
+            lines.append(f"  {icd.manifest}: {icd.message}")
+    if not discovery.icds:
+        lines.append("  none: no manifest in the folders of the Vulkan loader, none fetched")
+    return "\n".join([*lines, _HOW])

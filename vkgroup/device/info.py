@@ -1,0 +1,65 @@
+"""Naming a device so that any process can open it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vkgroup.device.capabilities import Capabilities
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """Which device of which driver; it pickles, and `open_device` takes it without any search.
+
+    Attributes
+    ----------
+    manifest : the ICD's JSON file.
+    icd : the ICD's name: a fetched driver's, or the manifest's file name without ending.
+    index : the device's number within its driver.
+    name, type, driver_name, driver_info, api_version, uuid : as in `Capabilities`.
+    subgroup_size : invocations in a subgroup; 0 where the device has no Vulkan 1.1.
+    """
+
+    manifest: str
+    icd: str
+    index: int
+    name: str
+    type: str
+    driver_name: str
+    driver_info: str
+    api_version: tuple[int, int, int]
+    uuid: str
+    subgroup_size: int
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether this is a GPU, of any kind."""
+        return self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
+
+    @property
+    def choice(self) -> str:
+        """What to give as ``--device`` to choose this driver again: the manifest of its first device."""
+        return self.manifest if self.index == 0 else self.name
+
+    @classmethod
+    def of(cls, manifest: str, icd: str, index: int, capabilities: Capabilities) -> DeviceInfo:
+        """Describe a device whose capabilities were read."""
+        return cls(
+            manifest=manifest,
+            icd=icd,
+            index=index,
+            name=capabilities.name,
+            type=capabilities.type,
+            driver_name=capabilities.driver_name,
+            driver_info=capabilities.driver_info,
+            api_version=capabilities.api_version,
+            uuid=capabilities.uuid,
+            subgroup_size=capabilities.subgroup.size,
+        )
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> DeviceInfo:
+        """Rebuild one from the fields as JSON has them."""
+        return cls(**{**data, "api_version": tuple(data["api_version"])})

@@ -1,0 +1,88 @@
+"""Looking at one ICD in a process of its own: ``python -m vkgroup.device.inspect MANIFEST NAME``.
+
+The report goes to standard output as one line of JSON. Whatever the driver itself prints there is sent
+to standard error, and whatever it does to the process happens to nobody else.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from vkgroup.device.info import DeviceInfo
+from vkgroup.device.loader import preload
+from vkgroup.device.manifests import read_manifest
+from vkgroup.errors import VkgroupError
+
+_ENTRIES = ("vk_icdGetInstanceProcAddr", "vk_icdNegotiateLoaderICDInterfaceVersion")
+
+
+def inspect(path: Path, name: str) -> dict[str, Any]:
+    """Try a driver from its manifest to its devices and report how far that goes.
+
+    Returns
+    -------
+    ``status``, ``message`` (why it is not ``"ok"``), ``library``, ``devices`` (fields of `DeviceInfo`).
+    """
+    manifest = read_manifest(path, name)
+    report: dict[str, Any] = {"status": "ok", "message": "", "library": manifest.library, "devices": []}
+    if manifest.problem:
+        return report | {"status": "manifest", "message": manifest.problem}
+    try:
+        preload(path)
+        problem = _library_problem(manifest.library)
+        if problem:
+            return report | {"status": problem[0], "message": problem[1]}
+        devices = _devices(path, name)
+    except VkgroupError as error:
+        return report | {"status": "instance", "message": str(error)}
+    if not devices:
+        return report | {
+            "status": "no_devices",
+            "message": "the driver loads, but finds no device of its own",
+        }
+    return report | {"devices": devices}
+
+
+def _library_problem(library: str) -> tuple[str, str] | None:
+    """Load the library as the Vulkan loader would, to learn the dynamic linker's own reason."""
+    try:
+        loaded = ctypes.CDLL(library)
+    except OSError as error:
+        return "library", f"the library {library} does not load: {error}"
+    if not any(hasattr(loaded, entry) for entry in _ENTRIES):
+        return (
+            "not_a_driver",
+            f"the library {library} loads, but is no Vulkan driver (it lacks {_ENTRIES[0]})",
+        )
+    return None
+
+
+def _devices(path: Path, name: str) -> list[dict[str, Any]]:
+    from vkgroup.device.instance import Instance
+    from vkgroup.device.query import read_capabilities
+
+    instance = Instance(path, validate=False)
+    found = []
+    for index, physical in enumerate(instance.physical_devices()):
+        capabilities = read_capabilities(instance.functions, physical, instance.version)
+        found.append(dataclasses.asdict(DeviceInfo.of(str(path), name, index, capabilities)))
+    return found
+
+
+def main() -> None:
+    """Inspect the ICD that the command line names, then leave without running the driver's clean-up."""
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    report = inspect(Path(sys.argv[1]), sys.argv[2])
+    os.write(answer, json.dumps(report).encode() + b"\n")
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

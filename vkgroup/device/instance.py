@@ -1,0 +1,190 @@
+"""Vulkan instances: one for each driver and process, each seeing that driver alone."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from vkgroup.device import validation, vk
+from vkgroup.device.loader import preload
+from vkgroup.errors import NoDevice
+
+_PORTABILITY = "VK_KHR_portability_enumeration"
+_PORTABILITY_FLAG = 0x1
+_lock = threading.RLock()
+_instances: dict[tuple[int, str, bool], Instance] = {}
+
+
+class Instance:
+    """A VkInstance that sees the driver of one manifest.
+
+    Attributes
+    ----------
+    manifest : the ICD's JSON file.
+    handle : the VkInstance.
+    functions : its functions.
+    version : the Vulkan version asked of it: (major, minor, patch).
+    messages : the validation layer's errors; None without validation.
+    """
+
+    def __init__(self, manifest: Path, *, validate: bool) -> None:
+        self.manifest = manifest
+        self.messages = validation.Messages() if validate else None
+        vk.load()
+        preload(manifest)
+        with _only_driver(manifest):
+            self.version = _loader_version()
+            self.handle = self._create()
+        self.functions = vk.instance_functions(self.handle)
+        if self.messages is not None:
+            self.messages.attach(self.functions, self.handle)
+
+    def _create(self) -> Any:
+        """Create the instance, with a layer folder of a fetched driver where the system has no layer."""
+        loader = vk.instance_functions()
+        if self.messages is None or validation.has_layer(loader):
+            return self._create_now(loader)
+        for folder in validation.layer_folders():
+            with _environment({"VK_LAYER_PATH": str(folder)}):
+                if validation.has_layer(loader):
+                    return self._create_now(loader)
+        raise validation.missing_layer()
+
+    def _create_now(self, loader: vk.Functions) -> Any:
+        available = _instance_extensions(loader)
+        extensions = [_PORTABILITY] if _PORTABILITY in available else []
+        layers = []
+        if self.messages is not None:
+            extensions.append(validation.EXTENSION)
+            layers.append(validation.LAYER)
+        application = vk.new(
+            "VkApplicationInfo",
+            pApplicationName="vkgroup",
+            pEngineName="vkgroup",
+            apiVersion=vk.pack_version(*self.version),
+        )
+        info = vk.new(
+            "VkInstanceCreateInfo",
+            flags=_PORTABILITY_FLAG if _PORTABILITY in extensions else 0,
+            pApplicationInfo=application,
+            enabledLayerCount=len(layers),
+            ppEnabledLayerNames=layers,
+            enabledExtensionCount=len(extensions),
+            ppEnabledExtensionNames=extensions,
+        )
+        if self.messages is not None:
+            info.pNext = vk.ffi.cast("void *", self.messages.create_info)
+        instance = vk.ffi.new("VkInstance *")
+        vk.check(
+            loader.vkCreateInstance(info, vk.NULL, instance),
+            f"vkCreateInstance with the driver {self.manifest}",
+        )
+        return instance[0]
+
+    def physical_devices(self) -> list[Any]:
+        """List the driver's VkPhysicalDevice handles."""
+        found = vk.enumerate_all(
+            "VkPhysicalDevice",
+            lambda count, items: self.functions.vkEnumeratePhysicalDevices(self.handle, count, items),
+            f"listing the devices of {self.manifest}",
+        )
+        return list(found)
+
+    def physical_device(self, index: int) -> Any:
+        """Return the driver's device of that index; `NoDevice` where it has fewer."""
+        found = self.physical_devices()
+        if index >= len(found):
+            raise NoDevice(
+                f"The driver {self.manifest} has {len(found)} devices; number {index} was asked for."
+            )
+        return found[index]
+
+    def raise_validation_errors(self) -> None:
+        """Raise what the validation layer has reported since the last call, if anything."""
+        if self.messages is not None:
+            self.messages.raise_errors()
+
+    def destroy(self) -> None:
+        """Destroy the VkInstance; every device made from it must be gone."""
+        if self.messages is not None:
+            self.messages.detach()
+        self.functions.vkDestroyInstance(self.handle, vk.NULL)
+
+
+def shared_instance(manifest: Path, *, validate: bool) -> Instance:
+    """Return this process's instance of a driver, made when first asked for.
+
+    Drivers stay loaded until the process ends: loading one takes long, and some do not survive being
+    unloaded and loaded again.
+    """
+    key = (os.getpid(), str(manifest), validate)
+    with _lock:
+        if key not in _instances:
+            _instances[key] = Instance(manifest, validate=validate)
+        return _instances[key]
+
+
+@atexit.register
+def _destroy_instances() -> None:
+    """Destroy what is left at the end; a device that hangs keeps its instance (see `LogicalDevice`)."""
+    from vkgroup.device.logical import close_all
+
+    abandoned = close_all()
+    for (process, _, _), instance in _instances.items():
+        if process == os.getpid() and instance not in abandoned:
+            instance.destroy()
+    _instances.clear()
+
+
+@contextmanager
+def _environment(values: Mapping[str, str | None]) -> Iterator[None]:
+    """Set (or, with None, unset) environment variables for a while; the caller holds the lock."""
+    before = {name: os.environ.get(name) for name in values}
+    try:
+        for name, value in values.items():
+            _set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            _set(name, value)
+
+
+def _set(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+@contextmanager
+def _only_driver(manifest: Path) -> Iterator[None]:
+    """Let the loader see one driver; it reads the variables whenever an instance is created."""
+    file = str(manifest)
+    variables = {"VK_DRIVER_FILES": file, "VK_ICD_FILENAMES": file, "VK_ADD_DRIVER_FILES": None}
+    with _lock, _environment(variables):
+        yield
+
+
+def _loader_version() -> tuple[int, int, int]:
+    """Return the version to ask an instance for: the loader's, up to the newest that vkgroup knows."""
+    loader = vk.instance_functions()
+    if not loader.has("vkEnumerateInstanceVersion"):
+        return (1, 0, 0)
+    packed = vk.ffi.new("uint32_t *")
+    vk.check(loader.vkEnumerateInstanceVersion(packed), "reading the loader's version")
+    major, minor, _ = min(vk.version(packed[0]), (*vk.API_VERSION_LIMIT, 0))
+    return (major, minor, 0)
+
+
+def _instance_extensions(loader: vk.Functions) -> set[str]:
+    found = vk.enumerate_all(
+        "VkExtensionProperties",
+        lambda count, items: loader.vkEnumerateInstanceExtensionProperties(vk.NULL, count, items),
+        "listing instance extensions",
+    )
+    return {vk.string(item.extensionName) for item in found}

@@ -1,0 +1,113 @@
+"""The limits that a compute module and its dispatches must keep on a device."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from vkgroup.device.capabilities import Capabilities
+from vkgroup.spirv import EntryPoint, Reflection, Value
+
+_DESCRIPTORS = {
+    "storage_buffer": ("maxPerStageDescriptorStorageBuffers", "maxDescriptorSetStorageBuffers"),
+    "uniform_buffer": ("maxPerStageDescriptorUniformBuffers", "maxDescriptorSetUniformBuffers"),
+    "storage_image": ("maxPerStageDescriptorStorageImages", "maxDescriptorSetStorageImages"),
+}
+
+
+def exceeded(
+    reflection: Reflection,
+    entry: EntryPoint,
+    specialization: Mapping[int, Value],
+    capabilities: Capabilities,
+) -> list[str]:
+    """List the device limits that a compute module goes over, each with both numbers.
+
+    Parameters
+    ----------
+    reflection, entry : the module's, and the entry point to be run.
+    specialization : values by specialization id.
+    capabilities : the device's.
+    """
+    limits = capabilities.limits
+    over = _local_size(entry, specialization, capabilities)
+    if reflection.workgroup_memory > limits["maxComputeSharedMemorySize"]:
+        over.append(_text("maxComputeSharedMemorySize", reflection.workgroup_memory, limits))
+    push = reflection.push_constants
+    if push is not None and push.size > limits["maxPushConstantsSize"]:
+        over.append(_text("maxPushConstantsSize", push.size, limits))
+    sets = max((binding.set + 1 for binding in reflection.bindings), default=0)
+    if sets > limits["maxBoundDescriptorSets"]:
+        over.append(_text("maxBoundDescriptorSets", sets, limits))
+    counts: Counter[str] = Counter()
+    for binding in reflection.bindings:
+        counts[binding.kind] += binding.count or 0
+    for kind, names in _DESCRIPTORS.items():
+        over += [_text(name, counts[kind], limits) for name in names if counts[kind] > limits[name]]
+    return over
+
+
+def _local_size(
+    entry: EntryPoint, specialization: Mapping[int, Value], capabilities: Capabilities
+) -> list[str]:
+    if entry.local_size is None:
+        return []
+    size = entry.local_size.resolve(specialization)
+    limits = capabilities.limits
+    over = []
+    if min(size) < 1:
+        over.append(f"a local size of at least 1 in each dimension (it is {size})")
+    if any(have > most for have, most in zip(size, limits["maxComputeWorkGroupSize"], strict=True)):
+        over.append(f"maxComputeWorkGroupSize of {size} (it is {tuple(limits['maxComputeWorkGroupSize'])})")
+    invocations = size[0] * size[1] * size[2]
+    if invocations > limits["maxComputeWorkGroupInvocations"]:
+        over.append(_text("maxComputeWorkGroupInvocations", invocations, limits))
+    return over
+
+
+def _text(name: str, need: int, limits: Mapping[str, int]) -> str:
+    return f"{name} of {need} (it is {limits[name]})"
+
+
+def subgroup_size_problems(
+    size: int | None, full: bool, local_size: tuple[int, int, int], capabilities: Capabilities
+) -> list[str]:
+    """List what stands against a required subgroup size, or full subgroups, of a compute pipeline.
+
+    VUID-VkPipelineShaderStageCreateInfo-pNext-02755 to 02757 and 02759, and
+    VUID-VkPipelineShaderStageRequiredSubgroupSizeCreateInfo-requiredSubgroupSize-02760 to 02762.
+
+    Parameters
+    ----------
+    size : the required subgroup size; None requires none.
+    full : whether full subgroups are demanded.
+    local_size : the workgroup's.
+    capabilities : the device's.
+    """
+    control = capabilities.size_control
+    problems = []
+    if full and not control.compute_full_subgroups:
+        problems.append("computeFullSubgroups")
+    width = size if size is not None else control.max_size
+    if full and width and local_size[0] % width:
+        problems.append(
+            f"a local size in x that is a multiple of {width}, for full subgroups (it is {local_size[0]})"
+        )
+    if size is None:
+        return problems
+    if not control.supported:
+        return [*problems, "subgroupSizeControl"]
+    if "compute" not in control.required_size_stages:
+        problems.append("requiredSubgroupSizeStages with the compute stage")
+    if size & (size - 1) or not control.min_size <= size <= control.max_size:
+        problems.append(
+            f"a subgroup size of {size} (powers of two from minSubgroupSize {control.min_size}"
+            f" to maxSubgroupSize {control.max_size})"
+        )
+    invocations = local_size[0] * local_size[1] * local_size[2]
+    if size > 0 and -(-invocations // size) > control.max_compute_workgroup_subgroups:
+        problems.append(
+            f"maxComputeWorkgroupSubgroups of {-(-invocations // size)}"
+            f" (it is {control.max_compute_workgroup_subgroups})"
+        )
+    return problems

@@ -1,0 +1,99 @@
+"""Where the Vulkan loader is looked for, and which one is used."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vkgroup.errors import NoDevice
+
+if TYPE_CHECKING:
+    from vkgroup.drivers import Driver
+
+_SYSTEM_NAMES = {
+    "win32": ("vulkan-1.dll",),
+    "darwin": ("libvulkan.1.dylib", "libvulkan.dylib", "libMoltenVK.dylib"),
+}
+_SYSTEM_NAMES_ELSEWHERE = ("libvulkan.so.1", "libvulkan.so")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One loader that may be used.
+
+    Attributes
+    ----------
+    name : what the dynamic linker is asked for: a path or a bare library name.
+    origin : where this candidate comes from, for messages.
+    """
+
+    name: str
+    origin: str
+
+
+def candidates() -> list[Candidate]:
+    """List the loaders to try, best first: `VKGROUP_LOADER`, the system's, those beside fetched drivers."""
+    asked = os.environ.get("VKGROUP_LOADER")
+    if asked:
+        return [Candidate(asked, "VKGROUP_LOADER")]
+    names = _SYSTEM_NAMES.get(sys.platform, _SYSTEM_NAMES_ELSEWHERE)
+    found = [Candidate(name, "the system's libraries") for name in names]
+    for driver in installed_drivers():
+        if driver.loader is not None and Path(driver.loader).is_file():
+            found.append(Candidate(str(driver.loader), f"the fetched driver {driver.name}"))
+    return found
+
+
+def find_loader() -> Candidate:
+    """Return the first loader that the dynamic linker can load.
+
+    Raises
+    ------
+    NoDevice
+        No candidate loads; the message lists each one with the linker's reason.
+    """
+    reasons = []
+    for candidate in candidates():
+        try:
+            ctypes.CDLL(candidate.name)
+        except OSError as error:
+            reasons.append(f"  {candidate.name} (from {candidate.origin}): {error}")
+        else:
+            return candidate
+    raise NoDevice(
+        "No Vulkan loader could be loaded. Looked for:\n"
+        + "\n".join(reasons)
+        + "\nInstall one (Debian and Ubuntu: libvulkan1), fetch a software driver with its own loader"
+        " (`vkgroup drivers fetch swiftshader`), or name one in VKGROUP_LOADER."
+    )
+
+
+def installed_drivers() -> list[Driver]:
+    """List the software drivers in the user's cache; empty where none was fetched."""
+    from vkgroup import drivers
+
+    return list(drivers.installed())
+
+
+def preload(manifest: Path) -> None:
+    """Load the libraries that a fetched driver brought because the host lacks them.
+
+    Raises
+    ------
+    NoDevice
+        One of them does not load.
+    """
+    for driver in installed_drivers():
+        if driver.icd.resolve() != manifest.resolve():
+            continue
+        for library in driver.preload:
+            try:
+                ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+            except OSError as error:
+                raise NoDevice(
+                    f"The driver {driver.name} needs {library}, which does not load: {error}"
+                ) from None

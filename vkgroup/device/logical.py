@@ -1,0 +1,268 @@
+"""An open device: its queue, its functions, what was made from it, and how it is lost."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+from weakref import WeakSet
+
+from vkgroup.device import discovery, features, validation, vk
+from vkgroup.device.capabilities import Capabilities
+from vkgroup.device.info import DeviceInfo
+from vkgroup.device.instance import Instance, shared_instance
+from vkgroup.device.memory import DeviceBuffer, Staging
+from vkgroup.device.query import queue_family, read_capabilities
+from vkgroup.errors import DeviceLost, DriverError, NoDevice, Unsupported, ValidationError
+
+
+class Closable(Protocol):
+    """What is made from a device and must be gone before it."""
+
+    def close(self) -> None:
+        """Free it; doing so again is allowed."""
+
+
+#: Buffers for arrays are kept in sizes of powers of two between these, so many of each.
+_SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
+
+_open: WeakSet[LogicalDevice] = WeakSet()
+_abandoned: list[LogicalDevice] = []
+
+
+class LogicalDevice:
+    """A VkDevice with one queue.
+
+    Attributes
+    ----------
+    instance, physical, handle, queue : Vulkan's objects.
+    info : names the device for other processes.
+    capabilities : what it declares; `features` of it that vkgroup knows are enabled, except
+        `vkgroup.device.features.NOT_ENABLED`.
+    functions : device functions.
+    enabled_features, enabled_extensions : what the VkDevice was made with.
+    command_pool : for `Commands`.
+    lock : held while the queue is used.
+    validated : hashes of the modules that SPIRV-Tools has passed for this device.
+    lost : why the device can no longer be used; empty as long as it can.
+    """
+
+    def __init__(self, instance: Instance, index: int, icd: str) -> None:
+        self.instance = instance
+        self.physical = instance.physical_device(index)
+        self.capabilities: Capabilities = read_capabilities(
+            instance.functions, self.physical, instance.version
+        )
+        self.info = DeviceInfo.of(str(instance.manifest), icd, index, self.capabilities)
+        self.lock = threading.RLock()
+        self.lost = ""
+        self.handle: Any = None
+        self._stuck = False
+        self.validated: set[int] = set()
+        self._idle_buffers: dict[int, list[DeviceBuffer]] = {}
+        self._staging: Staging | None = None
+        self._children: WeakSet[Closable] = WeakSet()
+        self._enable()
+        family = self._create()
+        self.functions = vk.device_functions(instance.functions, self.handle)
+        queue = vk.ffi.new("VkQueue *")
+        self.functions.vkGetDeviceQueue(self.handle, family, 0, queue)
+        self.queue = queue[0]
+        self.command_pool = self._make_pool(family)
+        self.memory = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
+        instance.functions.vkGetPhysicalDeviceMemoryProperties(self.physical, self.memory)
+        _open.add(self)
+        try:
+            instance.raise_validation_errors()
+        except ValidationError:
+            self.close()
+            raise
+
+    def _enable(self) -> None:
+        capabilities = self.capabilities
+        if capabilities.api_version < (1, 1):
+            version = ".".join(map(str, capabilities.api_version))
+            raise Unsupported(
+                f"{capabilities.name} has Vulkan {version}; subgroups need 1.1.", ["apiVersion 1.1"]
+            )
+        structs = features.usable_structs(capabilities.api_version[:2], capabilities.extensions)
+        self.enabled_extensions = features.wanted_extensions(structs, capabilities.extensions)
+        self.enabled_features = capabilities.features - features.NOT_ENABLED
+        self._structs = [struct.make() for struct in structs]
+
+    def _create(self) -> int:
+        """Create the VkDevice with all wanted features; returns its queue family."""
+        family = queue_family(self.instance.functions, self.physical)
+        if family is None:
+            raise Unsupported(
+                f"{self.capabilities.name} has no queue that can compute.", ["VK_QUEUE_COMPUTE_BIT"]
+            )
+        for struct in self._structs:
+            struct.set(self.enabled_features)
+        head = vk.new("VkPhysicalDeviceFeatures2")
+        for name, _ in vk.ffi.typeof("VkPhysicalDeviceFeatures").fields:
+            setattr(head.features, name, name in self.enabled_features)
+        vk.chain([head, *self._structs])
+        queue = vk.new(
+            "VkDeviceQueueCreateInfo", queueFamilyIndex=family[0], queueCount=1, pQueuePriorities=[1.0]
+        )
+        info = vk.new(
+            "VkDeviceCreateInfo",
+            pNext=head,
+            queueCreateInfoCount=1,
+            pQueueCreateInfos=queue,
+            enabledExtensionCount=len(self.enabled_extensions),
+            ppEnabledExtensionNames=self.enabled_extensions,
+        )
+        handle = vk.ffi.new("VkDevice *")
+        functions = self.instance.functions
+        vk.check(
+            functions.vkCreateDevice(self.physical, info, vk.NULL, handle),
+            f"vkCreateDevice for {self.capabilities.name}",
+        )
+        self.handle = handle[0]
+        return family[0]
+
+    def _make_pool(self, family: int) -> Any:
+        pool = vk.ffi.new("VkCommandPool *")
+        info = vk.new(
+            "VkCommandPoolCreateInfo",
+            flags=vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+            queueFamilyIndex=family,
+        )
+        code = self.functions.vkCreateCommandPool(self.handle, info, vk.NULL, pool)
+        self.check(code, "creating a command pool")
+        return pool[0]
+
+    @property
+    def usable(self) -> bool:
+        """Whether objects of the device may still be destroyed: it is open, and no work hangs in it."""
+        return self.handle is not None and not self._stuck
+
+    def check(self, code: int, what: str) -> None:
+        """Raise unless a call succeeded; remember when the device is lost."""
+        if code < 0:
+            error = vk.failure(code, what)
+            if isinstance(error, DeviceLost):
+                self.lost = f"{what} failed ({error.result})"
+            raise error
+
+    def require_open(self) -> None:
+        """Raise where the device was closed or lost."""
+        if self.lost:
+            self.raise_lost()
+        if self.handle is None:
+            raise DriverError(f"The device {self.capabilities.name} is closed; open it anew.")
+
+    def raise_lost(self) -> None:
+        """Raise `DeviceLost` with the reason."""
+        raise DeviceLost(
+            f"The device {self.capabilities.name} was lost earlier: {self.lost}. Open it anew.",
+            "VK_ERROR_DEVICE_LOST",
+        )
+
+    def abandon(self, why: str) -> None:
+        """Give the device up with work in flight: nothing of it can be freed without waiting for that."""
+        self.lost = why
+        self._stuck = True
+        _abandoned.append(self)
+
+    def staging(self) -> Staging:
+        """Return the buffer through which bytes come and go where memory is not mapped."""
+        if self._staging is None:
+            self._staging = Staging(self)
+        return self._staging
+
+    def take_buffer(self, nbytes: int) -> DeviceBuffer:
+        """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back."""
+        size = max(_SMALLEST_POOLED, 1 << (nbytes - 1).bit_length())
+        if size > _LARGEST_POOLED:
+            return DeviceBuffer(self, nbytes)
+        idle = self._idle_buffers.get(size)
+        return idle.pop() if idle else DeviceBuffer(self, size)
+
+    def give_buffer(self, buffer: DeviceBuffer) -> None:
+        """Keep a buffer for the next `take_buffer`, or free it where enough are kept."""
+        idle = self._idle_buffers.setdefault(buffer.nbytes, [])
+        if buffer.nbytes > _LARGEST_POOLED or len(idle) >= _MOST_IDLE or not self.usable:
+            buffer.close()
+        elif buffer.handle is not None:
+            idle.append(buffer)
+
+    def register(self, child: Closable) -> None:
+        """Have `child` closed before the device."""
+        self._children.add(child)
+
+    def forget(self, child: Closable) -> None:
+        """Undo `register`."""
+        self._children.discard(child)
+
+    def close(self) -> None:
+        """Free everything made from the device, then the device; what hangs is left to the process's end."""
+        if self.handle is None:
+            return
+        if self.usable:
+            self.functions.vkDeviceWaitIdle(self.handle)
+        for child in list(self._children):
+            child.close()
+        if self.usable:
+            self.functions.vkDestroyCommandPool(self.handle, self.command_pool, vk.NULL)
+            self.functions.vkDestroyDevice(self.handle, vk.NULL)
+        self.handle = None
+        _open.discard(self)
+        self.instance.raise_validation_errors()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def close_all() -> set[Instance]:
+    """Close every open device; returns the instances of devices that had to be abandoned."""
+    for device in list(_open):
+        try:
+            device.close()
+        except DriverError as error:
+            print(f"vkgroup: while closing {device.capabilities.name}: {error}")
+    return {device.instance for device in _abandoned}
+
+
+def open_device(
+    choice: DeviceInfo | str | int | None = None, *, validate: bool | None = None
+) -> LogicalDevice:
+    """Open a device.
+
+    Parameters
+    ----------
+    choice : a `DeviceInfo`, or whatever `select` takes.
+    validate : whether the Khronos validation layer watches; None asks `VKGROUP_VALIDATION`.
+
+    Raises
+    ------
+    NoDevice
+        Nothing fits the choice, or its driver gives no device.
+    Unsupported
+        The device has no Vulkan 1.1, or the validation layer is missing.
+    """
+    watch = validation.wanted(validate)
+    if isinstance(choice, DeviceInfo):
+        return LogicalDevice(shared_instance(Path(choice.manifest), validate=watch), choice.index, choice.icd)
+    choice = discovery.normal_choice(choice)
+    manifest = discovery.direct_manifest(choice) if isinstance(choice, str) else None
+    if manifest is None:
+        return open_device(discovery.select(choice), validate=watch)
+    if manifest.problem:
+        raise NoDevice(f"The driver {manifest.path} gives no device: {manifest.problem}.")
+    try:
+        return LogicalDevice(shared_instance(manifest.path, validate=watch), 0, manifest.name)
+    except ValidationError:
+        raise
+    except DriverError:
+        # The Vulkan loader says little of why a driver fails: look again where the reason can be seen.
+        info = discovery.first_device(manifest)
+        return open_device(info, validate=watch)

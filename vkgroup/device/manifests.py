@@ -1,0 +1,152 @@
+"""The JSON manifests that name Vulkan drivers (ICDs): where they are looked for, and what they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from vkgroup.device.loader import installed_drivers
+
+_SUBFOLDER = Path("vulkan") / "icd.d"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One ICD's JSON file.
+
+    Attributes
+    ----------
+    path : the file.
+    name : the fetched driver's name (``"lavapipe-22.3.6"``), else the file's name without its ending.
+    library : the driver's shared library as the dynamic linker takes it; empty where `problem` is set.
+    problem : why the file names no driver; empty if it does.
+    foreign : whether the library is for another word size than this process.
+    """
+
+    path: Path
+    name: str
+    library: str = ""
+    problem: str = ""
+    foreign: bool = False
+
+
+def find_manifests() -> list[Manifest]:
+    """List all ICDs of this machine: those named by the environment or the system's, then the fetched ones.
+
+    `VK_DRIVER_FILES` (or the older `VK_ICD_FILENAMES`) replaces the system's folders, and
+    `VK_ADD_DRIVER_FILES` goes before them, as the Vulkan loader has it. ICDs of another word size are
+    left out.
+    """
+    found: dict[Path, Manifest] = {}
+    for path in _environment_files() + [file for folder in _folders() for file in _json_files(folder)]:
+        found.setdefault(_canonical(path), read_manifest(path))
+    for path in _registry_files():
+        found.setdefault(_canonical(path), read_manifest(path))
+    for driver in installed_drivers():
+        found.setdefault(_canonical(driver.icd), read_manifest(driver.icd, driver.name))
+    return [manifest for manifest in found.values() if not manifest.foreign]
+
+
+def read_manifest(path: Path, name: str | None = None) -> Manifest:
+    """Read one manifest; whatever is wrong with it becomes its `problem`."""
+    name = name or path.stem
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        return Manifest(path, name, problem=f"the file cannot be read: {error.strerror or error}")
+    except ValueError as error:
+        return Manifest(path, name, problem=f"the file is no valid JSON: {error}")
+    icd = data.get("ICD") if isinstance(data, dict) else None
+    library = icd.get("library_path") if isinstance(icd, dict) else None
+    if not isinstance(icd, dict) or not isinstance(library, str) or not library:
+        return Manifest(path, name, problem='the file names no library ("ICD": {"library_path": …})')
+    bits = icd.get("library_arch")
+    foreign = bits in ("32", "64") and bits != ("64" if sys.maxsize > 2**32 else "32")
+    return Manifest(path, name, _resolve(path, library), foreign=foreign)
+
+
+def _resolve(manifest: Path, library: str) -> str:
+    """Make a relative path absolute from the manifest's folder; a bare name is the linker's to find."""
+    if "/" not in library and "\\" not in library:
+        return library
+    return str(manifest.parent / library)
+
+
+def _environment_files() -> list[Path]:
+    entries: list[Path] = []
+    for variable in ("VK_ADD_DRIVER_FILES", _replacing_variable()):
+        for entry in os.environ.get(variable, "").split(os.pathsep):
+            if entry:
+                path = Path(entry)
+                entries += _json_files(path) if path.is_dir() else [path]
+    return entries
+
+
+def _replacing_variable() -> str:
+    return "VK_DRIVER_FILES" if os.environ.get("VK_DRIVER_FILES") else "VK_ICD_FILENAMES"
+
+
+def _folders() -> list[Path]:
+    """Folders that the loader searches here, unless the environment names the drivers itself."""
+    if os.environ.get(_replacing_variable()) or sys.platform == "win32":
+        return []
+    home = Path.home()
+    bases = [
+        os.environ.get("XDG_CONFIG_HOME") or str(home / ".config"),
+        *(os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep),
+        "/etc",
+        "/usr/local/etc",
+        os.environ.get("XDG_DATA_HOME") or str(home / ".local" / "share"),
+        *(os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(os.pathsep),
+        "/usr/local/share",
+        "/usr/share",
+    ]
+    if sys.platform == "darwin":
+        bases.append("/opt/homebrew/share")
+    return [Path(base) / _SUBFOLDER for base in dict.fromkeys(bases) if base]
+
+
+def _json_files(folder: Path) -> list[Path]:
+    try:
+        return sorted(file for file in folder.iterdir() if file.suffix == ".json")
+    except OSError:
+        return []
+
+
+def _registry_files() -> list[Path]:
+    """Manifests that Windows' registry names, for all drivers and for each display adapter."""
+    if sys.platform != "win32" or os.environ.get(_replacing_variable()):
+        return []
+    import winreg
+
+    files: list[Path] = []
+    adapters = r"SYSTEM\CurrentControlSet\Control\Class\{4d36e968-e325-11ce-bfc1-08002be10318}"
+    try:
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, adapters) as key:
+            for index in range(winreg.QueryInfoKey(key)[0]):
+                try:
+                    with winreg.OpenKey(key, winreg.EnumKey(key, index)) as adapter:
+                        value = winreg.QueryValueEx(adapter, "VulkanDriverName")[0]
+                except OSError:
+                    continue
+                files += [Path(name) for name in ([value] if isinstance(value, str) else value)]
+    except OSError:
+        pass
+    try:
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, r"SOFTWARE\Khronos\Vulkan\Drivers") as key:
+            names = [winreg.EnumValue(key, index) for index in range(winreg.QueryInfoKey(key)[1])]
+            files += [Path(name) for name, disabled, _ in names if disabled == 0]
+    except OSError:
+        pass
+    return files
+
+
+def _canonical(path: Path) -> Path:
+    """Tell apart files, not spellings; one that is not there stays as it was written."""
+    try:
+        return path.resolve()
+    except OSError:
+        return path

@@ -1,0 +1,225 @@
+"""Device memory: choosing its type, buffers in it, and moving bytes in and out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.device import vk
+from vkgroup.device.commands import Commands
+from vkgroup.errors import DriverError, OutOfMemory, Unsupported
+
+if TYPE_CHECKING:
+    from vkgroup.device.logical import LogicalDevice
+
+Bytes = npt.NDArray[np.uint8]
+
+STAGING_BYTES = 16 << 20
+"""Size of a device's staging buffer; larger transfers go in pieces of it."""
+
+TRANSFER_TIMEOUT = 60.0
+"""Seconds that one piece of a transfer may take."""
+
+_DEVICE_LOCAL, _HOST_VISIBLE, _HOST_COHERENT, _HOST_CACHED = 1, 2, 4, 8
+
+
+def memory_type(device: LogicalDevice, allowed: int, required: int, preferred: int) -> int:
+    """Choose a memory type: one with all `required` flags and as many of the `preferred` as can be.
+
+    Raises
+    ------
+    OutOfMemory
+        No allowed type has the required flags.
+    """
+    memory = device.memory
+    best, best_score = -1, -1
+    for index in range(memory.memoryTypeCount):
+        flags = int(memory.memoryTypes[index].propertyFlags)
+        score = (flags & preferred).bit_count()
+        if allowed >> index & 1 and flags & required == required and score > best_score:
+            best, best_score = index, score
+    if best < 0:
+        raise OutOfMemory(
+            f"{device.capabilities.name} has no memory type with flags {required:#x} for this object.",
+            "VK_ERROR_OUT_OF_DEVICE_MEMORY",
+        )
+    return best
+
+
+def allocate(device: LogicalDevice, requirements: Any, required: int, preferred: int, what: str) -> Any:
+    """Allocate memory for an object with these VkMemoryRequirements; gives the VkDeviceMemory."""
+    kind = memory_type(device, requirements.memoryTypeBits, required, preferred)
+    heap = device.memory.memoryHeaps[device.memory.memoryTypes[kind].heapIndex].size
+    most = device.capabilities.limits.get("maxMemoryAllocationSize", heap)
+    if requirements.size > min(heap, most):
+        raise OutOfMemory(
+            f"{what} needs {requirements.size} bytes; {device.capabilities.name} gives at most"
+            f" {min(heap, most)} at once (heap of {heap}, maxMemoryAllocationSize {most}). Work in parts.",
+            "VK_ERROR_OUT_OF_DEVICE_MEMORY",
+        )
+    info = vk.new("VkMemoryAllocateInfo", allocationSize=requirements.size, memoryTypeIndex=kind)
+    memory = vk.ffi.new("VkDeviceMemory *")
+    device.check(
+        device.functions.vkAllocateMemory(device.handle, info, vk.NULL, memory),
+        f"allocating {requirements.size} bytes for {what}",
+    )
+    return memory[0]
+
+
+class DeviceBuffer:
+    """A VkBuffer with memory of its own.
+
+    On a discrete GPU it lies in the GPU's memory, and bytes come and go through a staging buffer; on
+    integrated GPUs and software drivers it is mapped.
+
+    Parameters
+    ----------
+    device : an open device.
+    nbytes : its size; at least 1.
+    host : keep it in the host's memory, mapped, on a discrete GPU too.
+
+    Raises
+    ------
+    Unsupported
+        It is larger than the device's limit on buffers.
+    OutOfMemory
+        There is no memory for it.
+    """
+
+    def __init__(self, device: LogicalDevice, nbytes: int, *, host: bool = False) -> None:
+        self.device = device
+        self.nbytes = nbytes
+        self.handle: Any = None
+        self.memory: Any = None
+        self.mapped: Bytes | None = None
+        device.require_open()
+        most = device.capabilities.limits.get("maxBufferSize", 1 << 62)
+        if nbytes > most:
+            raise Unsupported(
+                f"A buffer of {nbytes} bytes is over the limit of {device.capabilities.name}:"
+                f" maxBufferSize is {most}.",
+                [f"maxBufferSize of {nbytes} (it is {most})"],
+            )
+        device.register(self)
+        try:
+            self._create(host)
+        except DriverError:
+            self.close()
+            raise
+
+    def _create(self, host: bool) -> None:
+        device, functions = self.device, self.device.functions
+        info = vk.new(
+            "VkBufferCreateInfo",
+            size=self.nbytes,
+            usage=vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
+            | vk.VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT
+            | vk.VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT
+            | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
+            | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+        )
+        handle = vk.ffi.new("VkBuffer *")
+        what = f"a buffer of {self.nbytes} bytes"
+        device.check(functions.vkCreateBuffer(device.handle, info, vk.NULL, handle), f"creating {what}")
+        self.handle = handle[0]
+        requirements = vk.ffi.new("VkMemoryRequirements *")
+        functions.vkGetBufferMemoryRequirements(device.handle, self.handle, requirements)
+        mapped = host or device.capabilities.type != "discrete_gpu"
+        required = _HOST_VISIBLE | _HOST_COHERENT if mapped else _DEVICE_LOCAL
+        preferred = (_HOST_CACHED | (0 if host else _DEVICE_LOCAL)) if mapped else 0
+        self.memory = allocate(device, requirements, required, preferred, what)
+        code = functions.vkBindBufferMemory(device.handle, self.handle, self.memory, 0)
+        device.check(code, f"binding memory to {what}")
+        if mapped:
+            address = vk.ffi.new("void **")
+            code = functions.vkMapMemory(device.handle, self.memory, 0, vk.WHOLE_SIZE, 0, address)
+            device.check(code, f"mapping {what}")
+            self.mapped = np.frombuffer(vk.ffi.buffer(address[0], self.nbytes), np.uint8)
+
+    def write(self, data: Bytes, offset: int = 0) -> None:
+        """Copy bytes into the buffer; the caller has checked the range."""
+        self._require_open()
+        if self.mapped is not None:
+            self.mapped[offset : offset + data.size] = data
+            return
+        staging = self.device.staging()
+        for start in range(0, data.size, STAGING_BYTES):
+            piece = data[start : start + STAGING_BYTES]
+            staging.bytes[: piece.size] = piece
+            staging.copy(staging.buffer, 0, self, offset + start, piece.size)
+
+    def read(self, nbytes: int, offset: int = 0) -> Bytes:
+        """Copy bytes out of the buffer; the caller has checked the range."""
+        self._require_open()
+        if self.mapped is not None:
+            return self.mapped[offset : offset + nbytes].copy()
+        result = np.empty(nbytes, np.uint8)
+        staging = self.device.staging()
+        for start in range(0, nbytes, STAGING_BYTES):
+            count = min(STAGING_BYTES, nbytes - start)
+            staging.copy(self, offset + start, staging.buffer, 0, count)
+            result[start : start + count] = staging.bytes[:count]
+        return result
+
+    def _require_open(self) -> None:
+        self.device.require_open()
+        if self.handle is None:
+            raise DriverError("The buffer is closed; make a new one.")
+
+    def close(self) -> None:
+        """Free the buffer and its memory."""
+        if self.handle is None:
+            return
+        self.device.forget(self)
+        self.mapped = None
+        if self.device.usable:
+            functions = self.device.functions
+            functions.vkDestroyBuffer(self.device.handle, self.handle, vk.NULL)
+            if self.memory is not None:
+                functions.vkFreeMemory(self.device.handle, self.memory, vk.NULL)
+        self.handle = self.memory = None
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None) is not None:
+            self.close()
+
+
+class Staging:
+    """A mapped buffer, and a command buffer to copy between it and others."""
+
+    def __init__(self, device: LogicalDevice) -> None:
+        self.buffer = DeviceBuffer(device, STAGING_BYTES, host=True)
+        assert self.buffer.mapped is not None
+        self.bytes = self.buffer.mapped
+        self.commands = Commands(device)
+        self._functions = device.functions
+
+    def copy(
+        self, source: DeviceBuffer, source_offset: int, target: DeviceBuffer, target_offset: int, nbytes: int
+    ) -> None:
+        """Copy between two buffers on the device and wait for it."""
+        region = vk.new("VkBufferCopy", srcOffset=source_offset, dstOffset=target_offset, size=nbytes)
+        with self.commands.record() as commands:
+            barrier(self._functions, commands)
+            self._functions.vkCmdCopyBuffer(commands, source.handle, target.handle, 1, region)
+            barrier(self._functions, commands)
+        self.commands.run(TRANSFER_TIMEOUT)
+
+
+_FULL_BARRIER = vk.new(
+    "VkMemoryBarrier",
+    srcAccessMask=vk.ffi.integer_const("VK_ACCESS_MEMORY_WRITE_BIT"),
+    dstAccessMask=vk.ffi.integer_const("VK_ACCESS_MEMORY_READ_BIT")
+    | vk.ffi.integer_const("VK_ACCESS_MEMORY_WRITE_BIT"),
+)
+_STAGES = vk.ffi.integer_const("VK_PIPELINE_STAGE_ALL_COMMANDS_BIT")
+_STAGES_AND_HOST = _STAGES | vk.ffi.integer_const("VK_PIPELINE_STAGE_HOST_BIT")
+
+
+def barrier(functions: vk.Functions, commands: Any) -> None:
+    """Order all that came before against all that follows, the host's reads included."""
+    functions.vkCmdPipelineBarrier(
+        commands, _STAGES, _STAGES_AND_HOST, 0, 1, _FULL_BARRIER, 0, vk.NULL, 0, vk.NULL
+    )

@@ -1,0 +1,285 @@
+"""Reading the capability model from a physical device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vkgroup.device import features, vk
+from vkgroup.device.capabilities import (
+    Capabilities,
+    CooperativeMatrix,
+    SizeControl,
+    SmBuiltins,
+    Subgroup,
+    Timestamps,
+)
+
+#: Stage names by the bits of VkShaderStageFlagBits, in the order of the pipeline.
+STAGES = {
+    "vertex": 0x1,
+    "tessellation_control": 0x2,
+    "tessellation_evaluation": 0x4,
+    "geometry": 0x8,
+    "fragment": 0x10,
+    "compute": 0x20,
+    "task": 0x40,
+    "mesh": 0x80,
+    "raygen": 0x100,
+    "any_hit": 0x200,
+    "closest_hit": 0x400,
+    "miss": 0x800,
+    "intersection": 0x1000,
+    "callable": 0x2000,
+}
+
+#: Categories by the bits of VkSubgroupFeatureFlagBits; those of rotate are newer than the headers.
+OPERATIONS = {
+    "basic": 0x1,
+    "vote": 0x2,
+    "arithmetic": 0x4,
+    "ballot": 0x8,
+    "shuffle": 0x10,
+    "shuffle_relative": 0x20,
+    "clustered": 0x40,
+    "quad": 0x80,
+    "partitioned_nv": 0x100,
+    "rotate": 0x200,
+    "rotate_clustered": 0x400,
+}
+
+_TYPES = {0: "other", 1: "integrated_gpu", 2: "discrete_gpu", 3: "virtual_gpu", 4: "cpu"}
+_HEAP_FLAGS = {"device_local": 0x1, "multi_instance": 0x2}
+
+_PROPERTIES: tuple[tuple[str, str, tuple[int, int] | None], ...] = (
+    ("VkPhysicalDeviceIDProperties", "", (1, 1)),
+    ("VkPhysicalDeviceSubgroupProperties", "", (1, 1)),
+    ("VkPhysicalDeviceMaintenance3Properties", "", (1, 1)),
+    ("VkPhysicalDeviceDriverProperties", "VK_KHR_driver_properties", (1, 2)),
+    ("VkPhysicalDeviceFloatControlsProperties", "VK_KHR_shader_float_controls", (1, 2)),
+    ("VkPhysicalDeviceSubgroupSizeControlProperties", "VK_EXT_subgroup_size_control", (1, 3)),
+    ("VkPhysicalDeviceMaintenance4Properties", "VK_KHR_maintenance4", (1, 3)),
+    ("VkPhysicalDeviceShaderSMBuiltinsPropertiesNV", "VK_NV_shader_sm_builtins", None),
+    ("VkPhysicalDeviceCooperativeMatrixPropertiesKHR", "VK_KHR_cooperative_matrix", None),
+)
+
+
+def names_of(flags: int, bits: dict[str, int]) -> tuple[str, ...]:
+    """Name the bits that are set in `flags`, in the table's order."""
+    return tuple(name for name, bit in bits.items() if flags & bit)
+
+
+def device_extensions(functions: vk.Functions, physical: Any) -> dict[str, int]:
+    """List a physical device's extensions by name, with their versions."""
+    found = vk.enumerate_all(
+        "VkExtensionProperties",
+        lambda count, items: functions.vkEnumerateDeviceExtensionProperties(physical, vk.NULL, count, items),
+        "listing device extensions",
+    )
+    return {vk.string(item.extensionName): int(item.specVersion) for item in found}
+
+
+def queue_family(functions: vk.Functions, physical: Any) -> tuple[int, int] | None:
+    """Choose the queue family to work on: one with graphics and compute if there is one, else compute.
+
+    Returns
+    -------
+    Its index and its timestampValidBits; None where the device cannot compute.
+    """
+    families = vk.enumerate_all(
+        "VkQueueFamilyProperties",
+        lambda count, items: functions.vkGetPhysicalDeviceQueueFamilyProperties(physical, count, items),
+        "listing queue families",
+    )
+    compute, graphics = vk.VK_QUEUE_COMPUTE_BIT, vk.VK_QUEUE_GRAPHICS_BIT
+    able = [(index, family) for index, family in enumerate(families) if family.queueFlags & compute]
+    able.sort(key=lambda item: not item[1].queueFlags & graphics)
+    return (able[0][0], int(able[0][1].timestampValidBits)) if able else None
+
+
+def core_properties(functions: vk.Functions, physical: Any) -> Any:
+    """Return a device's `VkPhysicalDeviceProperties` as a pointer."""
+    properties = vk.ffi.new("VkPhysicalDeviceProperties *")
+    functions.vkGetPhysicalDeviceProperties(physical, properties)
+    return properties
+
+
+def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, int, int]) -> Capabilities:
+    """Read everything that the model holds.
+
+    Parameters
+    ----------
+    functions : of the instance.
+    physical : the VkPhysicalDevice.
+    limit : the instance's Vulkan version; a device's newer core is out of reach.
+    """
+    core = core_properties(functions, physical)
+    declared = vk.version(core.apiVersion)
+    version = declared if declared[:2] <= limit[:2] else limit
+    extensions = device_extensions(functions, physical)
+    family = queue_family(functions, physical)
+    properties = _read_properties(functions, physical, version, extensions) if version >= (1, 1) else {}
+    flags = _read_features(functions, physical, version, extensions)
+    driver = properties.get("VkPhysicalDeviceDriverProperties")
+    identity = properties.get("VkPhysicalDeviceIDProperties")
+    builtins = properties.get("VkPhysicalDeviceShaderSMBuiltinsPropertiesNV")
+    matrices = properties.get("VkPhysicalDeviceCooperativeMatrixPropertiesKHR")
+    return Capabilities(
+        name=vk.string(core.deviceName),
+        type=_TYPES.get(core.deviceType, "other"),
+        driver_name=vk.string(driver.driverName) if driver else "",
+        driver_info=vk.string(driver.driverInfo) if driver else "",
+        api_version=version,
+        driver_version=int(core.driverVersion),
+        vendor_id=int(core.vendorID),
+        device_id=int(core.deviceID),
+        uuid=bytes(identity.deviceUUID).hex() if identity else bytes(core.pipelineCacheUUID).hex(),
+        conformance_version=_conformance(driver),
+        subgroup=_subgroup(properties.get("VkPhysicalDeviceSubgroupProperties")),
+        size_control=_size_control(properties.get("VkPhysicalDeviceSubgroupSizeControlProperties"), flags),
+        timestamps=Timestamps(family[1] if family else 0, float(core.limits.timestampPeriod)),
+        features=flags,
+        extensions=extensions,
+        limits=_limits(core.limits, properties),
+        float_controls=_float_controls(properties.get("VkPhysicalDeviceFloatControlsProperties")),
+        sm_builtins=SmBuiltins(builtins.shaderSMCount, builtins.shaderWarpsPerSM) if builtins else None,
+        cooperative_matrices=_cooperative_matrices(functions, physical) if matrices else (),
+        cooperative_matrix_stages=(
+            names_of(matrices.cooperativeMatrixSupportedStages, STAGES) if matrices else ()
+        ),
+        memory_heaps=_heaps(functions, physical),
+    )
+
+
+def _read_properties(
+    functions: vk.Functions, physical: Any, version: tuple[int, int, int], extensions: dict[str, int]
+) -> dict[str, Any]:
+    """Fill the property structs that this device knows; by C name."""
+    structs = {
+        name: vk.new(name)
+        for name, extension, since in _PROPERTIES
+        if (since is not None and version[:2] >= since) or extension in extensions
+    }
+    head = vk.new("VkPhysicalDeviceProperties2")
+    vk.chain([head, *structs.values()])
+    functions.vkGetPhysicalDeviceProperties2(physical, head)
+    return structs
+
+
+def _read_features(
+    functions: vk.Functions, physical: Any, version: tuple[int, int, int], extensions: dict[str, int]
+) -> frozenset[str]:
+    names: set[str] = set()
+    if version < (1, 1):
+        core = vk.ffi.new("VkPhysicalDeviceFeatures *")
+        functions.vkGetPhysicalDeviceFeatures(physical, core)
+    else:
+        structs = [struct.make() for struct in features.usable_structs(version[:2], extensions)]
+        head = vk.new("VkPhysicalDeviceFeatures2")
+        vk.chain([head, *structs])
+        functions.vkGetPhysicalDeviceFeatures2(physical, head)
+        core = head.features
+        names.update(*(struct.true() for struct in structs))
+    names.update(name for name, _ in vk.ffi.typeof("VkPhysicalDeviceFeatures").fields if getattr(core, name))
+    return frozenset(names)
+
+
+def _conformance(driver: Any) -> str:
+    if not driver:
+        return ""
+    stated = driver.conformanceVersion
+    parts = (stated.major, stated.minor, stated.subminor, stated.patch)
+    return ".".join(map(str, parts)) if any(parts) else ""
+
+
+def _subgroup(properties: Any) -> Subgroup:
+    if not properties:
+        return Subgroup()
+    return Subgroup(
+        size=int(properties.subgroupSize),
+        supported_stages=names_of(properties.supportedStages, STAGES),
+        supported_operations=names_of(properties.supportedOperations, OPERATIONS),
+        quad_operations_in_all_stages=bool(properties.quadOperationsInAllStages),
+    )
+
+
+def _size_control(properties: Any, flags: frozenset[str]) -> SizeControl:
+    if not properties:
+        return SizeControl()
+    return SizeControl(
+        supported="subgroupSizeControl" in flags,
+        min_size=int(properties.minSubgroupSize),
+        max_size=int(properties.maxSubgroupSize),
+        max_compute_workgroup_subgroups=int(properties.maxComputeWorkgroupSubgroups),
+        required_size_stages=names_of(properties.requiredSubgroupSizeStages, STAGES),
+        compute_full_subgroups="computeFullSubgroups" in flags,
+    )
+
+
+def _limits(limits: Any, properties: dict[str, Any]) -> dict[str, Any]:
+    """Turn `VkPhysicalDeviceLimits` into plain values, and add the later limits on sizes."""
+    values = {name: _plain(getattr(limits, name)) for name, _ in vk.ffi.typeof(limits).fields}
+    for struct in ("VkPhysicalDeviceMaintenance3Properties", "VkPhysicalDeviceMaintenance4Properties"):
+        if struct in properties:
+            values.update(_members(properties[struct]))
+    return values
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, vk.ffi.CData) else value
+
+
+def _members(struct: Any) -> dict[str, Any]:
+    kind = vk.ffi.typeof(struct).item
+    return {name: _plain(getattr(struct, name)) for name, _ in kind.fields if name not in ("sType", "pNext")}
+
+
+def _float_controls(properties: Any) -> dict[str, int | bool]:
+    """Keep the booleans as such, and the two independences as VkShaderFloatControlsIndependence."""
+    if not properties:
+        return {}
+    return {
+        name: int(value) if name.endswith("Independence") else bool(value)
+        for name, value in _members(properties).items()
+    }
+
+
+def _cooperative_matrices(functions: vk.Functions, physical: Any) -> tuple[CooperativeMatrix, ...]:
+    rows = vk.enumerate_all(
+        "VkCooperativeMatrixPropertiesKHR",
+        lambda count, items: functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(
+            physical, count, items
+        ),
+        "listing cooperative matrices",
+    )
+    return tuple(
+        CooperativeMatrix(
+            m=int(row.MSize),
+            n=int(row.NSize),
+            k=int(row.KSize),
+            a_type=_enumerant("VkComponentTypeKHR", row.AType),
+            b_type=_enumerant("VkComponentTypeKHR", row.BType),
+            c_type=_enumerant("VkComponentTypeKHR", row.CType),
+            result_type=_enumerant("VkComponentTypeKHR", row.ResultType),
+            saturating=bool(row.saturatingAccumulation),
+            scope=_enumerant("VkScopeKHR", row.scope),
+        )
+        for row in rows
+    )
+
+
+def _enumerant(enumeration: str, value: int) -> str:
+    """Name a value as the headers do, without prefix and suffix; a newer one by its number."""
+    names = {number: name for name, number in vk.ffi.typeof(enumeration).relements.items()}
+    name = str(names.get(value, value))
+    for prefix in ("VK_COMPONENT_TYPE_", "VK_SCOPE_"):
+        name = name.removeprefix(prefix)
+    return name.removesuffix("_KHR").removesuffix("_NV")
+
+
+def _heaps(functions: vk.Functions, physical: Any) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    memory = vk.ffi.new("VkPhysicalDeviceMemoryProperties *")
+    functions.vkGetPhysicalDeviceMemoryProperties(physical, memory)
+    return tuple(
+        (int(memory.memoryHeaps[index].size), names_of(memory.memoryHeaps[index].flags, _HEAP_FLAGS))
+        for index in range(memory.memoryHeapCount)
+    )

@@ -1,0 +1,290 @@
+"""Blocks of shaders against NumPy: whether an array fits one, and values packed by its layout."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.errors import InvalidDispatch
+from vkgroup.spirv import (
+    ArrayType,
+    MatrixType,
+    Member,
+    PointerType,
+    PushConstants,
+    ScalarType,
+    SpecializationConstant,
+    StructType,
+    Type,
+    VectorType,
+)
+
+_ADDRESS = np.dtype(np.uint64)
+
+
+def suggestion(name: object, valid: Iterable[str]) -> str:
+    """Say which names there are, the nearest first asked after."""
+    names = [entry for entry in valid if entry]
+    near = difflib.get_close_matches(str(name), names, 1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f" There are: {', '.join(names) or 'none'}.{hint}"
+
+
+def element_dtypes(kind: Type) -> set[np.dtype[Any]]:
+    """Return the NumPy types of all scalars in a type."""
+    if isinstance(kind, ScalarType):
+        return {kind.dtype}
+    if isinstance(kind, VectorType):
+        return {kind.component.dtype}
+    if isinstance(kind, MatrixType):
+        return {kind.column.component.dtype}
+    if isinstance(kind, ArrayType):
+        return element_dtypes(kind.element)
+    if isinstance(kind, StructType):
+        return set().union(*(element_dtypes(member.type) for member in kind.members))
+    return {_ADDRESS} if isinstance(kind, PointerType) else set()
+
+
+def check_array(array: npt.NDArray[Any], block: StructType, what: str) -> None:
+    """Check that an array's dtype, shape and size are those of a buffer block.
+
+    An array of a block whose scalars are all of one type has that type. A block of several types takes
+    structured arrays, and bytes (``np.uint8``), laid out as the block is.
+
+    Raises
+    ------
+    InvalidDispatch
+        With what the block holds and what the array is.
+    """
+    kinds = element_dtypes(block)
+    if array.dtype.fields is None and array.dtype.kind != "V":
+        _check_dtype(array.dtype, kinds, what)
+        _check_padding(array, block, what)
+    _check_size(array.nbytes, block, what)
+
+
+def _check_dtype(dtype: np.dtype[Any], kinds: set[np.dtype[Any]], what: str) -> None:
+    if dtype in kinds and len(kinds) == 1:
+        return
+    names = sorted(kind.name for kind in kinds)
+    if len(kinds) > 1:
+        if dtype == np.uint8:
+            return
+        raise InvalidDispatch(
+            f"{what} holds several types ({', '.join(names)}); give a structured array or bytes (np.uint8)"
+            f" of the block's layout instead of {dtype.name}."
+        )
+    wanted = names[0] if names else "nothing"
+    if dtype.itemsize == next(iter(kinds)).itemsize and dtype.kind in "iuf":
+        how = f"array.astype(np.{wanted}) for the values, or array.view(np.{wanted}) for the same bits"
+    else:
+        how = f"array.astype(np.{wanted})"
+    raise InvalidDispatch(f"{what} holds {wanted}; the array given is {dtype.name}. Use {how}.")
+
+
+def _check_padding(array: npt.NDArray[Any], block: StructType, what: str) -> None:
+    """Refuse rows that are shorter than the block's elements, whose data would land in the wrong place."""
+    if len(block.members) != 1 or not isinstance(block.members[0].type, ArrayType):
+        return
+    kind = block.members[0].type
+    element, stride = kind.element, kind.stride
+    if not isinstance(element, VectorType) or stride is None or element.size in (None, stride):
+        return
+    per_element = stride // array.dtype.itemsize
+    if array.ndim > 1 and array.shape[-1] == element.count:
+        raise InvalidDispatch(
+            f"{what} holds {element.glsl} elements {stride} bytes apart; give an array of shape"
+            f" (…, {per_element}) instead of (…, {element.count}), the rest of each row is padding."
+        )
+
+
+def _check_size(nbytes: int, block: StructType, what: str) -> None:
+    last = block.runtime_array
+    if last is None or not isinstance(last.type, ArrayType) or last.type.stride is None:
+        if nbytes < block.fixed_size:
+            raise InvalidDispatch(f"{what} has {block.fixed_size} bytes; the array given has {nbytes}.")
+        return
+    start, stride = last.offset or 0, last.type.stride
+    if nbytes < start + stride:
+        raise InvalidDispatch(
+            f"{what} has {start} bytes before its last array and {stride} for each element of that;"
+            f" the array given has {nbytes}."
+        )
+    rest = (nbytes - start) % stride
+    if rest and len(block.members) == 1:
+        raise InvalidDispatch(
+            f"{what} holds elements of {stride} bytes; the array given has {nbytes} bytes,"
+            f" which is {rest} more than a whole number of them."
+        )
+
+
+# --- values into bytes --------------------------------------------------------------------------------
+
+
+def pack_push(push: PushConstants | None, value: Any) -> bytes:
+    """Make the bytes of push constants.
+
+    Parameters
+    ----------
+    push : what the module declares; None if nothing.
+    value : bytes, an array, a number, or a mapping from each member's name to its value.
+
+    Returns
+    -------
+    Bytes from offset 0 to the end of the block, padded to a multiple of four.
+
+    Raises
+    ------
+    InvalidDispatch
+        The value does not fit what the module declares.
+    """
+    if push is None:
+        if value is None:
+            return b""
+        raise InvalidDispatch("Push constants were given, and the module declares none.")
+    if value is None:
+        names = ", ".join(member.name for member in push.members)
+        raise InvalidDispatch(f"The module has push constants ({names}), and no values were given for them.")
+    data = bytearray(-(-push.size // 4) * 4)
+    if isinstance(value, Mapping):
+        _pack_struct(data, 0, push.type, value, "The push constants")
+        return bytes(data)
+    if isinstance(value, bytes | bytearray | memoryview):
+        raw = bytes(value)
+    else:
+        raw = _plain_bytes(value, element_dtypes(push.type))
+    if len(raw) not in (push.size, push.size - push.offset):
+        raise InvalidDispatch(f"The push constants have {push.size} bytes; {len(raw)} were given.")
+    data[push.size - len(raw) : push.size] = raw
+    return bytes(data)
+
+
+def _plain_bytes(value: Any, kinds: set[np.dtype[Any]]) -> bytes:
+    array = np.asarray(value)
+    if len(kinds) == 1 and not isinstance(value, np.ndarray | np.generic):
+        return _numbers(value, next(iter(kinds)), "The push constants").tobytes()
+    if array.dtype.kind != "V":
+        _check_dtype(array.dtype, kinds, "The push-constant block")
+    return np.ascontiguousarray(array).tobytes()
+
+
+def _pack_struct(data: bytearray, start: int, kind: StructType, values: Mapping[str, Any], what: str) -> None:
+    names = [member.name for member in kind.members]
+    surplus = [name for name in values if name not in names]
+    if surplus:
+        raise InvalidDispatch(f"{what} have no member {surplus[0]!r}.{suggestion(surplus[0], names)}")
+    lacking = [name for name in names if name not in values]
+    if lacking:
+        raise InvalidDispatch(f"{what} lack a value for: {', '.join(lacking)}.")
+    for member in kind.members:
+        _pack_member(data, start + (member.offset or 0), member, values[member.name])
+
+
+def _pack_member(data: bytearray, start: int, member: Member, value: Any) -> None:
+    what = f"The member {member.name!r}"
+    if isinstance(member.type, StructType):
+        if not isinstance(value, Mapping):
+            raise InvalidDispatch(f"{what} is a structure; give a mapping from its members' names.")
+        _pack_struct(data, start, member.type, value, f"The members of {member.name!r}")
+        return
+    offsets, kind, shape = _places(member.type, member)
+    array = _numbers(value, kind, what)
+    if array.shape != shape:
+        raise InvalidDispatch(f"{what} has the shape {shape or 'of a scalar'}; the value has {array.shape}.")
+    for offset, item in zip(offsets, array.reshape(-1), strict=True):
+        data[start + offset : start + offset + kind.itemsize] = item.tobytes()
+
+
+def _places(kind: Type, member: Member) -> tuple[list[int], np.dtype[Any], tuple[int, ...]]:
+    """Offsets of all scalars of a type in the order of a C-ordered array, their dtype, the array's shape.
+
+    A matrix is an array of its columns, as in GLSL.
+    """
+    if isinstance(kind, ScalarType):
+        return [0], _stored(kind), ()
+    if isinstance(kind, PointerType):
+        return [0], _ADDRESS, ()
+    if isinstance(kind, VectorType):
+        dtype = _stored(kind.component)
+        return [dtype.itemsize * n for n in range(kind.count)], dtype, (kind.count,)
+    if isinstance(kind, MatrixType) and member.matrix_stride is not None:
+        dtype, rows = _stored(kind.column.component), kind.column.count
+        across, along = (
+            (dtype.itemsize, member.matrix_stride)
+            if member.row_major
+            else (member.matrix_stride, dtype.itemsize)
+        )
+        offsets = [across * column + along * row for column in range(kind.columns) for row in range(rows)]
+        return offsets, dtype, (kind.columns, rows)
+    if isinstance(kind, ArrayType) and kind.length is not None and kind.stride is not None:
+        inner, dtype, shape = _places(kind.element, member)
+        offsets = [kind.stride * n + offset for n in range(kind.length) for offset in inner]
+        return offsets, dtype, (kind.length, *shape)
+    raise InvalidDispatch(f"The member {member.name!r} ({kind.glsl}) cannot be packed; give bytes instead.")
+
+
+def _stored(kind: ScalarType) -> np.dtype[Any]:
+    """Return how memory holds a scalar: a boolean as VkBool32."""
+    return np.dtype(np.uint32) if kind.kind == "bool" else kind.dtype
+
+
+def _numbers(value: Any, dtype: np.dtype[Any], what: str) -> npt.NDArray[Any]:
+    """Convert numbers without changing them: no integer out of range, no fraction cut off."""
+    try:
+        given = np.asarray(value)
+    except ValueError as error:
+        raise InvalidDispatch(f"{what}: {error}") from None
+    if given.dtype.kind not in "biuf":
+        raise InvalidDispatch(f"{what} takes numbers of type {dtype.name}; {value!r} was given.")
+    if dtype.kind == "f":
+        return given.astype(dtype)
+    with np.errstate(invalid="ignore"):
+        result = given.astype(dtype)
+    if not np.array_equal(result.astype(object), given.astype(object)):
+        raise InvalidDispatch(f"{what} takes {dtype.name}; {value!r} is none.")
+    return result
+
+
+def pack_specialization(
+    constants: tuple[SpecializationConstant, ...], values: Mapping[int | str, Any]
+) -> tuple[dict[int, bool | int | float], dict[int, bytes]]:
+    """Check values for specialization constants and make their bytes.
+
+    Parameters
+    ----------
+    constants : what the module declares.
+    values : by id or by name.
+
+    Returns
+    -------
+    Values by id, and their bytes by id.
+
+    Raises
+    ------
+    InvalidDispatch
+        A constant does not exist, or the value is none of its type.
+    """
+    plain: dict[int, bool | int | float] = {}
+    packed: dict[int, bytes] = {}
+    for key, value in values.items():
+        found = [entry for entry in constants if key in (entry.id, entry.name) and key != ""]
+        if not found:
+            names = [entry.name or str(entry.id) for entry in constants]
+            raise InvalidDispatch(
+                f"The module has no specialization constant {key!r}.{suggestion(key, names)}"
+            )
+        constant = found[0]
+        what = f"The specialization constant {constant.name or constant.id!r}"
+        array = _numbers(value, _stored(constant.type), what)
+        if array.shape != ():
+            raise InvalidDispatch(f"{what} is a scalar; {value!r} was given.")
+        if constant.type.kind == "bool":
+            array = array.astype(bool).astype(np.uint32)
+        item = array.item()
+        plain[constant.id] = bool(item) if constant.type.kind == "bool" else item
+        packed[constant.id] = array.tobytes()
+    return plain, packed

@@ -1,0 +1,134 @@
+"""Buffers on a device."""
+
+from __future__ import annotations
+
+import math
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.device.logical import LogicalDevice
+from vkgroup.device.memory import DeviceBuffer
+from vkgroup.errors import InvalidDispatch
+
+
+def as_bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """View an array's elements in C order as bytes; copies only what is not contiguous."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def checked_array(array: Any, what: str) -> npt.NDArray[Any]:
+    """Return `array` as a NumPy array whose bytes a shader can read; `InvalidDispatch` where it has none."""
+    result = np.asarray(array)
+    if result.dtype.hasobject:
+        raise InvalidDispatch(
+            f"{what}: an array of Python objects has no bytes for a shader; give it a numeric dtype."
+        )
+    if not result.dtype.isnative:
+        raise InvalidDispatch(
+            f"{what}: the array has the byte order {result.dtype.str!r}; convert it with"
+            " array.astype(array.dtype.newbyteorder('='))."
+        )
+    if result.nbytes == 0:
+        raise InvalidDispatch(f"{what}: the array is empty, and Vulkan has no empty buffers.")
+    return result
+
+
+class Buffer:
+    """Memory on a device that shaders read and write; `Device.buffer` makes it.
+
+    Attributes
+    ----------
+    nbytes : its size.
+    dtype, shape : those of the array it was made from; bytes where it was made from a size.
+    """
+
+    def __init__(self, device: LogicalDevice, data: npt.ArrayLike | int, *, host: bool = False) -> None:
+        if isinstance(data, int | np.integer) and not isinstance(data, bool | np.bool_):
+            if data <= 0:
+                raise InvalidDispatch(f"A buffer of {data} bytes cannot be made; give a positive number.")
+            self.nbytes, self.dtype, self.shape = int(data), np.dtype(np.uint8), (int(data),)
+            self.memory = DeviceBuffer(device, self.nbytes, host=host)
+        else:
+            array = checked_array(data, "Device.buffer")
+            self.nbytes, self.dtype, self.shape = array.nbytes, array.dtype, array.shape
+            self.memory = DeviceBuffer(device, self.nbytes, host=host)
+            self.memory.write(as_bytes(array))
+        self.device = device
+        device.instance.raise_validation_errors()
+
+    def write(self, array: npt.ArrayLike, offset: int = 0) -> None:
+        """Copy an array's elements, in C order, into the buffer.
+
+        Parameters
+        ----------
+        array : any shape and dtype.
+        offset : first byte to write.
+
+        Raises
+        ------
+        InvalidDispatch
+            The array does not fit.
+        """
+        data = as_bytes(checked_array(array, "Buffer.write"))
+        self._check_range(data.size, offset)
+        self.memory.write(data, offset)
+        self.device.instance.raise_validation_errors()
+
+    def read(
+        self,
+        dtype: npt.DTypeLike | None = None,
+        shape: int | tuple[int, ...] | None = None,
+        offset: int = 0,
+    ) -> npt.NDArray[Any]:
+        """Copy elements out of the buffer.
+
+        Parameters
+        ----------
+        dtype : of the result; None takes that of the array the buffer was made from.
+        shape : of the result, or its number of elements; None takes all that is left behind `offset`
+            (with neither `dtype` nor `offset`: the shape of the array the buffer was made from).
+        offset : first byte to read.
+
+        Returns
+        -------
+        A new array.
+
+        Raises
+        ------
+        InvalidDispatch
+            The buffer has fewer bytes.
+        """
+        kind = self.dtype if dtype is None else np.dtype(dtype)
+        if shape is None:
+            whole = dtype is None and offset == 0
+            shape = self.shape if whole else max(0, self.nbytes - offset) // kind.itemsize
+        dimensions = (int(shape),) if isinstance(shape, int | np.integer) else tuple(shape)
+        nbytes = math.prod(dimensions) * kind.itemsize
+        self._check_range(nbytes, offset)
+        data = self.memory.read(nbytes, offset)
+        self.device.instance.raise_validation_errors()
+        return data.view(kind).reshape(dimensions)
+
+    def _check_range(self, nbytes: int, offset: int) -> None:
+        if offset < 0 or nbytes < 0 or offset + nbytes > self.nbytes:
+            raise InvalidDispatch(
+                f"{nbytes} bytes from byte {offset} on do not fit into a buffer of {self.nbytes} bytes."
+            )
+
+    def close(self) -> None:
+        """Free the memory."""
+        self.memory.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<vkgroup Buffer of {self.nbytes} bytes>"

@@ -1,0 +1,88 @@
+"""Whether what a caller binds fits the place it is bound to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vkgroup.device.logical import LogicalDevice
+from vkgroup.dispatch.blocks import check_array
+from vkgroup.dispatch.buffer import Buffer, checked_array
+from vkgroup.dispatch.image import Image, choose_format
+from vkgroup.dispatch.slots import Slot
+from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.spirv import ImageType, StructType
+
+
+def items_of(slot: Slot, value: Any) -> list[Any]:
+    """Return the resources of a place: one, or those of an array of descriptors."""
+    if slot.count == 1:
+        return [value]
+    if not isinstance(value, list | tuple) or len(value) != slot.count:
+        given = f"{len(value)} given" if isinstance(value, list | tuple) else f"{type(value).__name__} given"
+        raise InvalidDispatch(f"{slot.label} has {slot.count} descriptors; give a list of as many ({given}).")
+    return list(value)
+
+
+def check_value(slot: Slot, value: Any, device: LogicalDevice) -> None:
+    """Check a place's value before anything is made for it.
+
+    Raises
+    ------
+    InvalidDispatch
+        Its type, dtype, shape, size or number is wrong.
+    Unsupported
+        It is larger than the device can bind.
+    """
+    kind = slot.variables[0].type
+    for item in items_of(slot, value):
+        if isinstance(item, Buffer | Image):
+            _check_resource(slot, item, device)
+            continue
+        array = checked_array(item, slot.label)
+        if isinstance(kind, ImageType):
+            choose_format(kind, array, slot.label)
+        elif isinstance(kind, StructType):
+            if len(slot.variables) == 1:
+                check_array(array, kind, slot.label)
+            _check_range(slot, array.nbytes, device)
+
+
+def _check_resource(slot: Slot, item: Buffer | Image, device: LogicalDevice) -> None:
+    kind = slot.variables[0].type
+    if item.device is not device:
+        raise InvalidDispatch(f"{slot.label} is given a resource of another device.")
+    if isinstance(item, Image) != isinstance(kind, ImageType):
+        raise InvalidDispatch(
+            f"{slot.label} is a {slot.kind.replace('_', ' ')}; {type(item).__name__.lower()} given."
+        )
+    if isinstance(item, Buffer) and isinstance(kind, StructType):
+        if item.memory.handle is None:
+            raise InvalidDispatch(f"{slot.label} is given a closed buffer.")
+        if item.nbytes < kind.fixed_size:
+            raise InvalidDispatch(
+                f"{slot.label} has {kind.fixed_size} bytes; the buffer given has {item.nbytes}."
+            )
+        _check_range(slot, item.nbytes, device)
+    if isinstance(item, Image) and isinstance(kind, ImageType):
+        _check_image(slot, item, kind)
+
+
+def _check_image(slot: Slot, image: Image, kind: ImageType) -> None:
+    if image.handle is None:
+        raise InvalidDispatch(f"{slot.label} is given a closed image.")
+    if (image.dimension, image.arrayed) != (kind.dimension, kind.arrayed):
+        raise InvalidDispatch(f"{slot.label} is a {kind.glsl}; a {image.dimension} image is given.")
+    if kind.format not in ("Unknown", image.format.name):
+        raise InvalidDispatch(
+            f"{slot.label} has the format {kind.format}; the image given has {image.format.name}."
+        )
+
+
+def _check_range(slot: Slot, nbytes: int, device: LogicalDevice) -> None:
+    name = "maxUniformBufferRange" if slot.kind == "uniform_buffer" else "maxStorageBufferRange"
+    most = device.capabilities.limits[name]
+    if nbytes > most:
+        raise Unsupported(
+            f"{slot.label} is given {nbytes} bytes, over the device's {name} of {most}. Work in parts.",
+            [f"{name} of {nbytes} (it is {most})"],
+        )

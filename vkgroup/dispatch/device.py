@@ -1,0 +1,312 @@
+"""The device that users open: compile for it, put data on it, run on it."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.compiler import Target, compile_file, compile_source
+from vkgroup.device import logical
+from vkgroup.device.capabilities import Capabilities
+from vkgroup.device.info import DeviceInfo
+from vkgroup.dispatch.buffer import Buffer, checked_array
+from vkgroup.dispatch.image import Image, choose_format, named_format
+from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.spirv import ImageType, Module
+
+_KEPT_PIPELINES = 32
+
+
+class RunResult(Mapping[Any, npt.NDArray[Any]]):
+    """What a run wrote: a mapping from a binding's name to its array.
+
+    Where a binding has no name, its key is its number in set 0, or (set, number).
+
+    Attributes
+    ----------
+    seconds : GPU time of one dispatch, on average; None where the device has no timestamps.
+    """
+
+    def __init__(self, arrays: Mapping[Any, Any], places: Mapping[Any, Any], seconds: float | None) -> None:
+        self._arrays = dict(arrays)
+        self._places = dict(places)
+        self.seconds = seconds
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return an array by the binding's name, its number in set 0, or (set, number)."""
+        return self._arrays[key if key in self._arrays else self._places[key]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __repr__(self) -> str:
+        return f"RunResult({self._arrays!r}, seconds={self.seconds!r})"
+
+
+class Device:
+    """An open Vulkan device; `vkgroup.open` gives one.
+
+    Attributes
+    ----------
+    logical : the layer below.
+    """
+
+    def __init__(self, logical_device: logical.LogicalDevice) -> None:
+        self.logical = logical_device
+        self._pipelines: OrderedDict[Any, Pipeline] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        """The device's name as its driver gives it."""
+        return self.capabilities.name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the device declares."""
+        return self.logical.capabilities
+
+    @property
+    def info(self) -> DeviceInfo:
+        """What another process needs to open the same device."""
+        return self.logical.info
+
+    @property
+    def target(self) -> Target:
+        """What modules for this device are compiled for."""
+        return Target.for_api_version(self.capabilities.api_version)
+
+    def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
+        """Compile a shader for this device.
+
+        Parameters
+        ----------
+        source : a file as `pathlib.Path`; or source text, which is a compute shader unless `stage` says
+            otherwise. A text of one line that ends as a shader's file name does is taken for a path.
+        stage, **options : as for `vkgroup.compiler.compile_source` and `compile_file`; `target` is the
+            device's unless given.
+
+        Raises
+        ------
+        CompileError
+            With file, line and message of each finding.
+        """
+        options.setdefault("target", self.target)
+        if isinstance(source, os.PathLike) or _is_path(source):
+            return compile_file(Path(source), stage=stage, **options)
+        return compile_source(source, stage=stage or "compute", **options)
+
+    def buffer(self, data: npt.ArrayLike | int, *, host: bool = False) -> Buffer:
+        """Make a buffer from an array, or of a number of bytes with undefined contents.
+
+        Parameters
+        ----------
+        data : an array, or bytes as a plain integer.
+        host : on a GPU with memory of its own, keep the buffer in the host's memory: quick to read and
+            write from Python, slow for the GPU.
+
+        Raises
+        ------
+        InvalidDispatch
+            The array is empty or has no bytes for a shader.
+        Unsupported, OutOfMemory
+            It is over the device's limit; there is no memory for it.
+        """
+        return Buffer(self.logical, data, host=host)
+
+    def image(
+        self, array: npt.ArrayLike, *, format: str | None = None, dimension: str = "2D", layers: bool = False
+    ) -> Image:
+        """Make a storage image and fill it.
+
+        Parameters
+        ----------
+        array : texels, shape ([layers,] [[depth,] height,] width[, components]).
+        format : name as in GLSL (``"r32ui"``); None chooses by dtype and components.
+        dimension : ``"1D"``, ``"2D"`` or ``"3D"``.
+        layers : whether the first axis counts layers.
+
+        Raises
+        ------
+        InvalidDispatch
+            Shape or dtype does not fit the format.
+        Unsupported
+            The device has no storage images of that format, or not as large.
+        """
+        texels = checked_array(array, "Device.image")
+        kind = ImageType(None, dimension, False, layers, False, True, "Unknown")
+        if format is not None:
+            kind = ImageType(None, dimension, False, layers, False, True, named_format(format).name)
+        chosen = choose_format(kind, texels, "The image")
+        image = Image(self.logical, texels.shape, chosen, dimension=dimension, arrayed=layers)
+        image.write(texels)
+        return image
+
+    def pipeline(
+        self,
+        module: Module,
+        *,
+        entry_point: str | None = None,
+        specialization: Mapping[int | str, Any] | None = None,
+        subgroup_size: int | None = None,
+        full_subgroups: bool = False,
+    ) -> Pipeline:
+        """Make a compute pipeline.
+
+        Parameters
+        ----------
+        module : a compute shader.
+        entry_point : its name; None takes the module's only one.
+        specialization : values of specialization constants, by id or by name.
+        subgroup_size : a required subgroup size; None leaves it to the device.
+        full_subgroups : whether every subgroup must be full.
+
+        Raises
+        ------
+        Unsupported
+            The device lacks what the module needs, by Vulkan's names in `missing`.
+        InvalidModule, InvalidDispatch
+            The module breaks SPIR-V's rules, or is no compute shader; a value fits no constant.
+        """
+        return Pipeline(
+            self.logical,
+            module,
+            entry_point=entry_point,
+            specialization=specialization,
+            subgroup_size=subgroup_size,
+            full_subgroups=full_subgroups,
+        )
+
+    def run(
+        self,
+        module: Module | str | os.PathLike[str],
+        groups: int | Sequence[int],
+        bindings: Mapping[Any, Any],
+        *,
+        push: Any = None,
+        entry_point: str | None = None,
+        specialization: Mapping[int | str, Any] | None = None,
+        subgroup_size: int | None = None,
+        full_subgroups: bool = False,
+        repeat: int = 1,
+        timeout: float | None = 10.0,
+    ) -> RunResult:
+        """Run a compute shader on arrays, and return what it wrote.
+
+        Parameters
+        ----------
+        module : a module, or what `compile` takes.
+        groups : number of workgroups in x, or in up to three dimensions; zero runs nothing.
+        bindings : arrays, `Buffer`s and `Image`s by name, number in set 0, or (set, number). Arrays are
+            never modified.
+        push : push constants: bytes, an array, or values by name.
+        entry_point, specialization, subgroup_size, full_subgroups : as for `pipeline`.
+        repeat : how many times to run, one after the other on the same memory.
+        timeout : seconds for all of it; None waits for ever.
+
+        Returns
+        -------
+        Arrays of every writable binding that was given an array, and the GPU time.
+
+        Raises
+        ------
+        Unsupported, InvalidModule, InvalidDispatch
+            The device cannot do it, or it makes no sense; nothing has run.
+        DispatchTimeout, DeviceLost
+            It did not finish; the device is of no more use.
+
+        Examples
+        --------
+        >>> device = vkgroup.open()
+        >>> result = device.run("sum.comp", 1, {"data": np.ones(64, np.float32)})
+        >>> result["data"]
+        """
+        if not isinstance(module, Module):
+            module = self.compile(module)
+        pipeline = self._pipeline(module, entry_point, specialization, subgroup_size, full_subgroups)
+        with pipeline.bind(bindings) as bound:
+            seconds = bound.timed(groups, push, timeout, repeat=repeat)
+            places: dict[Any, Any] = {}
+            for slot in pipeline.slots:
+                places[slot.set, slot.binding] = slot.key
+                places.update(dict.fromkeys(slot.names, slot.key))
+                if slot.set == 0:
+                    places[slot.binding] = slot.key
+            return RunResult(bound.results(), places, seconds)
+
+    def _pipeline(
+        self,
+        module: Module,
+        entry_point: str | None,
+        specialization: Mapping[int | str, Any] | None,
+        subgroup_size: int | None,
+        full_subgroups: bool,
+    ) -> Pipeline:
+        """Return a pipeline for `run`, kept from the last times where it can be."""
+        values = tuple((key, np.asarray(value).tobytes()) for key, value in (specialization or {}).items())
+        key = (module, entry_point, values, subgroup_size, full_subgroups)
+        pipeline = self._pipelines.pop(key, None)
+        if pipeline is None or pipeline.handle is None:
+            pipeline = self.pipeline(
+                module,
+                entry_point=entry_point,
+                specialization=specialization,
+                subgroup_size=subgroup_size,
+                full_subgroups=full_subgroups,
+            )
+        self._pipelines[key] = pipeline
+        if len(self._pipelines) > _KEPT_PIPELINES:
+            self._pipelines.popitem(last=False)[1].close()
+        return pipeline
+
+    def close(self) -> None:
+        """Free the device and everything made from it; doing so again is allowed."""
+        self._pipelines.clear()
+        self.logical.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self.logical.handle is None else "lost" if self.logical.lost else "open"
+        return f"<vkgroup Device {self.name!r}, {state}>"
+
+
+def _is_path(source: str) -> bool:
+    """Whether a text is a file's name: GLSL never is a single word that ends like one."""
+    return "\n" not in source and source.endswith((".comp", ".glsl", ".hlsl", ".spv", ".spvasm"))
+
+
+def open_device(choice: DeviceInfo | str | int | None = None, *, validation: bool | None = None) -> Device:
+    """Open a device.
+
+    Parameters
+    ----------
+    choice : an index in `vkgroup.devices()`, part of a device's or driver's name, ``"gpu"``,
+        ``"lavapipe"``, ``"swiftshader"``, an ICD's JSON file, or a `DeviceInfo`; None takes
+        `VKGROUP_DEVICE`, else a GPU, else lavapipe, else SwiftShader.
+    validation : whether the Khronos validation layer watches, and its errors become exceptions; None
+        asks `VKGROUP_VALIDATION`.
+
+    Raises
+    ------
+    NoDevice
+        Nothing fits; says what was looked for, where, and how to get one.
+    Unsupported
+        The device has no Vulkan 1.1, or the validation layer was not found.
+    """
+    return Device(logical.open_device(choice, validate=validation))

@@ -1,0 +1,126 @@
+"""The places of a module's descriptors, and finding them by name, by number, or by set and number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vkgroup.dispatch.blocks import suggestion
+from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.spirv import Binding, Reflection
+
+Key = str | int | tuple[int, int]
+
+#: VkDescriptorType of the kinds that can be bound.
+DESCRIPTOR_TYPES = {
+    "storage_image": "VK_DESCRIPTOR_TYPE_STORAGE_IMAGE",
+    "uniform_buffer": "VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER",
+    "storage_buffer": "VK_DESCRIPTOR_TYPE_STORAGE_BUFFER",
+}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One place of descriptors.
+
+    Attributes
+    ----------
+    set, binding : the place.
+    kind : of its descriptors.
+    count : how many descriptors it has.
+    variables : the module's variables there: one, or several that share the memory.
+    """
+
+    set: int
+    binding: int
+    kind: str
+    count: int
+    variables: tuple[Binding, ...]
+
+    @property
+    def key(self) -> Key:
+        """How results are keyed: by name; without one, by number in set 0, else by (set, number)."""
+        named = next((entry.name for entry in self.variables if entry.name), None)
+        if named is not None:
+            return named
+        return self.binding if self.set == 0 else (self.set, self.binding)
+
+    @property
+    def names(self) -> list[str]:
+        """All names that the place goes by."""
+        return [name for entry in self.variables for name in (entry.name, entry.block_name) if name]
+
+    @property
+    def writable(self) -> bool:
+        """Whether a shader may write there, by the declaration."""
+        return any(entry.writable for entry in self.variables)
+
+    @property
+    def label(self) -> str:
+        """The place in words, for messages."""
+        name = self.names[0] if self.names else None
+        place = f"set {self.set}, binding {self.binding}"
+        return f"The binding {name!r} ({place})" if name else f"The binding at {place}"
+
+    def matches(self, key: Any) -> bool:
+        """Whether `key` means this place."""
+        if isinstance(key, str):
+            return key in self.names
+        if isinstance(key, tuple):
+            return key == (self.set, self.binding)
+        return (self.set, self.binding) == (0, key)
+
+
+def slots_of(reflection: Reflection) -> tuple[Slot, ...]:
+    """Collect a module's places.
+
+    Raises
+    ------
+    Unsupported
+        A descriptor is of a kind that cannot be bound, or its count is left to the descriptor set.
+    """
+    places: dict[tuple[int, int], list[Binding]] = {}
+    for binding in reflection.bindings:
+        places.setdefault((binding.set, binding.binding), []).append(binding)
+    found = []
+    for (set_, number), variables in sorted(places.items()):
+        first = variables[0]
+        slot = Slot(set_, number, first.kind, first.count or 0, tuple(variables))
+        kinds = {entry.kind for entry in variables}
+        if len(kinds) > 1 or first.kind not in DESCRIPTOR_TYPES:
+            what = " and ".join(sorted(kinds)).replace("_", " ")
+            raise Unsupported(f"{slot.label} is a {what}, which cannot be bound.", sorted(kinds))
+        if first.count is None:
+            raise Unsupported(
+                f"{slot.label} is an array without length; give it one in the shader.",
+                ["runtimeDescriptorArray"],
+            )
+        found.append(slot)
+    return tuple(found)
+
+
+def assign(slots: tuple[Slot, ...], bindings: Mapping[Key, Any]) -> dict[Slot, Any]:
+    """Give each place its value.
+
+    Raises
+    ------
+    InvalidDispatch
+        A key fits no place or several, two keys mean the same place, or a place has no value.
+    """
+    assigned: dict[Slot, Any] = {}
+    valid = [slot.names[0] if slot.names else str(slot.key) for slot in slots]
+    for key, value in bindings.items():
+        found = [slot for slot in slots if slot.matches(key)]
+        if not found:
+            raise InvalidDispatch(f"The module has no binding {key!r}.{suggestion(key, valid)}")
+        if len(found) > 1:
+            places = ", ".join(f"({slot.set}, {slot.binding})" for slot in found)
+            raise InvalidDispatch(f"Several bindings are called {key!r}; choose by (set, binding): {places}.")
+        if found[0] in assigned:
+            raise InvalidDispatch(f"{found[0].label} is given twice.")
+        assigned[found[0]] = value
+    lacking = [name for slot, name in zip(slots, valid, strict=True) if slot not in assigned]
+    if lacking:
+        raise InvalidDispatch(f"No array or buffer is given for: {', '.join(lacking)}.")
+    return assigned
