@@ -19,7 +19,7 @@ from vkgroup.compiler.source import Request, clean, failure, read
 from vkgroup.compiler.target import Target
 from vkgroup.compiler.tools import tools_version, validate
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
-from vkgroup.spirv import STAGE_NAMES, STAGES, Module, Stage, rename_entry_point
+from vkgroup.spirv import STAGE_NAMES, STAGES, Module, Stage, rename_entry_point, set_source
 
 DIALECTS = ("vulkan", "gl", "hlsl")
 COMPILERS = ("glslang", "shaderc")
@@ -244,6 +244,10 @@ def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
         module = legalize(module, request.target)
     elif request.entry_point != "main":
         module = rename_entry_point(module, request.entry_point)
+    if request.debug:
+        # Both compilers write down what is left of the source after preprocessing, and mangle
+        # every character that is not ASCII.
+        module = set_source(module, request.name, request.source)
     try:
         validate(module, request.target)
         if request.optimize:

@@ -54,7 +54,6 @@ void glslang_program_delete(void *program);
 void glslang_program_add_shader(void *program, shader *shader);
 int glslang_program_link(void *program, int messages);
 int glslang_program_map_io(void *program);
-void glslang_program_add_source_text(void *program, int stage, const char *text, size_t length);
 void glslang_program_set_source_file(void *program, int stage, const char *file);
 const char *glslang_program_get_info_log(void *program);
 void glslang_program_SPIRV_generate_with_options(void *program, int stage, options *options);
@@ -94,7 +93,7 @@ _STAGES = {
 _GLSL, _HLSL, _CLIENT_VULKAN, _TARGET_SPIRV, _CORE_PROFILE = 1, 2, 1, 1, 2
 _SPIRV_RULES, _VULKAN_RULES, _READ_HLSL = 1 << 3, 1 << 4, 1 << 6
 # With cascading errors, parsing goes on after the first one, so that each is reported.
-_CASCADING_ERRORS, _DEBUG_INFO = 1 << 7, 1 << 10
+_CASCADING_ERRORS = 1 << 7
 _MAP_BINDINGS, _MAP_LOCATIONS, _RELAXED_RULES = 1 << 0, 1 << 1, 1 << 2
 
 #: Options of a shader by dialect.
@@ -189,8 +188,25 @@ def _compile(glslang: _Glslang, request: Request, inclusion: Inclusion, longest:
     handle = ffi.new_handle(inclusion)
     code = ffi.new("char[]", _prepared(request).encode())
     entry = _input(glslang, request, code, handle)
+    # A program refers to its shader, so it is deleted first; both in this thread, also on failure.
+    with ffi.gc(front.glslang_shader_create(entry), front.glslang_shader_delete) as shader:
+        _parse(glslang, request, entry, shader, inclusion, longest)
+        with ffi.gc(front.glslang_program_create(), front.glslang_program_delete) as program:
+            front.glslang_program_add_shader(program, shader)
+            linked = front.glslang_program_link(program, entry.messages)
+            if linked and _OPTIONS[request.dialect]:
+                linked = front.glslang_program_map_io(program)
+            if not linked:
+                raise _failure(request, ffi.string(front.glslang_program_get_info_log(program)))
+            return _generate(glslang, request, program, entry.stage)
+
+
+def _parse(
+    glslang: _Glslang, request: Request, entry: Any, shader: Any, inclusion: Inclusion, longest: int
+) -> None:
+    """Preprocess and parse the source of a shader."""
+    ffi, front = glslang.ffi, glslang.front
     preamble = ffi.new("char[]", _preamble(request).encode())
-    shader = ffi.gc(front.glslang_shader_create(entry), front.glslang_shader_delete)
     front.glslang_shader_set_options(shader, _OPTIONS[request.dialect])
     front.glslang_shader_set_preamble(shader, preamble)
     if request.dialect == "hlsl":
@@ -201,24 +217,12 @@ def _compile(glslang: _Glslang, request: Request, inclusion: Inclusion, longest:
     if preprocessed:
         length = len(ffi.string(front.glslang_shader_get_preprocessed_code(shader)))
         if length > longest:
-            raise failure(
-                request.name, 0, f"{length} characters after preprocessing; at most {longest} compile"
-            )
+            message = f"{length} characters after preprocessing; at most {longest} compile"
+            raise failure(request.name, 0, message)
     # The preprocessed text has its macros replaced already: they must not be replaced again.
     front.glslang_shader_set_preamble(shader, ffi.NULL)
     if not preprocessed or not front.glslang_shader_parse(shader, entry):
         raise _failure(request, ffi.string(front.glslang_shader_get_info_log(shader)))
-    program = ffi.gc(front.glslang_program_create(), front.glslang_program_delete)
-    front.glslang_program_add_shader(program, shader)
-    linked = front.glslang_program_link(program, entry.messages)
-    if not linked or (_OPTIONS[request.dialect] and not front.glslang_program_map_io(program)):
-        raise _failure(request, ffi.string(front.glslang_program_get_info_log(program)))
-    try:
-        return _generate(glslang, request, program, entry.stage)
-    finally:
-        # A program refers to its shaders: it goes first.
-        ffi.release(program)
-        ffi.release(shader)
 
 
 def _input(glslang: _Glslang, request: Request, code: Any, handle: Any) -> Any:
@@ -226,7 +230,7 @@ def _input(glslang: _Glslang, request: Request, code: Any, handle: Any) -> Any:
     is_hlsl = request.dialect == "hlsl"
     vulkan, spirv = request.target.vulkan_version, request.target.spirv_version
     messages = _SPIRV_RULES | _VULKAN_RULES | _CASCADING_ERRORS
-    messages |= (_READ_HLSL if is_hlsl else 0) | (_DEBUG_INFO if request.debug else 0)
+    messages |= _READ_HLSL if is_hlsl else 0
     entry = glslang.ffi.new("input *")
     entry.language, entry.stage = (_HLSL if is_hlsl else _GLSL), _STAGES[request.stage.name]
     # Version 13 knows no Vulkan newer than 1.3; for the front end 1.4 is no different.
@@ -244,8 +248,6 @@ def _generate(glslang: _Glslang, request: Request, program: Any, stage: int) -> 
     """Make SPIR-V of a linked program."""
     ffi = glslang.ffi
     if request.debug:
-        text = request.source.encode()
-        glslang.front.glslang_program_add_source_text(program, stage, text, len(text))
         glslang.front.glslang_program_set_source_file(program, stage, request.name.encode())
     options = ffi.new("options *")
     options.generate_debug_info, options.disable_optimizer = request.debug, True

@@ -182,11 +182,35 @@ def _compile_by_library(library: _Library, request: Request) -> tuple[Module, De
     ffi, lib = library.ffi, library.lib
     inclusion = Inclusion(Includer(request.folder, request.include_paths))
     handle = ffi.new_handle(inclusion)
-    options = ffi.gc(lib.shaderc_compile_options_initialize(), lib.shaderc_compile_options_release)
+    text = request.source.encode()
+    entry = request.entry_point if request.dialect == "hlsl" else "main"
+    with ffi.gc(lib.shaderc_compile_options_initialize(), lib.shaderc_compile_options_release) as options:
+        lib.shaderc_compile_options_set_include_callbacks(options, library.resolve, library.release, handle)
+        _set_options(lib, request, options)
+        result = lib.shaderc_compile_into_spv(
+            library.compiler,
+            text,
+            len(text),
+            _KINDS[request.stage.name],
+            request.name.encode(),
+            entry.encode(),
+            options,
+        )
+    with ffi.gc(result, lib.shaderc_result_release):
+        if inclusion.crash is not None:
+            raise inclusion.crash
+        if lib.shaderc_result_get_compilation_status(result) != 0:
+            log = ffi.string(lib.shaderc_result_get_error_message(result)).decode("utf-8", "replace")
+            raise _failure(request, from_shaderc(log, lambda file: file), log)
+        size = lib.shaderc_result_get_length(result)
+        module = Module.from_bytes(bytes(ffi.buffer(lib.shaderc_result_get_bytes(result), size)))
+    return module, inclusion.includer.dependencies
+
+
+def _set_options(lib: Any, request: Request, options: Any) -> None:
     vulkan, spirv = _versions(request)
     lib.shaderc_compile_options_set_target_env(options, _TARGET_VULKAN, (1 << 22) | (vulkan << 12))
     lib.shaderc_compile_options_set_target_spirv(options, (1 << 16) | (spirv << 8))
-    lib.shaderc_compile_options_set_include_callbacks(options, library.resolve, library.release, handle)
     for name, value in request.defines:
         pair = name.encode(), value.encode()
         lib.shaderc_compile_options_add_macro_definition(
@@ -204,27 +228,6 @@ def _compile_by_library(library: _Library, request: Request) -> tuple[Module, De
         # Versions before 2023.8 cannot relax the rules; their diagnostics then say what they refuse.
         if request.dialect == "gl" and hasattr(lib, "shaderc_compile_options_set_vulkan_rules_relaxed"):
             lib.shaderc_compile_options_set_vulkan_rules_relaxed(options, True)
-    text, entry = request.source.encode(), request.entry_point.encode()
-    result = ffi.gc(
-        lib.shaderc_compile_into_spv(
-            library.compiler,
-            text,
-            len(text),
-            _KINDS[request.stage.name],
-            request.name.encode(),
-            entry if request.dialect == "hlsl" else b"main",
-            options,
-        ),
-        lib.shaderc_result_release,
-    )
-    if inclusion.crash is not None:
-        raise inclusion.crash
-    if lib.shaderc_result_get_compilation_status(result) != 0:
-        log = ffi.string(lib.shaderc_result_get_error_message(result)).decode("utf-8", "replace")
-        raise _failure(request, from_shaderc(log, lambda file: file), log)
-    size = lib.shaderc_result_get_length(result)
-    module = Module.from_bytes(bytes(ffi.buffer(lib.shaderc_result_get_bytes(result), size)))
-    return module, inclusion.includer.dependencies
 
 
 def _compile_by_executable(path: str, request: Request) -> tuple[Module, Dependencies]:

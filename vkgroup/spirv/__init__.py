@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vkgroup.spirv.constants import Constant, SpecializationConstant, Value
-from vkgroup.spirv.edit import rename_entry_point
+from vkgroup.spirv.edit import rename_entry_point, set_source
 from vkgroup.spirv.grammar import Grammar, grammar
 from vkgroup.spirv.module import Instruction, Module
 from vkgroup.spirv.reflection import (
@@ -58,4 +58,5 @@ __all__ = [
     "VectorType",
     "grammar",
     "rename_entry_point",
+    "set_source",
 ]

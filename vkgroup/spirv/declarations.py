@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
 
 from vkgroup.errors import InvalidModule
 from vkgroup.spirv.annotations import Annotations
@@ -57,18 +60,20 @@ class Declarations(Annotations):
         self._read(module)
 
     def _read(self, module: Module) -> None:
-        starts: list[int] = module.instruction_starts.tolist()
-        words: list[int] = module.words.tolist()
-        ends = [*starts[1:], len(words)]
+        starts = module.instruction_starts
+        functions = np.flatnonzero(module.words[starts] & 0xFFFF == _OP_FUNCTION)
+        if functions.size:
+            starts = starts[: functions[0] + 1]
+        bounds = starts.tolist() if functions.size else [*starts.tolist(), len(module.words)]
+        words = module.words[: bounds[-1]].tolist()
         handlers = _handlers()
-        for start, end in zip(starts, ends, strict=True):
+        instruction = self._grammar.instruction
+        for start, end in pairwise(bounds):
             opcode = words[start] & 0xFFFF
-            if opcode == _OP_FUNCTION:
-                break
             handler = handlers.get(opcode)
             if handler is None:
                 continue
-            spec = self._grammar.instruction(opcode)
+            spec = instruction(opcode)
             if spec is not None and end - start < spec.minimum_words:
                 raise InvalidModule(f"{spec.name} at word {start} has {end - start} words, too few")
             self._position = start
@@ -202,7 +207,9 @@ class Declarations(Annotations):
     def _constant(self, words: list[int]) -> None:
         kind = self.type(words[0])
         if isinstance(kind, ScalarType):
-            self.constants[words[1]] = Constant(kind, literal_value(words[2:], kind))
+            # By far the most constants are of the first sort.
+            plain = kind.kind == "uint" and kind.bits == 32
+            self.constants[words[1]] = Constant(kind, words[2] if plain else literal_value(words[2:], kind))
 
     def _boolean(self, words: list[int], value: bool) -> None:
         self.constants[words[1]] = Constant(self._scalar(words[0]), value)

@@ -3,25 +3,89 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import Module
+from vkgroup.spirv.module import HEADER_WORDS, Module
+
+_Words = npt.NDArray[np.uint32]
+
+#: Bytes of text that fit into one `OpSource`, whose length in words is a 16-bit number.
+_LONGEST_TEXT = 4 * (0xFFFF - 4) - 1
 
 
 def rename_entry_point(module: Module, name: str) -> Module:
     """Return `module` with every entry point called `name`."""
     code = grammar().opcodes["OpEntryPoint"]
-    words = module.words
-    raw = name.encode() + b"\0"
-    literal = np.frombuffer(raw + bytes(-len(raw) % 4), "<u4")
-    parts, copied = [], 0
-    for start in module.instruction_starts[words[module.instruction_starts] & 0xFFFF == code].tolist():
-        length = int(words[start]) >> 16
-        instruction = words[start : start + length]
-        # The old name ends with the first word of which a byte is zero.
-        text = instruction[3:].view(np.uint8).tobytes()
-        rest = instruction[3 + text.find(b"\0") // 4 + 1 :]
-        first = np.array([(3 + len(literal) + len(rest)) << 16 | code], "<u4")
-        parts += [words[copied:start], first, instruction[1:3], literal, rest]
-        copied = start + length
-    return Module.from_bytes(np.concatenate([*parts, words[copied:]]).astype("<u4").tobytes())
+    changed = []
+    for words in _instructions(module):
+        if words[0] & 0xFFFF == code:
+            # The old name ends with the first word of which a byte is zero.
+            end = 3 + words[3:].tobytes().find(b"\0") // 4 + 1
+            words = _instruction(code, words[1:3], _literal(name.encode()), words[end:])
+        changed.append(words)
+    return _joined(module, changed)
+
+
+def set_source(module: Module, file: str, text: str) -> Module:
+    """Return `module` with `file` and `text` as its debug source, in place of what it carries.
+
+    Line numbers (`OpLine`) that refer to the old source's file refer to `file` afterwards. A module
+    without any `OpSource` stays as it is.
+    """
+    codes = grammar().opcodes
+    source, string, continued = codes["OpSource"], codes["OpString"], codes["OpSourceContinued"]
+    old = [words for words in _instructions(module) if words[0] & 0xFFFF == source]
+    if not old:
+        return module
+    known = int(old[0][3]) if len(old[0]) > 3 else 0
+    identifier = known or module.bound
+    named = _instruction(string, [identifier], _literal(file.encode()))
+    parts = _split(text.encode())
+    replacement = [] if known else [named]
+    replacement.append(_instruction(source, old[0][1:3], [identifier], _literal(parts[0])))
+    replacement += [_instruction(continued, _literal(part)) for part in parts[1:]]
+    changed: list[_Words] = []
+    for words in _instructions(module):
+        opcode = words[0] & 0xFFFF
+        if opcode == source:
+            changed += replacement
+            replacement = []
+        elif opcode == string and words[1] == known:
+            changed.append(named)
+        elif opcode != continued:
+            changed.append(words)
+    return _joined(module, changed, bound=max(module.bound, identifier + 1))
+
+
+def _instructions(module: Module) -> list[_Words]:
+    return np.split(module.words, module.instruction_starts)[1:]
+
+
+def _joined(module: Module, instructions: list[_Words], bound: int | None = None) -> Module:
+    header = module.words[:HEADER_WORDS].copy()
+    if bound is not None:
+        header[3] = bound
+    return Module.from_bytes(np.concatenate([header, *instructions]).astype("<u4").tobytes())
+
+
+def _instruction(opcode: int, *operands: _Words | list[int]) -> _Words:
+    words = np.concatenate([np.asarray(part, "<u4") for part in operands])
+    return np.concatenate([np.array([(len(words) + 1) << 16 | opcode], "<u4"), words])
+
+
+def _literal(text: bytes) -> _Words:
+    """Return a literal string: its bytes, a zero, and zeros up to a whole word (SPIR-V §2.2.1)."""
+    return np.frombuffer(text + bytes(4 - len(text) % 4), "<u4")
+
+
+def _split(text: bytes) -> list[bytes]:
+    """Cut text into parts that fit an instruction, between characters."""
+    parts = []
+    while len(text) > _LONGEST_TEXT:
+        end = _LONGEST_TEXT
+        while text[end] & 0xC0 == 0x80:
+            end -= 1
+        parts.append(text[:end])
+        text = text[end:]
+    return [*parts, text]

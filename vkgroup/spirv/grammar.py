@@ -36,6 +36,7 @@ class InstructionSpec:
     has_type, has_result : whether it starts with a result type and a result id.
     operands : those after result type and result id.
     capabilities : any one of them allows the instruction; empty where none is needed.
+    minimum_words : words the instruction has at least, its first word included.
     """
 
     name: str
@@ -44,12 +45,7 @@ class InstructionSpec:
     has_result: bool
     operands: tuple[OperandSpec, ...]
     capabilities: tuple[str, ...]
-
-    @property
-    def minimum_words(self) -> int:
-        """Words the instruction has at least, its first word included."""
-        fixed = sum(1 for operand in self.operands if not operand.quantifier)
-        return 1 + self.has_type + self.has_result + fixed
+    minimum_words: int
 
     def operand_index(self, name: str) -> int | None:
         """Word of the operand called `name`, counted from the instruction's first word."""
@@ -131,6 +127,7 @@ def _spec(entry: dict[str, Any]) -> InstructionSpec:
             if operand["kind"] not in ("IdResultType", "IdResult")
         ),
         capabilities=tuple(entry.get("capabilities", ())),
+        minimum_words=1 + sum(1 for operand in operands if "quantifier" not in operand),
     )
 
 

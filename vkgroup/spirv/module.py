@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -99,10 +100,9 @@ class Module:
             An instruction is shorter than the grammar says.
         """
         words = self.words.tolist()
-        ends = [*self._starts[1:].tolist(), len(words)]
         table = grammar()
         decoded = []
-        for start, end in zip(self._starts.tolist(), ends, strict=True):
+        for start, end in pairwise([*self._starts.tolist(), len(words)]):
             opcode = words[start] & 0xFFFF
             spec = table.instruction(opcode)
             if spec is None:

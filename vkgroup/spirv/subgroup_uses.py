@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,50 +34,94 @@ class SubgroupUse:
     dynamic_id: bool = False
 
 
+#: The operand that must not vary for want of ``subgroupBroadcastDynamicId``.
+_BROADCAST_ID = {
+    "OpGroupNonUniformBroadcast": "Invocation Id",
+    "OpGroupNonUniformQuadBroadcast": "Index",
+}
+
+
 def find_subgroup_uses(module: Module, declared: Declarations) -> frozenset[SubgroupUse]:
-    """Collect the OpGroupNonUniform… instructions, each kind once."""
+    """Collect the OpGroupNonUniform… instructions, each kind once.
+
+    Raises
+    ------
+    InvalidModule
+        One of them is too short.
+    """
     table = grammar()
-    words, starts = module.words, module.instruction_starts
-    opcodes = words[starts] & 0xFFFF
-    codes = [code for name, code in table.opcodes.items() if name.startswith("OpGroupNonUniform")]
-    chosen = np.flatnonzero(np.isin(opcodes, codes)).tolist()
-    type_of = _result_types(module, opcodes) if chosen else {}
-    found = set()
-    for position in chosen:
-        start = int(starts[position])
-        spec = table.instruction(int(opcodes[position]))
-        operands = words[start + 1 : start + (int(words[start]) >> 16)].tolist()
-        if spec is None or len(operands) + 1 < spec.minimum_words:
-            raise InvalidModule(f"a subgroup operation of {len(operands) + 1} words at word {start}, too few")
-        found.add(_subgroup_use(declared, spec, operands, type_of))
+    first = module.words[module.instruction_starts].astype(np.int64)
+    opcodes = first & 0xFFFF
+    codes = {code for name, code in table.opcodes.items() if name.startswith("OpGroupNonUniform")}
+    present = codes & set(np.unique(opcodes).tolist())
+    if not present:
+        return frozenset()
+    type_of = _result_types(module, opcodes)
+    constant = np.zeros(module.bound, np.bool_)
+    constant[[identifier for identifier in declared.constants if identifier < module.bound]] = True
+    found: set[SubgroupUse] = set()
+    for code in present:
+        spec = table.instruction(code)
+        chosen = opcodes == code
+        if spec is None or (first[chosen] >> 16).min() < spec.minimum_words:
+            raise InvalidModule(f"an {table.name(code)} has too few words")
+        found |= _uses_of(module, declared, spec, module.instruction_starts[chosen], type_of, constant)
     return frozenset(found)
 
 
-def _result_types(module: Module, opcodes: npt.NDArray[np.integer[Any]]) -> dict[int, int]:
-    """Type id by result id, for every instruction that has both."""
+def _result_types(module: Module, opcodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Type id by result id, 0 where there is none; shape (bound,)."""
     table = grammar()
     specs = [table.instruction(code) for code in np.unique(opcodes).tolist()]
     typed = [spec.opcode for spec in specs if spec and spec.has_type and spec.has_result]
     starts = module.instruction_starts[np.isin(opcodes, typed)]
     starts = starts[(module.words[starts] >> 16) > 2]
-    return dict(zip(module.words[starts + 2].tolist(), module.words[starts + 1].tolist(), strict=True))
+    results = module.words[starts + 2].astype(np.int64)
+    known = results < module.bound
+    types = np.zeros(module.bound, np.int64)
+    types[results[known]] = module.words[starts + 1][known]
+    return types
 
 
-def _subgroup_use(
-    declared: Declarations, spec: InstructionSpec, operands: list[int], type_of: dict[int, int]
-) -> SubgroupUse:
-    """Describe one instruction by the type of its value, or of its result where it takes no value."""
+def _uses_of(
+    module: Module,
+    declared: Declarations,
+    spec: InstructionSpec,
+    starts: npt.NDArray[np.int64],
+    type_of: npt.NDArray[np.int64],
+    constant: npt.NDArray[np.bool_],
+) -> set[SubgroupUse]:
+    """Describe all instructions of one opcode.
+
+    The type is that of the value, or of the result where the instruction takes none.
+    """
+    words = module.words
     value, group = spec.operand_index("Value"), spec.operand_index("Operation")
-    kind = declared.types.get(type_of.get(operands[value - 1], 0) if value else operands[0])
+    identifier = spec.operand_index(_BROADCAST_ID.get(spec.name, ""))
+    nothing = np.zeros(len(starts), np.int64)
+    types = words[starts + 1] if value is None else type_of[_ids(module, starts + value)]
+    groups = nothing if group is None else words[starts + group]
+    varies = nothing if identifier is None else ~constant[_ids(module, starts + identifier)]
+    rows = np.unique(np.stack([types, groups, varies], axis=1).astype(np.int64), axis=0)
+    return {
+        SubgroupUse(
+            operation=spec.name,
+            type=_scalar(declared, type_id),
+            group_operation="" if group is None else grammar().enumerant("GroupOperation", operation),
+            dynamic_id=bool(is_dynamic),
+        )
+        for type_id, operation, is_dynamic in rows.tolist()
+    }
+
+
+def _ids(module: Module, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Ids at these words; 0, which is no id, where a number is out of bounds."""
+    ids = module.words[positions].astype(np.int64)
+    return np.where(ids < module.bound, ids, 0)
+
+
+def _scalar(declared: Declarations, type_id: int) -> ScalarType | None:
+    kind = declared.types.get(type_id)
     if isinstance(kind, VectorType):
         kind = kind.component
-    identifier = {"OpGroupNonUniformBroadcast": "Id", "OpGroupNonUniformQuadBroadcast": "Index"}.get(
-        spec.name
-    )
-    index = spec.operand_index(identifier) if identifier else None
-    return SubgroupUse(
-        operation=spec.name,
-        type=kind if isinstance(kind, ScalarType) else None,
-        group_operation=grammar().enumerant("GroupOperation", operands[group - 1]) if group else "",
-        dynamic_id=index is not None and operands[index - 1] not in declared.constants,
-    )
+    return kind if isinstance(kind, ScalarType) else None
