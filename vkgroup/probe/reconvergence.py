@@ -109,7 +109,7 @@ def reconvergence(masks: Words) -> Reconvergence:
 
     Parameters
     ----------
-    masks : (sets of keys, constructs, 3, invocations, 4) uint32: ballots before, inside and after; zero where an
+    masks : (sets of keys, constructs, 3, invocations, 4) uint32: ballots before, inside, after; zero where an
         invocation did not pass.
     """
     return Reconvergence(tuple(_construct(name, masks[:, index]) for index, name in enumerate(CONSTRUCTS)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,9 +33,12 @@ class Probe:
     lost: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything as strict JSON: "device", "capabilities" and "experiments"."""
+        """Give everything as strict JSON: "device", "capabilities" and "experiments".
+
+        A limit that a driver gives as infinite or NaN becomes None.
+        """
         declared = self.capabilities
-        return {
+        data: dict[str, Any] = {
             "device": {
                 "name": declared.name,
                 "type": declared.type,
@@ -47,6 +51,8 @@ class Probe:
             "capabilities": declared.to_json(),
             "experiments": {name: outcome.to_json() for name, outcome in self.outcomes.items()},
         }
+        finite: dict[str, Any] = _finite(data)
+        return finite
 
 
 def probe(
@@ -92,3 +98,11 @@ def _outcome(experiment: Experiment, subject: Subject) -> tuple[Outcome, bool]:
         return Failed(f"the device was lost: {error}"), True
     except VkgroupError as error:
         return Failed(str(error)), False
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: _finite(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data

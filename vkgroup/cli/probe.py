@@ -1,0 +1,56 @@
+"""``vkgroup probe``: what a device declares, and what experiments find."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import vkgroup
+from vkgroup.cli.output import people, write_json
+from vkgroup.probe import EXPERIMENTS, Failed, Probe, probe
+from vkgroup.probe.declared import NO, declared
+
+_STYLES = {"observed": "", "not_supported": "dim", "not_run": "yellow", "failed": "bold red"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--device", metavar="D", help="device to probe (default: the best one)")
+    parser.add_argument("--json", metavar="F", help="write everything as JSON (- is standard output)")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the command; returns its exit code: 1 where the device breaks a promise, fails or is lost."""
+    with vkgroup.open(arguments.device) as device:
+        found = probe(device)
+    _print(found, Console(file=people(arguments.json), highlight=False))
+    write_json(found.to_json(), arguments.json)
+    failed = any(isinstance(outcome, Failed) for outcome in found.outcomes.values())
+    return 1 if failed or found.lost or found.capabilities.minimum_promises() else 0
+
+
+def _print(found: Probe, console: Console) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for section in declared(found.capabilities):
+        _head(table, section.title)
+        for label, words in section.lines:
+            style = "dim" if words == NO else "bold red" if words.startswith("broken") else ""
+            table.add_row(Text("  " + label), Text(words, style=style))
+    _head(table, "Observed")
+    for experiment in EXPERIMENTS:
+        outcome = found.outcomes[experiment.name]
+        table.add_row(Text("  " + experiment.title), Text(outcome.sentence(), style=_STYLES[outcome.status]))
+    console.print(table)
+    if found.lost:
+        console.print(Text("The device was lost: this is what was known until then.", style="bold red"))
+
+
+def _head(table: Table, title: str) -> None:
+    if table.row_count:
+        table.add_row()
+    table.add_row(Text(title, style="bold"))

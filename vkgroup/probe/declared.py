@@ -1,0 +1,258 @@
+"""What a device declares, put into words: the capability model as sections of labelled lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vkgroup.device import Capabilities
+
+NO = "no"
+"""What a line says of something that the device lacks altogether."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Lines on one subject: (label, what is declared)."""
+
+    title: str
+    lines: tuple[tuple[str, str], ...]
+
+
+def declared(capabilities: Capabilities) -> tuple[Section, ...]:
+    """Put everything that bears on subgroups and compute into words."""
+    return tuple(
+        Section(title, tuple((label, tell(capabilities)) for label, tell in lines))
+        for title, lines in _SECTIONS
+    )
+
+
+def _words(names: Iterable[str]) -> str:
+    return ", ".join(names).replace("_", " ") or "none"
+
+
+def _yes(condition: bool) -> str:
+    return "yes" if condition else NO
+
+
+def _feature(*names: str) -> Callable[[Capabilities], str]:
+    return lambda capabilities: _yes(capabilities.features.issuperset(names))
+
+
+def _extension(name: str) -> Callable[[Capabilities], str]:
+    return lambda capabilities: _yes(name in capabilities.extensions)
+
+
+def _of(**features: str) -> Callable[[Capabilities], str]:
+    """List the labels (keyword names) of the features (their values) that the device has."""
+
+    def tell(capabilities: Capabilities) -> str:
+        labels = [label for label, feature in features.items() if feature in capabilities.features]
+        return _words(labels) if labels else NO
+
+    return tell
+
+
+def _version(capabilities: Capabilities) -> str:
+    version = "Vulkan " + ".".join(map(str, capabilities.api_version))
+    if capabilities.conformance_version:
+        version += f", declares conformance with suite {capabilities.conformance_version}"
+    return version
+
+
+def _driver(capabilities: Capabilities) -> str:
+    return " ".join((capabilities.driver_name, capabilities.driver_info)).strip() or "unnamed"
+
+
+def _promises(capabilities: Capabilities) -> str:
+    broken = capabilities.minimum_promises()
+    return "broken: " + "; ".join(broken) if broken else "kept (size, compute stage, basic operations)"
+
+
+_CATEGORIES = ("basic", "vote", "arithmetic", "ballot", "shuffle", "shuffle_relative", "clustered", "quad")
+
+
+def _operations(capabilities: Capabilities) -> str:
+    return _words(capabilities.subgroup.supported_operations)
+
+
+def _lacking(capabilities: Capabilities) -> str:
+    has = capabilities.subgroup.supported_operations
+    return _words(category for category in _CATEGORIES if category not in has)
+
+
+def _quad_stages(capabilities: Capabilities) -> str:
+    if "quad" not in capabilities.subgroup.supported_operations:
+        return NO
+    if capabilities.subgroup.quad_operations_in_all_stages:
+        return "in all these stages"
+    return "in fragment and compute only"
+
+
+def _size_control(capabilities: Capabilities) -> str:
+    control = capabilities.size_control
+    if not control.supported:
+        return NO
+    if control.min_size == control.max_size:
+        sizes = str(control.min_size)
+    else:
+        sizes = f"{control.min_size} to {control.max_size}"
+    return (
+        f"{sizes} in {_words(control.required_size_stages)}; "
+        f"at most {control.max_compute_workgroup_subgroups} subgroups a workgroup"
+    )
+
+
+def _full(capabilities: Capabilities) -> str:
+    return _yes(capabilities.size_control.compute_full_subgroups)
+
+
+def _float_controls(width: int) -> Callable[[Capabilities], str]:
+    """Say what an execution mode may ask of floats of one width."""
+    modes = {
+        "denormals kept": f"shaderDenormPreserveFloat{width}",
+        "denormals flushed": f"shaderDenormFlushToZeroFloat{width}",
+        "±0, Inf and NaN kept": f"shaderSignedZeroInfNanPreserveFloat{width}",
+        "rounding to nearest even": f"shaderRoundingModeRTEFloat{width}",
+        "rounding to zero": f"shaderRoundingModeRTZFloat{width}",
+    }
+
+    def tell(capabilities: Capabilities) -> str:
+        if not capabilities.float_controls:
+            return "unknown"
+        return _words(words for words, name in modes.items() if capabilities.float_controls.get(name))
+
+    return tell
+
+
+def _limit(name: str) -> Callable[[Capabilities], str]:
+    def tell(capabilities: Capabilities) -> str:
+        value = capabilities.limits.get(name)
+        if value is None:
+            return "unknown"
+        return " x ".join(f"{each:,}" for each in value) if isinstance(value, tuple | list) else f"{value:,}"
+
+    return tell
+
+
+def _bytes(name: str) -> Callable[[Capabilities], str]:
+    def tell(capabilities: Capabilities) -> str:
+        value = capabilities.limits.get(name)
+        return "unknown" if value is None else _size(int(value))
+
+    return tell
+
+
+def _size(count: int) -> str:
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if count >= 1 << power:
+            return f"{count / (1 << power):,.4g} {unit}"
+    return f"{count} B"
+
+
+def _heaps(capabilities: Capabilities) -> str:
+    return "; ".join(
+        f"{_size(size)} ({_words(flags) if flags else 'host'})" for size, flags in capabilities.memory_heaps
+    )
+
+
+def _timestamps(capabilities: Capabilities) -> str:
+    stamps = capabilities.timestamps
+    return f"{stamps.valid_bits} bits, {stamps.period_ns:g} ns a tick" if stamps.valid_bits else NO
+
+
+def _sm_builtins(capabilities: Capabilities) -> str:
+    built_ins = capabilities.sm_builtins
+    if built_ins is None:
+        return NO
+    return f"{built_ins.sm_count} multiprocessors, {built_ins.warps_per_sm} warps each"
+
+
+def _matrices(capabilities: Capabilities) -> str:
+    matrices = capabilities.cooperative_matrices
+    if not matrices:
+        return NO
+    types = dict.fromkeys(f"{m.a_type}→{m.result_type}".lower() for m in matrices)
+    return f"{len(matrices)} shapes in {_words(capabilities.cooperative_matrix_stages)}: {', '.join(types)}"
+
+
+_Lines = tuple[tuple[str, Callable[["Capabilities"], str]], ...]
+
+_SECTIONS: tuple[tuple[str, _Lines], ...] = (
+    (
+        "Device",
+        (
+            ("name", lambda capabilities: capabilities.name),
+            ("type", lambda capabilities: capabilities.type.replace("_", " ")),
+            ("driver", _driver),
+            ("version", _version),
+        ),
+    ),
+    (
+        "Subgroups, declared",
+        (
+            ("size", lambda capabilities: str(capabilities.subgroup.size)),
+            ("minimum promises", _promises),
+            ("operations", _operations),
+            ("operations lacking", _lacking),
+            ("stages", lambda capabilities: _words(capabilities.subgroup.supported_stages)),
+            ("quad operations", _quad_stages),
+            ("required size", _size_control),
+            ("full subgroups", _full),
+            ("extended types", _feature("shaderSubgroupExtendedTypes")),
+            ("broadcast, dynamic id", _feature("subgroupBroadcastDynamicId")),
+            ("rotate", _of(rotate="shaderSubgroupRotate", clustered="shaderSubgroupRotateClustered")),
+            ("uniform control flow", _feature("shaderSubgroupUniformControlFlow")),
+            ("maximal reconvergence", _feature("shaderMaximalReconvergence")),
+            ("quad control", _feature("shaderQuadControl")),
+            ("partitioned (NV)", _extension("VK_NV_shader_subgroup_partitioned")),
+            ("ballot (EXT)", _extension("VK_EXT_shader_subgroup_ballot")),
+            ("vote (EXT)", _extension("VK_EXT_shader_subgroup_vote")),
+        ),
+    ),
+    (
+        "Types",
+        (
+            ("integers", _of(int8="shaderInt8", int16="shaderInt16", int64="shaderInt64")),
+            ("floats", _of(float16="shaderFloat16", float64="shaderFloat64")),
+            (
+                "8-bit storage",
+                _of(
+                    storage="storageBuffer8BitAccess",
+                    uniform="uniformAndStorageBuffer8BitAccess",
+                    push="storagePushConstant8",
+                ),
+            ),
+            (
+                "16-bit storage",
+                _of(
+                    storage="storageBuffer16BitAccess",
+                    uniform="uniformAndStorageBuffer16BitAccess",
+                    push="storagePushConstant16",
+                ),
+            ),
+            ("float16 controls", _float_controls(16)),
+            ("float32 controls", _float_controls(32)),
+            ("float64 controls", _float_controls(64)),
+            ("cooperative matrix", _matrices),
+        ),
+    ),
+    (
+        "Compute",
+        (
+            ("workgroup, invocations", _limit("maxComputeWorkGroupInvocations")),
+            ("workgroup, extent", _limit("maxComputeWorkGroupSize")),
+            ("groups in a dispatch", _limit("maxComputeWorkGroupCount")),
+            ("shared memory", _bytes("maxComputeSharedMemorySize")),
+            ("storage buffer", _bytes("maxStorageBufferRange")),
+            ("push constants", _bytes("maxPushConstantsSize")),
+            ("memory", _heaps),
+            ("timestamps", _timestamps),
+            ("shader clock", _of(subgroup="shaderSubgroupClock", device="shaderDeviceClock")),
+            ("SM built-ins (NV)", _sm_builtins),
+        ),
+    ),
+)
+"""What is shown, in its order."""
