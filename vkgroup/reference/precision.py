@@ -25,8 +25,8 @@ product overflows or is subnormal. Every partial product lies between the produc
 the |x| > 1, each times such factors.
 
 The exact values are taken as unevaluated sums of two float64 (error-free transformations of Knuth and
-Dekker); what that leaves out is below 2^-90 of S or of the product, and less than the 2^-40 by which each
-bound is enlarged. Each end is rounded outwards at last.
+Dekker); what that leaves out is a small part of the 2^-40 by which each bound is enlarged. The ends are
+rounded inwards at last, since every result is itself a float64.
 """
 
 from __future__ import annotations
@@ -142,18 +142,31 @@ def _sums(value: Values, active: Flags) -> tuple[Float64, Float64, Flags]:
     legal = ~np.logical_or.accumulate(illegal, axis=1)
     legal &= (k == 0) | (total * growth * _INFLATION + tiny * flushes <= float(limits.max))
     center, rest = _exact_sums(x)
-    exact = bound == 0
-    low = np.where(exact, center, np.nextafter(center + (rest - bound), -np.inf))
-    high = np.where(exact, center, np.nextafter(center + (rest + bound), np.inf))
-    return low, high, legal
+    return _from(center, rest - bound), _to(center, rest + bound), legal
+
+
+def _rounded_sum(a: Float64, b: Float64) -> tuple[Float64, Float64]:
+    """Return a + b exactly as two float64 (Knuth's sum): rounded, and what that lacks."""
+    rounded = a + b
+    added = rounded - a
+    return rounded, (a - (rounded - added)) + (b - added)
+
+
+def _from(a: Float64, b: Float64) -> Float64:
+    """Return the lowest float64 that is at least a + b."""
+    rounded, lost = _rounded_sum(a, b)
+    return np.where(lost > 0, np.nextafter(rounded, np.inf), rounded)
+
+
+def _to(a: Float64, b: Float64) -> Float64:
+    """Return the highest float64 that is at most a + b."""
+    return -_from(-a, -b)
 
 
 def _exact_sums(x: Float64) -> tuple[Float64, Float64]:
     """Return the inclusive scan of Add as two float64 each: the rounded sums, and what they lack."""
     rounded = np.add.accumulate(x, axis=1)
-    before = _before(rounded, 0.0)
-    added = rounded - before
-    lost = (before - (rounded - added)) + (x - added)
+    _, lost = _rounded_sum(_before(rounded, 0.0), x)
     return rounded, np.add.accumulate(lost, axis=1)
 
 
@@ -176,12 +189,12 @@ def _products(value: Values, active: Flags) -> tuple[Float64, Float64, Flags]:
     legal = ~np.logical_or.accumulate(illegal, axis=1)
     legal &= (k == 0) | (above + grown <= np.log2(float(limits.max)))
     legal &= (k == 0) | any_zero | (below + shrunk >= np.log2(tiny))
-    ends = _scaled_products(x, np.expm1(k * np.log1p(unit)), np.expm1(k * np.log1p(-unit)), k == 0)
+    ends = _scaled_products(x, np.expm1(k * np.log1p(unit)), np.expm1(k * np.log1p(-unit)))
     low, high = (np.where(any_zero, 0.0, end) for end in ends)
     return low, high, legal
 
 
-def _scaled_products(x: Float64, grow: Float64, shrink: Float64, exact: Flags) -> tuple[Float64, Float64]:
+def _scaled_products(x: Float64, grow: Float64, shrink: Float64) -> tuple[Float64, Float64]:
     """Return the inclusive scan of Mul, each product P as the ends of P(1 + shrink) ... P(1 + grow).
 
     The significands are multiplied apart from the exponents, so that nothing here over- or underflows.
@@ -193,9 +206,8 @@ def _scaled_products(x: Float64, grow: Float64, shrink: Float64, exact: Flags) -
     more = (grow + rest + grow * rest) + np.abs(grow) * (_INFLATION - 1)
     less = (shrink + rest + shrink * rest) - np.abs(shrink) * (_INFLATION - 1)
     scale = np.add.accumulate(exponent, axis=1)
-    high = np.where(exact, rounded, np.nextafter(rounded + rounded * more, np.inf))
-    low = np.where(exact, rounded, np.nextafter(rounded + rounded * less, 0.0))
-    high, low = np.ldexp(high, scale), np.ldexp(low, scale)
+    low, high = _from(rounded, rounded * less), _to(rounded, rounded * more)
+    low, high = np.ldexp(low, scale), np.ldexp(high, scale)
     negative = np.logical_xor.accumulate(x < 0, axis=1)
     return np.where(negative, -high, low), np.where(negative, -low, high)
 
