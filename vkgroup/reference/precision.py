@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.errors import InvalidDispatch
-from vkgroup.reference.semantics.lanes import Flags, Values
+from vkgroup.reference.semantics.lanes import Flags, Values, before
 
 Float64 = npt.NDArray[np.float64]
 
@@ -96,19 +96,11 @@ def interval(
         low, high, legal = (_sums if operator == "Add" else _products)(value, active)
     if group_operation == "ExclusiveScan":
         identity = 0.0 if operator == "Add" else 1.0
-        low, high, legal = _before(low, identity), _before(high, identity), _before(legal, True)
+        low, high, legal = before(low, identity), before(high, identity), before(legal, True)
     elif group_operation != "InclusiveScan":
         low, high, legal = _last(low), _last(high), _last(legal)
     defined = legal & active[:, :, None]
     return Interval(low.reshape(shape), high.reshape(shape), defined.reshape(shape))
-
-
-def _before(scan: npt.NDArray[Any], first: Any) -> npt.NDArray[Any]:
-    """Return the inclusive `scan` moved one lane up, with `first` in lane 0."""
-    moved = np.empty_like(scan)
-    moved[:, 1:] = scan[:, :-1]
-    moved[:, 0] = first
-    return moved
 
 
 def _last(scan: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -166,7 +158,7 @@ def _to(a: Float64, b: Float64) -> Float64:
 def _exact_sums(x: Float64) -> tuple[Float64, Float64]:
     """Return the inclusive scan of Add as two float64 each: the rounded sums, and what they lack."""
     rounded = np.add.accumulate(x, axis=1)
-    _, lost = _rounded_sum(_before(rounded, 0.0), x)
+    _, lost = _rounded_sum(before(rounded, 0.0), x)
     return rounded, np.add.accumulate(lost, axis=1)
 
 
@@ -201,7 +193,7 @@ def _scaled_products(x: Float64, grow: Float64, shrink: Float64) -> tuple[Float6
     """
     significand, exponent = np.frexp(np.abs(x))
     rounded = np.multiply.accumulate(significand, axis=1)
-    lost = _lost_in_product(_before(rounded, 1.0), significand, rounded)
+    lost = _lost_in_product(before(rounded, 1.0), significand, rounded)
     rest = np.add.accumulate(lost / rounded, axis=1)
     more = (grow + rest + grow * rest) + np.abs(grow) * (_INFLATION - 1)
     less = (shrink + rest + shrink * rest) - np.abs(shrink) * (_INFLATION - 1)

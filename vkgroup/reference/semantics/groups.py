@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, everywhere, uniform
+from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, before, everywhere, uniform
 
 
 @dataclass(frozen=True)
@@ -83,18 +83,10 @@ def _accumulate(operator: Operator, value: Values) -> Values:
         return np.asarray(operator.combine.accumulate(value, axis=1, dtype=value.dtype))
 
 
-def _before(scan: Values, first: Any) -> Values:
-    """Return the inclusive `scan` moved one lane up, with `first` in lane 0."""
-    moved = np.empty_like(scan)
-    moved[:, 1:] = scan[:, :-1]
-    moved[:, 0] = first
-    return moved
-
-
-def _used(used: Flags) -> dict[str, Flags]:
-    """Return which lanes see any of `used`: by an inclusive scan, and by an exclusive one."""
+def _seen(used: Flags, group: str) -> Flags:
+    """Return which lanes see any of `used` by a scan."""
     seen = np.logical_or.accumulate(used, axis=1)
-    return {"InclusiveScan": seen, "ExclusiveScan": _before(seen, False)}
+    return before(seen, False) if group == "ExclusiveScan" else seen
 
 
 def _choice_is_open(operator: Operator, group: str, value: Values, used: Flags, result: Values) -> Flags:
@@ -107,7 +99,7 @@ def _choice_is_open(operator: Operator, group: str, value: Values, used: Flags, 
     if group == "Reduce":
         both = (zero & negative).any(axis=1) & (zero & ~negative).any(axis=1)
     else:
-        both = _used(zero & negative)[group] & _used(zero & ~negative)[group]
+        both = _seen(zero & negative, group) & _seen(zero & ~negative, group)
     return np.asarray(both & (result == 0))
 
 
@@ -151,12 +143,12 @@ def scan(operator: Operator, group: str, value: Values, active: Flags) -> Lanes:
         used = used & ~np.isnan(value)
     result = _accumulate(operator, np.where(used, value, _neutral(operator, value.dtype)))
     if group == "ExclusiveScan":
-        earlier = _used(active[:, :, None])[group]
-        result = np.where(earlier, _before(result, first), first)
+        earlier = _seen(active[:, :, None], group)
+        result = np.where(earlier, before(result, first), first)
     lanes = everywhere(result, active)
     if not selects_floats:
         return lanes
-    known = _used(used)[group]
+    known = _seen(used, group)
     if group == "ExclusiveScan":
         known = known | ~earlier
     if (result == 0).any():

@@ -1,4 +1,4 @@
-"""`Lanes`, what every function of the semantics returns, and the two ways in which lanes read lanes."""
+"""`Lanes`, what every function of the semantics returns, and how lanes read lanes."""
 
 from __future__ import annotations
 
@@ -45,6 +45,14 @@ def uniform(value: Values, active: Flags) -> Lanes:
 def first_active(active: Flags) -> npt.NDArray[np.int64]:
     """Return the lowest active lane of each subgroup, (subgroups,); 0 where no lane is active."""
     return np.asarray(active.argmax(axis=1))
+
+
+def before(scan: Values, first: Any) -> Values:
+    """Return the inclusive `scan` moved one lane up, with `first` in lane 0."""
+    moved = np.empty_like(scan)
+    moved[:, 1:] = scan[:, :-1]
+    moved[:, 0] = first
+    return moved
 
 
 def same_in_all(value: Values, active: Flags) -> Flags:
