@@ -75,8 +75,8 @@ def test_words_that_are_no_value_of_the_type_fail() -> None:
     true = int(np.nonzero(result[0])[0][0])
     result[0, true] = 2
     assert verdicts(imaginary)[0].status == Status.FAIL
-    imaginary = imagine("arithmetic.compute.subgroupMin.int8_t.all.exact")
-    imaginary.result(imaginary.program.entries[0])[0] &= 0xFF
+    imaginary = imagine("arithmetic.compute.subgroupMin.i8vec3.all.exact")
+    imaginary.result(imaginary.program.entries[0])[0] |= 1 << 24
     assert verdicts(imaginary)[0].status == Status.FAIL
 
 

@@ -156,8 +156,11 @@ def _run(arguments: argparse.Namespace, device, cases: tuple[Case, ...], out: Pa
 def _report(found: Run, out: Path, console: Console) -> None:
     """Print the table by category, the first failures and where everything is."""
     for result in found.failures[:SHOWN_FAILURES]:
-        console.print(Text(f"{result.status}: {result.case}", style=_COLOURS[result.status]))
-        console.print(Text("".join(f"    {line}\n" for line in result.detail.splitlines()), end=""))
+        console.print(
+            Text(f"{result.status}: {result.case}", style=_COLOURS[result.status]), soft_wrap=True
+        )
+        for line in result.detail.splitlines():
+            console.print(Text(f"    {line}"), soft_wrap=True)
     if len(found.failures) > SHOWN_FAILURES:
         console.print(Text(f"… and {len(found.failures) - SHOWN_FAILURES} more in {out / 'results.jsonl'}"))
     for promise in found.capabilities.minimum_promises():
@@ -167,7 +170,7 @@ def _report(found: Run, out: Path, console: Console) -> None:
     console.print(
         Text(f"{found.executed} cases executed in {found.seconds:.1f} s ({rate:.0f} a second, {found.jobs} workers)")
     )
-    console.print(Text(f"Results: {out / 'results.jsonl'}, {out / 'summary.json'}"))
+    console.print(Text(f"Results: {out / 'results.jsonl'}, {out / 'summary.json'}"), soft_wrap=True)
 
 
 def _table(found: Run) -> Table:

@@ -1,8 +1,9 @@
 """How a value of each GLSL type crosses a buffer of 32-bit words, in GLSL and in NumPy.
 
-Inputs and results travel as `uint` words and are made into their type by conversions and bit casts,
-so that a case needs the arithmetic type alone and no 8- or 16-bit storage feature. A value of C
-components with W words each fills C × W planes of one word an invocation.
+Values travel as the words of their bytes, little endian, and are made into their type by shifts, conversions
+and bit casts, so that a case needs the arithmetic type alone and no 8- or 16-bit storage feature. A Boolean
+is a byte, 0 or 1. A value fills one plane for each word, padded with zero bytes; a plane holds that word of
+all invocations.
 """
 
 from __future__ import annotations
@@ -16,58 +17,79 @@ from vkgroup.reference.types import GlslType
 
 _COMPONENTS = "xyzw"
 
-# Scalar name → (expression that reads it, expression that gives its words): {0} and {1} are words, {v} a value.
-_SCALARS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "float": ("uintBitsToFloat({0})", ("floatBitsToUint({v})",)),
-    "double": ("packDouble2x32(uvec2({0}, {1}))", ("unpackDouble2x32({v}).x", "unpackDouble2x32({v}).y")),
-    "int": ("int({0})", ("uint({v})",)),
-    "uint": ("{0}", ("{v}",)),
-    "bool": ("({0} != 0u)", ("({v} ? 1u : 0u)",)),
-    "int8_t": ("int8_t(int({0}))", ("uint(int({v}))",)),
-    "uint8_t": ("uint8_t({0})", ("uint({v})",)),
-    "int16_t": ("int16_t(int({0}))", ("uint(int({v}))",)),
-    "uint16_t": ("uint16_t({0})", ("uint({v})",)),
-    "int64_t": (
-        "int64_t(packUint2x32(uvec2({0}, {1})))",
-        ("unpackUint2x32(uint64_t({v})).x", "unpackUint2x32(uint64_t({v})).y"),
-    ),
-    "uint64_t": (
-        "packUint2x32(uvec2({0}, {1}))",
-        ("unpackUint2x32({v}).x", "unpackUint2x32({v}).y"),
-    ),
-    "float16_t": ("unpackFloat2x16({0}).x", ("packFloat2x16(f16vec2({v}, float16_t(0.0)))",)),
+# Scalar name → GLSL that makes it from the words {w} and {next}, its lowest bit being bit {bit} of {w}.
+_READ = {
+    "float": "uintBitsToFloat({w})",
+    "double": "packDouble2x32(uvec2({w}, {next}))",
+    "int": "int({w})",
+    "uint": "{w}",
+    "bool": "(bitfieldExtract({w}, {bit}, 8) != 0u)",
+    "int8_t": "int8_t(bitfieldExtract(int({w}), {bit}, 8))",
+    "uint8_t": "uint8_t(bitfieldExtract({w}, {bit}, 8))",
+    "int16_t": "int16_t(bitfieldExtract(int({w}), {bit}, 16))",
+    "uint16_t": "uint16_t(bitfieldExtract({w}, {bit}, 16))",
+    "int64_t": "int64_t(packUint2x32(uvec2({w}, {next})))",
+    "uint64_t": "packUint2x32(uvec2({w}, {next}))",
+    "float16_t": "unpackFloat2x16({w} >> {bit}).x",
+}
+
+# Scalar name → GLSL of its words, {v} being the value; of less than a word, the bits in the word's lowest.
+_WRITE = {
+    "float": ("floatBitsToUint({v})",),
+    "double": ("unpackDouble2x32({v}).x", "unpackDouble2x32({v}).y"),
+    "int": ("uint({v})",),
+    "uint": ("{v}",),
+    "bool": ("({v} ? 1u : 0u)",),
+    "int8_t": ("(uint(int({v})) & 0xffu)",),
+    "uint8_t": ("uint({v})",),
+    "int16_t": ("(uint(int({v})) & 0xffffu)",),
+    "uint16_t": ("uint({v})",),
+    "int64_t": ("unpackUint2x32(uint64_t({v})).x", "unpackUint2x32(uint64_t({v})).y"),
+    "uint64_t": ("unpackUint2x32({v}).x", "unpackUint2x32({v}).y"),
+    "float16_t": ("packFloat2x16(f16vec2({v}, float16_t(0.0)))",),
 }
 
 
-def words(type_: GlslType) -> int:
-    """Return the 32-bit words of one component."""
-    return 2 if type_.scalar.bits == 64 else 1
+def _bytes(type_: GlslType) -> int:
+    """Return the bytes of one value."""
+    return type_.components * type_.scalar.dtype.itemsize
 
 
 def planes(type_: GlslType) -> int:
     """Return the words of one value, which is the number of its planes."""
-    return words(type_) * type_.components
+    return -(-_bytes(type_) // 4)
+
+
+def _component(type_: GlslType, component: int) -> tuple[int, int]:
+    """Return the word in which a component begins, and its lowest bit there."""
+    start = component * type_.scalar.dtype.itemsize
+    return start // 4, start % 4 * 8
 
 
 def reader(type_: GlslType) -> str:
     """Return a GLSL function `T get_T(uint at)` that reads planes of `INPUT_STRIDE` words from `inputs`."""
-    read, count = _SCALARS[type_.scalar.name][0], words(type_)
+    words = [f"uint w{i} = inputs[at + {i}u * INPUT_STRIDE];" for i in range(planes(type_))]
     components = []
     for component in range(type_.components):
-        places = [f"inputs[at + {component * count + word}u * INPUT_STRIDE]" for word in range(count)]
-        components.append(read.format(*places))
-    return f"{type_.name} get_{type_.name}(uint at) {{ return {type_.name}({', '.join(components)}); }}"
+        word, bit = _component(type_, component)
+        read = _READ[type_.scalar.name].format(w=f"w{word}", next=f"w{word + 1}", bit=bit)
+        components.append(read)
+    made = f"{type_.name}({', '.join(components)})"
+    return f"{type_.name} get_{type_.name}(uint at) {{ {' '.join(words)} return {made}; }}"
 
 
 def writer(type_: GlslType) -> str:
     """Return a GLSL function `void put(uint at, T v)` that writes planes of `INVOCATIONS` words to `outputs`."""
-    write = _SCALARS[type_.scalar.name][1]
-    lines = []
+    words: list[list[str]] = [[] for _ in range(planes(type_))]
     for component in range(type_.components):
         value = "v" if type_.components == 1 else f"v.{_COMPONENTS[component]}"
-        for word, expression in enumerate(write):
-            plane = component * len(write) + word
-            lines.append(f"outputs[at + {plane}u * INVOCATIONS] = {expression.format(v=value)};")
+        first, bit = _component(type_, component)
+        for offset, expression in enumerate(_WRITE[type_.scalar.name]):
+            text = expression.format(v=value)
+            words[first + offset].append(f"{text} << {bit}" if bit else text)
+    lines = [
+        f"outputs[at + {plane}u * INVOCATIONS] = {' | '.join(parts)};" for plane, parts in enumerate(words)
+    ]
     return f"void put(uint at, {type_.name} v) {{ {' '.join(lines)} }}"
 
 
@@ -80,19 +102,11 @@ def to_planes(values: NDArray[Any], type_: GlslType) -> NDArray[np.uint32]:
 
     Returns
     -------
-    (components × words, invocations) uint32.
+    (planes, invocations) uint32.
     """
-    bits = type_.scalar.bits
-    if type_.scalar.dtype == np.bool_:
-        flat = values.astype(np.uint32)
-    elif bits == 64:
-        halves = np.ascontiguousarray(values).view(np.uint32).reshape(*values.shape, 2)
-        return np.ascontiguousarray(halves.transpose(1, 2, 0)).reshape(-1, values.shape[0])
-    elif type_.scalar.kind == "int":
-        flat = values.astype(np.int32).view(np.uint32)
-    else:
-        flat = np.ascontiguousarray(values).view(f"u{bits // 8}").astype(np.uint32)
-    return np.ascontiguousarray(flat.T)
+    padded = np.zeros((len(values), planes(type_) * 4), np.uint8)
+    padded[:, : _bytes(type_)] = np.ascontiguousarray(values).view(np.uint8)
+    return np.ascontiguousarray(padded.view("<u4").T)
 
 
 def from_planes(planes_: NDArray[np.uint32], type_: GlslType) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -100,26 +114,18 @@ def from_planes(planes_: NDArray[np.uint32], type_: GlslType) -> tuple[NDArray[A
 
     Parameters
     ----------
-    planes_ : (components × words, invocations) uint32.
+    planes_ : (planes, invocations) uint32.
 
     Returns
     -------
     values : (invocations, components) in the type's dtype.
-    sound : the same shape, False where the words are no value of the type at all: a Boolean that is
-        neither 0 nor 1, an int8_t that is not sign-extended.
+    sound : the same shape, False where the words are no value of the type at all: a Boolean that is neither
+        0 nor 1, padding that is not zero.
     """
-    dtype, bits = type_.scalar.dtype, type_.scalar.bits
-    if bits == 64:
-        halves = planes_.reshape(type_.components, 2, -1).transpose(2, 0, 1)
-        values = np.ascontiguousarray(halves).view(dtype)[..., 0]
-        return values, np.ones(values.shape, np.bool_)
-    words_ = np.ascontiguousarray(planes_.T)
-    if dtype == np.bool_:
-        return words_ != 0, words_ <= 1
-    if bits == 32:
-        return words_.view(dtype), np.ones(words_.shape, np.bool_)
-    values = words_.astype(f"u{bits // 8}").view(dtype)
-    widened = values.astype(np.int32 if dtype.kind == "i" else np.uint32) if dtype.kind in "iu" else None
-    if widened is None:
-        return values, words_ <= 0xFFFF
-    return values, widened.view(np.uint32) == words_
+    raw = np.ascontiguousarray(planes_.T).view(np.uint8)
+    held = np.ascontiguousarray(raw[:, : _bytes(type_)])
+    padding = np.all(raw[:, _bytes(type_) :] == 0, axis=1)
+    if type_.scalar.dtype == np.bool_:
+        return held != 0, (held <= 1) & padding[:, None]
+    values = held.view(type_.scalar.dtype)
+    return values, np.broadcast_to(padding[:, None], values.shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -49,9 +49,14 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain JSON data."""
-        record = asdict(self)
-        record["seconds"] = round(self.seconds, 6)
-        return record
+        return {
+            "case": self.case,
+            "status": self.status.value,
+            "seconds": round(self.seconds, 6),
+            "defined": self.defined,
+            "undefined": self.undefined,
+            "detail": self.detail,
+        }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Result:
