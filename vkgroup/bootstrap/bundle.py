@@ -16,12 +16,12 @@ import hashlib
 import json
 import platform
 import sys
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from vkgroup.archives import extract_files
 from vkgroup.bootstrap.environment import SetupError
 
 FORMAT = 1
@@ -65,8 +65,7 @@ def check(folder: Path) -> None:
 def unpacked_wheels(folder: Path) -> Iterator[Path]:
     """The bundle's wheels in a folder that pip can install from, gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="vkgroup-wheels-") as temporary:
-        with tarfile.open(folder / WHEELS) as tar:
-            tar.extractall(temporary, filter="data")
+        extract_files(folder / WHEELS, Path(temporary))
         yield Path(temporary)
 
 

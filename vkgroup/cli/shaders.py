@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "shader",
         metavar="SHADER",
         type=Path,
-        help="GLSL or HLSL, its stage told by its suffix (.comp, .vert, .comp.glsl, …), or SPIR-V (.spv, .spvasm)",
+        help="GLSL or HLSL, the suffix telling its stage (.comp, .vert, .comp.glsl, …), or .spv, .spvasm",
     )
     parser.add_argument("--stage", metavar="S", help="the stage, where the suffix does not tell it")
     parser.add_argument("--dialect", choices=DIALECTS, help="default: hlsl for .hlsl, vulkan for the rest")

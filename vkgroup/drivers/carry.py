@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import lzma
 import shutil
 import tarfile
 from pathlib import Path
 
+from vkgroup.archives import extract_files
 from vkgroup.drivers import cache
 from vkgroup.drivers.build import prune_preload
 from vkgroup.drivers.cache import Driver
@@ -47,9 +49,8 @@ def unpack(name: str, folder: Path) -> Driver:
     with cache.locked() as drivers, cache.unfinished(drivers) as work:
         finished = work / archive.name.removesuffix(_SUFFIX)
         try:
-            with tarfile.open(archive) as tar:
-                tar.extractall(work, filter="data")
-        except (OSError, EOFError, tarfile.TarError) as error:
+            extract_files(archive, work)
+        except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
             raise DriverFetchError(
                 f"{archive} cannot be unpacked: {error}. Make the bundle again."
             ) from error
