@@ -1,0 +1,185 @@
+"""Discovery: each way a driver fails has its message, and the others are still listed; choosing."""
+
+from __future__ import annotations
+
+import ctypes.util
+import json
+import os
+import pickle
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from vkgroup.device import Discovery, IcdReport, discover, discovery, select
+from vkgroup.device.info import DeviceInfo
+from vkgroup.device.manifests import read_manifest
+from vkgroup.drivers import installed
+from vkgroup.errors import NoDevice, Unsupported
+
+
+def manifest_of(folder: Path, name: str, library: str, **more: str) -> Path:
+    path = folder / f"{name}.json"
+    icd = {"library_path": library, **more}
+    path.write_text(json.dumps({"file_format_version": "1.0.0", "ICD": icd}))
+    return path
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Drivers that fail in every way, before the ones that work."""
+    swiftshader = next(driver for driver in installed() if driver.family == "swiftshader")
+    library = read_manifest(swiftshader.icd).library
+    (tmp_path / "json.json").write_text("{ this is no JSON")
+    files = [
+        tmp_path / "absent.json",
+        tmp_path / "json.json",
+        manifest_of(tmp_path, "library", "/nowhere/libdriver.so", api_version="1.3.0"),
+        manifest_of(tmp_path, "other", ctypes.util.find_library("m") or "", api_version="1.3.0"),
+        # A manifest without api_version is one that the Vulkan loader refuses.
+        manifest_of(tmp_path, "instance", library),
+    ]
+    monkeypatch.setenv("VK_DRIVER_FILES", os.pathsep.join(map(str, files)))
+    return tmp_path
+
+
+def test_each_failure_has_its_message_and_the_others_are_listed(broken: Path) -> None:
+    found = {report.name: report for report in discover().icds}
+    assert found["absent"].status == "manifest"
+    assert "cannot be read: No such file" in found["absent"].message
+    assert found["json"].status == "manifest"
+    assert "no valid JSON" in found["json"].message
+    assert found["library"].status == "library"
+    assert (
+        "/nowhere/libdriver.so does not load: /nowhere/libdriver.so: cannot open" in found["library"].message
+    )
+    assert found["other"].status == "not_a_driver"
+    assert "is no Vulkan driver" in found["other"].message
+    assert found["instance"].status == "instance"
+    assert "VK_ERROR_INCOMPATIBLE_DRIVER" in found["instance"].message
+    working = [report for report in found.values() if report.status == "ok"]
+    assert {"swiftshader", "lavapipe"} <= {report.name.split("-")[0] for report in working}
+    assert all(report.devices and not report.message for report in working)
+
+
+def test_a_broken_driver_chosen_by_its_file_says_why(broken: Path) -> None:
+    with pytest.raises(NoDevice, match="does not load") as caught:
+        select(str(broken / "library.json"))
+    assert "vkgroup drivers fetch" in str(caught.value)
+
+
+def fake_interpreter(folder: Path, script: str) -> str:
+    path = folder / "python"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def test_a_crashing_driver_costs_only_itself(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = f"""case "$3" in *instance*) echo about to crash >&2; kill -SEGV $$;; esac
+exec {sys.executable} "$@" """
+    monkeypatch.setattr(discovery.sys, "executable", fake_interpreter(broken, script))
+    found = discover()
+    report = next(report for report in found.icds if report.name == "instance")
+    assert report.status == "crash"
+    assert "signal 11 (SIGSEGV)" in report.message
+    assert "about to crash" in report.message
+    assert found.devices
+
+
+def test_a_hanging_driver_is_given_up(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery.sys, "executable", fake_interpreter(broken, "exec sleep 60"))
+    monkeypatch.setattr(discovery, "find_manifests", lambda: [read_manifest(broken / "instance.json")])
+    report = discover(timeout=0.2).icds[0]
+    assert report.status == "timeout"
+    assert "0.2 s" in report.message
+
+
+def test_a_driver_that_leaves_without_a_word_is_a_crash(
+    broken: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery.sys, "executable", fake_interpreter(broken, "exit 3"))
+    monkeypatch.setattr(discovery, "find_manifests", lambda: [read_manifest(broken / "instance.json")])
+    report = discover().icds[0]
+    assert (report.status, report.message) == ("crash", "the driver ended the process with exit code 3")
+
+
+# --- choosing -----------------------------------------------------------------------------------------
+
+
+def info(name: str, type_: str, driver: str, icd: str) -> DeviceInfo:
+    return DeviceInfo(f"/icd/{icd}.json", icd, 0, name, type_, driver, "", (1, 3, 0), "00", 32)
+
+
+SWIFT = info("SwiftShader Device", "cpu", "SwiftShader driver", "vk_swiftshader_icd")
+LAVA = info("llvmpipe (LLVM 15)", "cpu", "llvmpipe", "lvp_icd.x86_64")
+INTEGRATED = info("Little Graphics", "integrated_gpu", "radv", "radeon_icd")
+DISCRETE = info("Big Graphics", "discrete_gpu", "NVIDIA", "nvidia_icd")
+
+
+def choose(devices: list[DeviceInfo], choice: str | int | None) -> DeviceInfo:
+    reports = tuple(IcdReport(d.manifest, d.icd, "x.so", "ok", "", (d,)) for d in devices)
+    return discovery._choose(Discovery("loader", reports), choice)
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [
+        ([SWIFT, LAVA, INTEGRATED, DISCRETE], DISCRETE),
+        ([SWIFT, LAVA, INTEGRATED], INTEGRATED),
+        ([SWIFT, LAVA], LAVA),
+        ([SWIFT], SWIFT),
+    ],
+)
+def test_the_default_is_a_gpu_else_lavapipe_else_swiftshader(
+    devices: list[DeviceInfo], expected: DeviceInfo
+) -> None:
+    assert choose(devices, None) == expected
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (0, SWIFT),
+        ("2", INTEGRATED),
+        ("gpu", DISCRETE),
+        ("lavapipe", LAVA),
+        ("swiftshader", SWIFT),
+        ("little", INTEGRATED),
+        ("nvidia", DISCRETE),
+        ("radeon_icd", INTEGRATED),
+    ],
+)
+def test_a_choice_is_an_index_a_kind_or_part_of_a_name(choice: str | int, expected: DeviceInfo) -> None:
+    assert choose([SWIFT, LAVA, INTEGRATED, DISCRETE], choice) == expected
+
+
+@pytest.mark.parametrize("choice", [4, -1, "9", "gpu", "amd", None])
+def test_what_fits_nothing_lists_what_there_is(choice: str | int | None) -> None:
+    devices = [] if choice is None else [SWIFT]
+    with pytest.raises(NoDevice) as caught:
+        choose(devices, choice)
+    assert "vkgroup drivers fetch" in str(caught.value)
+    assert ("SwiftShader Device" in str(caught.value)) == bool(devices)
+
+
+def test_the_reference_device_is_named_as_missing() -> None:
+    with pytest.raises(Unsupported, match="reference"):
+        select("reference")
+
+
+def test_the_environment_names_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VKGROUP_DEVICE", "swiftshader")
+    assert "SwiftShader" in select().name
+
+
+def test_fetched_drivers_are_chosen_by_their_names() -> None:
+    for driver in installed():
+        assert select(driver.name).icd == driver.name
+
+
+def test_a_device_info_travels_between_processes() -> None:
+    found = select("swiftshader")
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert DeviceInfo.from_json(json.loads(json.dumps(vars(found)))) == found

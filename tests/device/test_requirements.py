@@ -1,0 +1,248 @@
+"""What modules need of devices, by Vulkan's names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from vkgroup.compiler import Target, compile_source
+from vkgroup.device import Capabilities, Subgroup, features, limits, query, requirements, vk
+from vkgroup.device.requirements import missing
+from vkgroup.spirv import Module, grammar
+
+COMPUTE = (
+    "#version 460\n{extensions}\nlayout(local_size_x = 8) in;\n{declarations}\nvoid main() {{ {body} }}\n"
+)
+
+#: A device that has everything, so that each test can take one thing away.
+ALL = Capabilities(
+    name="everything",
+    type="cpu",
+    api_version=(1, 3, 0),
+    subgroup=Subgroup(8, tuple(query.STAGES), tuple(query.OPERATIONS), True),
+    features=frozenset(
+        need
+        for needs in [*requirements.CAPABILITIES.values(), "maintenance4", "scalarBlockLayout"]
+        for need in needs.split("|")
+    )
+    | {"shaderSubgroupExtendedTypes", "subgroupBroadcastDynamicId", "uniformBufferStandardLayout"},
+    extensions={need: 1 for needs in requirements.EXTENSIONS.values() for need in needs.split("|")},
+)
+
+
+KERNEL = 6
+"""The capability of OpenCL's kernels, which no Vulkan device has."""
+
+
+def module_of(
+    body: str, declarations: str = "", *extensions: str, target: Target = Target.VULKAN_1_1
+) -> Module:
+    lines = "\n".join(f"#extension {name} : require" for name in extensions)
+    source = COMPUTE.format(extensions=lines, declarations=declarations, body=body)
+    return compile_source(source, stage="compute", target=target)
+
+
+def known_names() -> set[str]:
+    names = {name for struct in features.STRUCTS for name in struct.make().fields}
+    return names | {name for name, _ in vk.ffi.typeof("VkPhysicalDeviceFeatures").fields}
+
+
+def test_the_tables_name_capabilities_that_exist() -> None:
+    assert set(requirements.CAPABILITIES) <= set(grammar().enumeration("Capability").values())
+
+
+@pytest.mark.parametrize("table", [requirements.CAPABILITIES, requirements.EXTENSIONS])
+def test_the_tables_name_features_that_are_read(table: dict[str, str]) -> None:
+    needs = {need for text in table.values() for need in text.split("|") if need}
+    plain = {n for n in needs if not n.startswith("VK_") and not n[0].isdigit()} - set(query.OPERATIONS)
+    assert plain <= known_names()
+
+
+def test_extensions_in_the_tables_are_enabled() -> None:
+    """A need that a device meets by an extension is met only if that extension is enabled, or core."""
+    needs = {need for text in requirements.CAPABILITIES.values() for need in text.split("|")}
+    extensions = {need: 1 for need in needs if need.startswith("VK_")}
+    structs = features.usable_structs((1, 1), extensions)
+    assert set(features.wanted_extensions(structs, extensions)) == set(extensions)
+
+
+CASES = [
+    ("double x = 1.0;\nd[0] = x;", "layout(binding = 0) buffer B { double d[]; };", (), "shaderFloat64"),
+    (
+        "d[0] += int64_t(1);",
+        "layout(binding = 0) buffer B { int64_t d[]; };",
+        ("GL_EXT_shader_explicit_arithmetic_types_int64",),
+        "shaderInt64",
+    ),
+    (
+        "d[0] += uint8_t(1);",
+        "layout(binding = 0) buffer B { uint8_t d[]; };",
+        ("GL_EXT_shader_explicit_arithmetic_types_int8",),
+        "storageBuffer8BitAccess",
+    ),
+    (
+        "d[0] = subgroupAdd(d[0]);",
+        "layout(binding = 0) buffer B { int64_t d[]; };",
+        (
+            "GL_EXT_shader_explicit_arithmetic_types_int64",
+            "GL_KHR_shader_subgroup_arithmetic",
+            "GL_EXT_shader_subgroup_extended_types_int64",
+        ),
+        "shaderSubgroupExtendedTypes",
+    ),
+    (
+        "d[0] = atomicAdd(d[1], 1.0);",
+        "layout(binding = 0) buffer B { float d[]; };",
+        ("GL_EXT_shader_atomic_float",),
+        "shaderBufferFloat32AtomicAdd",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "declarations", "extensions", "feature"), CASES, ids=[c[3] for c in CASES])
+def test_a_missing_feature_is_named(
+    body: str, declarations: str, extensions: tuple[str, ...], feature: str
+) -> None:
+    module = module_of(body, declarations, *extensions)
+    assert missing(module, ALL) == []
+    others = {name for name in ALL.features if not name.endswith("Float32AtomicAdd") or name == feature}
+    without = replace(ALL, features=frozenset(others - {feature}))
+    assert any(feature in need for need in missing(module, without))
+
+
+@pytest.mark.parametrize(
+    ("call", "category"),
+    [
+        ("subgroupElect() ? 1u : 0u", "basic"),
+        ("subgroupAll(true) ? 1u : 0u", "vote"),
+        ("subgroupAdd(1u)", "arithmetic"),
+        ("subgroupBallot(true).x", "ballot"),
+        ("subgroupShuffle(1u, 1u)", "shuffle"),
+        ("subgroupShuffleUp(1u, 1u)", "shuffle_relative"),
+        ("subgroupClusteredAdd(1u, 4u)", "clustered"),
+        ("subgroupQuadSwapDiagonal(1u)", "quad"),
+    ],
+)
+def test_a_missing_category_is_named(call: str, category: str) -> None:
+    declarations = "layout(binding = 0) buffer B { uint d[]; };"
+    module = module_of(f"d[0] = {call};", declarations, f"GL_KHR_shader_subgroup_{category}")
+    assert missing(module, ALL) == []
+    left = tuple(name for name in query.OPERATIONS if name != category)
+    without = replace(ALL, subgroup=Subgroup(8, ("compute",), left))
+    assert missing(module, without) == [f"VK_SUBGROUP_FEATURE_{category.upper()}_BIT"]
+
+
+def test_subgroups_in_a_stage_without_them_are_named() -> None:
+    module = module_of(
+        "if (subgroupElect()) d[0] = 1u;",
+        "layout(binding = 0) buffer B { uint d[]; };",
+        "GL_KHR_shader_subgroup_basic",
+    )
+    without = replace(ALL, subgroup=Subgroup(8, ("fragment",), tuple(query.OPERATIONS)))
+    assert missing(module, without) == ["subgroup operations in the compute stage (supportedStages)"]
+
+
+def test_a_broadcast_from_a_variable_needs_its_feature() -> None:
+    module = module_of(
+        "d[0] = subgroupBroadcast(d[1], d[2]);",
+        "layout(binding = 0) buffer B { uint d[]; };",
+        "GL_KHR_shader_subgroup_ballot",
+        target=Target.VULKAN_1_2,
+    )
+    without = replace(ALL, features=ALL.features - {"subgroupBroadcastDynamicId"})
+    assert missing(module, without) == ["subgroupBroadcastDynamicId"]
+
+
+def test_a_module_newer_than_the_device_takes_is_named() -> None:
+    module = module_of("", target=Target.VULKAN_1_3)
+    found = missing(module, replace(ALL, api_version=(1, 1, 0), extensions={}))
+    assert found == ["SPIR-V 1.6 (the device's Vulkan 1.1 takes up to 1.3)"]
+
+
+def test_layouts_need_their_features() -> None:
+    module = module_of(
+        "d[0] = vec3(1);",
+        "layout(scalar, binding = 0) buffer B { vec3 d[]; };",
+        "GL_EXT_scalar_block_layout",
+    )
+    without = replace(ALL, features=ALL.features - {"scalarBlockLayout"})
+    assert missing(module, ALL) == []
+    assert missing(module, without) == ["scalarBlockLayout"]
+
+
+def test_a_capability_that_nobody_knows_is_never_met() -> None:
+    module = Module.from_bytes(
+        module_of("").to_bytes()[:20]
+        + (2 << 16 | 17).to_bytes(4, "little")
+        + KERNEL.to_bytes(4, "little")
+        + module_of("").to_bytes()[20:]
+    )
+    assert missing(module, ALL) == ["SPIR-V capability Kernel, which no Vulkan feature known here enables"]
+
+
+# --- limits -------------------------------------------------------------------------------------------
+
+LIMITS = {
+    "maxComputeSharedMemorySize": 1024,
+    "maxPushConstantsSize": 16,
+    "maxBoundDescriptorSets": 2,
+    "maxComputeWorkGroupSize": (64, 64, 4),
+    "maxComputeWorkGroupInvocations": 64,
+    **{name: 2 for names in limits._DESCRIPTORS.values() for name in names},
+}
+
+
+@pytest.mark.parametrize(
+    ("declarations", "body", "limit"),
+    [
+        ("shared uint s[257];", "s[0] = 1u;", "maxComputeSharedMemorySize of 1028 (it is 1024)"),
+        (
+            "layout(push_constant) uniform P { vec4 a; float b; };",
+            "",
+            "maxPushConstantsSize of 20 (it is 16)",
+        ),
+        (
+            "layout(set = 2, binding = 0) buffer B { uint d[]; };",
+            "d[0] = 1u;",
+            "maxBoundDescriptorSets of 3 (it is 2)",
+        ),
+        (
+            "layout(binding = 0) buffer B { uint d; } b[3];",
+            "b[0].d = b[1].d;",
+            "maxPerStageDescriptorStorageBuffers of 3 (it is 2)",
+        ),
+    ],
+)
+def test_what_goes_over_a_limit_is_named_with_both_numbers(declarations: str, body: str, limit: str) -> None:
+    reflection = module_of(body, declarations).reflection
+    found = limits.exceeded(reflection, reflection.entry_point(), {}, replace(ALL, limits=LIMITS))
+    assert limit in found
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (
+            (65, 1, 1),
+            [
+                "maxComputeWorkGroupSize of (65, 1, 1) (it is (64, 64, 4))",
+                "maxComputeWorkGroupInvocations of 65 (it is 64)",
+            ],
+        ),
+        ((1, 1, 5), ["maxComputeWorkGroupSize of (1, 1, 5) (it is (64, 64, 4))"]),
+        ((16, 8, 1), ["maxComputeWorkGroupInvocations of 128 (it is 64)"]),
+        ((0, 1, 1), ["a local size of at least 1 in each dimension (it is (0, 1, 1))"]),
+        ((64, 1, 1), []),
+    ],
+)
+def test_local_sizes_are_checked_as_specialized(size: tuple[int, int, int], expected: list[str]) -> None:
+    module = compile_source(
+        "#version 460\nlayout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;\n"
+        "void main() {}",
+        stage="compute",
+    )
+    reflection = module.reflection
+    values = dict(enumerate(size))
+    over = limits.exceeded(reflection, reflection.entry_point(), values, replace(ALL, limits=LIMITS))
+    assert over == expected
