@@ -12,7 +12,7 @@ from inputs import generators
 
 from vkgroup.errors import InvalidDispatch
 from vkgroup.reference.operations import OPERATIONS
-from vkgroup.reference.precision import interval
+from vkgroup.reference.precision import interval, unit_roundoff
 
 DTYPES = (np.float16, np.float32, np.float64)
 GROUPS = ("Reduce", "InclusiveScan", "ExclusiveScan", "ClusteredReduce")
@@ -161,7 +161,7 @@ def test_one_value_is_exact_and_so_is_the_identity(dtype, operator) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_two_values_have_little_more_than_the_two_neighbours(dtype) -> None:
-    unit = float(np.finfo(dtype).eps)
+    unit = unit_roundoff(dtype)
     pair, active = np.array([1, unit / 8], dtype=dtype).reshape(1, 2, 1), np.ones((1, 2), dtype=bool)
     low, high, _ = interval("Add", "Reduce", pair, active)
     assert 1 - 1.25 * unit < low.min() <= 1 <= 1 + unit <= high.max() < 1 + 1.5 * unit
@@ -194,7 +194,8 @@ def test_a_missing_or_repeated_or_exchanged_value_falls_outside(dtype, operator,
             assert not low[0, lane, 0] <= result <= high[0, lane, 0]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+# Not float64, to which Vulkan allows the error of float32: no order of float64 operations comes near that.
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
 @pytest.mark.parametrize("operator", ["Add", "Mul"])
 def test_the_worst_order_comes_close_to_the_ends(dtype, operator) -> None:
     rng, size = np.random.default_rng(5), 32
@@ -249,7 +250,7 @@ def test_the_ends_of_a_product_are_those_of_exact_arithmetic(dtype, rng) -> None
         "Mul", "InclusiveScan", value.reshape(1, size, 1), np.ones((1, size), dtype=bool)
     )
     assert defined.all()
-    unit, product = Fraction(float(np.finfo(dtype).eps)), Fraction(1)
+    unit, product = Fraction(unit_roundoff(dtype)), Fraction(1)
     for lane in range(size):
         product *= Fraction(float(value[lane]))
         for end, exact in (

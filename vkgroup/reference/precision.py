@@ -2,9 +2,9 @@
 
 The order of the operations is the implementation's (KHR_shader_subgroup, section 8.18, subgroupAdd(): "The
 method ... is implementation defined"); each one is correctly rounded, towards either neighbour, since Vulkan
-leaves the rounding mode open ("Precision and Operation of SPIR-V Instructions"). With p the bits of the
-significand and u = 2^(1-p), every operation gives the exact result times (1 + d), |d| <= u. The 64-bit type
-is held to the same rule. Any order is a binary tree: the n active values are its leaves, the k = n - 1
+leaves the rounding mode open (Vulkan 1.4, "Precision and Operation of SPIR-V Instructions"). With p the bits
+of the significand and u = 2^(1-p), every operation gives the exact result times (1 + d), |d| <= u. Of the
+64-bit type Vulkan asks for the precision of the 32-bit one and no more (ibid.), so its u is 2^-23. Any order is a binary tree: the n active values are its leaves, the k = n - 1
 operations its inner nodes.
 
 **Sums.** The computed sum is that of each x times the factors (1 + d) of the operations above x. Where these
@@ -59,6 +59,11 @@ class Interval(NamedTuple):
     low: Float64
     high: Float64
     defined: Flags
+
+
+def unit_roundoff(dtype: np.dtype[Any] | type[np.floating[Any]]) -> float:
+    """Return u: what one operation of a floating-point type may be wrong by, relative to its exact result."""
+    return max(float(np.finfo(dtype).eps), float(np.finfo(np.float32).eps) if dtype == np.float64 else 0.0)
 
 
 def interval(
@@ -117,7 +122,7 @@ def _operations(active: Flags) -> Float64:
 def _sums(value: Values, active: Flags) -> tuple[Float64, Float64, Flags]:
     """Return low and high end of the inclusive scan of Add, and where they hold."""
     limits = np.finfo(value.dtype)
-    unit, tiny = float(limits.eps), float(limits.smallest_normal)
+    unit, tiny = unit_roundoff(value.dtype), float(limits.smallest_normal)
     used = active[:, :, None]
     illegal = used & ~np.isfinite(value)
     x = np.where(used & ~illegal, value, 0).astype(np.float64)
@@ -165,7 +170,7 @@ def _exact_sums(x: Float64) -> tuple[Float64, Float64]:
 def _products(value: Values, active: Flags) -> tuple[Float64, Float64, Flags]:
     """Return low and high end of the inclusive scan of Mul, and where they hold."""
     limits = np.finfo(value.dtype)
-    unit, tiny = float(limits.eps), float(limits.smallest_normal)
+    unit, tiny = unit_roundoff(value.dtype), float(limits.smallest_normal)
     used = active[:, :, None]
     size = np.abs(value)
     zero = used & (value == 0)
