@@ -15,6 +15,9 @@ from vkgroup.probe.declared import NO, declared
 
 _STYLES = {"observed": "", "not_supported": "dim", "not_run": "yellow", "failed": "bold red"}
 
+_WIDTH = 100
+"""Columns where the output is no terminal."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
@@ -24,10 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code: 1 where the device breaks a promise, fails or is lost."""
+    stream = people(arguments.json)
+    console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
     with vkgroup.open(arguments.device) as device:
         found = probe(device)
-    _print(found, Console(file=people(arguments.json), highlight=False))
-    write_json(found.to_json(), arguments.json)
+        # A device that was lost may fail once more when it is closed: by then everything is written.
+        _print(found, console)
+        write_json(found.to_json(), arguments.json)
     failed = any(isinstance(outcome, Failed) for outcome in found.outcomes.values())
     return 1 if failed or found.lost or found.capabilities.minimum_promises() else 0
 
@@ -44,7 +50,9 @@ def _print(found: Probe, console: Console) -> None:
     _head(table, "Observed")
     for experiment in EXPERIMENTS:
         outcome = found.outcomes[experiment.name]
-        table.add_row(Text("  " + experiment.title), Text(outcome.sentence(), style=_STYLES[outcome.status]))
+        for number, line in enumerate(outcome.lines()):
+            title = "" if number else "  " + experiment.title
+            table.add_row(Text(title), Text(line, style=_STYLES[outcome.status]))
     console.print(table)
     if found.lost:
         console.print(Text("The device was lost: this is what was known until then.", style="bold red"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ class AdditionOrder:
     def in_words(self) -> str:
         """The order in words."""
         if self.order is not None:
-            return self.order + (f" (here the same as {listed(self.same_as)})" if self.same_as else "")
+            return self.order + (f", at this size the same as {listed(self.same_as)}" if self.same_as else "")
         words = "" if self.lanes_agree else "lanes got different sums; "
         if self.tree is None:
             return words + "another order, and no tree of float32 additions"
@@ -71,14 +71,14 @@ class AdditionOrders:
     size: int
     operations: tuple[AdditionOrder, ...]
 
-    def sentence(self) -> str:
+    def lines(self) -> list[str]:
         """Say in which order each operation adds, alike operations together."""
         if self.size == 1:
-            return "nothing to see: a subgroup of one lane adds nothing"
+            return ["nothing to see: a subgroup of one lane adds nothing"]
         groups: dict[str, list[str]] = {}
         for found in self.operations:
             groups.setdefault(found.in_words, []).append(found.operation)
-        return "; ".join(f"{listed(names)}: {words}" for words, names in groups.items())
+        return [f"{listed(names)}: {words}" for words, names in groups.items()]
 
     def to_json(self) -> dict[str, Json]:
         """Give the size and each operation's order."""
@@ -102,14 +102,19 @@ def addition_orders(reduced: Floats, inclusive: Floats, exclusive: Floats) -> Ad
     """Find the orders from the results (rows, size) float32 on the rows of `terms`."""
     size = reduced.shape[1]
     rows = terms(size)
-    return AdditionOrders(
-        size,
-        (
-            _reduction(rows, reduced),
-            _scan("subgroupInclusiveAdd", rows, inclusive, _inclusive_candidates(size), size),
-            _scan("subgroupExclusiveAdd", rows, exclusive, _exclusive_candidates(size), size - 1),
-        ),
-    )
+    one = _scan("subgroupInclusiveAdd", rows, inclusive, _inclusive_candidates(size), size)
+    other = _scan("subgroupExclusiveAdd", rows, exclusive, _exclusive_candidates(size), size - 1)
+    if one.order in other.same_as:
+        other = _renamed(other, one.order)
+    elif other.order in one.same_as:
+        one = _renamed(one, other.order)
+    return AdditionOrders(size, (_reduction(rows, reduced), one, other))
+
+
+def _renamed(found: AdditionOrder, name: str | None) -> AdditionOrder:
+    """Call the order by another of its names."""
+    names = (found.order, *found.same_as)
+    return replace(found, order=name, same_as=tuple(each for each in names if each and each != name))
 
 
 Candidates = Iterable[tuple[str, orders.Order]]

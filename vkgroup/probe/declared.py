@@ -45,11 +45,11 @@ def _extension(name: str) -> Callable[[Capabilities], str]:
     return lambda capabilities: _yes(name in capabilities.extensions)
 
 
-def _of(**features: str) -> Callable[[Capabilities], str]:
-    """List the labels (keyword names) of the features (their values) that the device has."""
+def _of(*features: tuple[str, str]) -> Callable[[Capabilities], str]:
+    """List the labels of the (label, feature) that the device has."""
 
     def tell(capabilities: Capabilities) -> str:
-        labels = [label for label, feature in features.items() if feature in capabilities.features]
+        labels = [label for label, feature in features if feature in capabilities.features]
         return _words(labels) if labels else NO
 
     return tell
@@ -203,7 +203,10 @@ _SECTIONS: tuple[tuple[str, _Lines], ...] = (
             ("full subgroups", _full),
             ("extended types", _feature("shaderSubgroupExtendedTypes")),
             ("broadcast, dynamic id", _feature("subgroupBroadcastDynamicId")),
-            ("rotate", _of(rotate="shaderSubgroupRotate", clustered="shaderSubgroupRotateClustered")),
+            (
+                "rotate",
+                _of(("rotate", "shaderSubgroupRotate"), ("clustered", "shaderSubgroupRotateClustered")),
+            ),
             ("uniform control flow", _feature("shaderSubgroupUniformControlFlow")),
             ("maximal reconvergence", _feature("shaderMaximalReconvergence")),
             ("quad control", _feature("shaderQuadControl")),
@@ -215,22 +218,22 @@ _SECTIONS: tuple[tuple[str, _Lines], ...] = (
     (
         "Types",
         (
-            ("integers", _of(int8="shaderInt8", int16="shaderInt16", int64="shaderInt64")),
-            ("floats", _of(float16="shaderFloat16", float64="shaderFloat64")),
+            ("integers", _of(("int8", "shaderInt8"), ("int16", "shaderInt16"), ("int64", "shaderInt64"))),
+            ("floats", _of(("float16", "shaderFloat16"), ("float64", "shaderFloat64"))),
             (
                 "8-bit storage",
                 _of(
-                    storage="storageBuffer8BitAccess",
-                    uniform="uniformAndStorageBuffer8BitAccess",
-                    push="storagePushConstant8",
+                    ("storage buffers", "storageBuffer8BitAccess"),
+                    ("uniform buffers", "uniformAndStorageBuffer8BitAccess"),
+                    ("push constants", "storagePushConstant8"),
                 ),
             ),
             (
                 "16-bit storage",
                 _of(
-                    storage="storageBuffer16BitAccess",
-                    uniform="uniformAndStorageBuffer16BitAccess",
-                    push="storagePushConstant16",
+                    ("storage buffers", "storageBuffer16BitAccess"),
+                    ("uniform buffers", "uniformAndStorageBuffer16BitAccess"),
+                    ("push constants", "storagePushConstant16"),
                 ),
             ),
             ("float16 controls", _float_controls(16)),
@@ -250,7 +253,7 @@ _SECTIONS: tuple[tuple[str, _Lines], ...] = (
             ("push constants", _bytes("maxPushConstantsSize")),
             ("memory", _heaps),
             ("timestamps", _timestamps),
-            ("shader clock", _of(subgroup="shaderSubgroupClock", device="shaderDeviceClock")),
+            ("shader clock", _of(("subgroup", "shaderSubgroupClock"), ("device", "shaderDeviceClock"))),
             ("SM built-ins (NV)", _sm_builtins),
         ),
     ),

@@ -74,6 +74,14 @@ class Row:
     results: tuple[tuple[float, str], ...]
 
 
+_IN_WORDS = {
+    "flushed": "flushed to zero",
+    "number": "the number",
+    "another number": "not the least or greatest number",
+    "identity": "the infinity that begins a reduction",
+    "other": "something else",
+}
+
 OPERANDS, RESULT = "denormal operands", "denormal result"
 NAN_FIRST, NAN_SECOND, NAN_ALL = "NaN and a number", "a number and NaN", "only NaN"
 
@@ -91,7 +99,8 @@ def rows(kind: FloatType) -> tuple[Row, ...]:
     def choosing(
         subject: str, operation: int, first: float, second: float, rest: float, result: float
     ) -> Row:
-        return Row(subject, operation, first, second, rest, ((result, "number"), (nan, "NaN")))
+        labels = ((result, "number"), (nan, "NaN"), (rest, "another number"))
+        return Row(subject, operation, first, second, rest, labels)
 
     return (
         flushing(OPERANDS, ADD, 0.75 * least, 0.75 * least, 0.0, 1.5 * least),
@@ -102,10 +111,10 @@ def rows(kind: FloatType) -> tuple[Row, ...]:
         flushing(OPERANDS, MAX, 0.5 * least, 0.0, 0.0, 0.5 * least),
         choosing(NAN_FIRST, MIN, nan, 2.0, 3.0, 2.0),
         choosing(NAN_SECOND, MIN, 2.0, nan, 3.0, 2.0),
-        Row(NAN_ALL, MIN, nan, nan, nan, ((nan, "NaN"),)),
+        Row(NAN_ALL, MIN, nan, nan, nan, ((nan, "NaN"), (float("inf"), "identity"))),
         choosing(NAN_FIRST, MAX, nan, 3.0, 2.0, 3.0),
         choosing(NAN_SECOND, MAX, 3.0, nan, 2.0, 3.0),
-        Row(NAN_ALL, MAX, nan, nan, nan, ((nan, "NaN"),)),
+        Row(NAN_ALL, MAX, nan, nan, nan, ((nan, "NaN"), (float("-inf"), "identity"))),
     )
 
 
@@ -117,8 +126,9 @@ class Finding:
     ----------
     operation : the GLSL function or operator.
     subject : what the operands or the result are.
-    gives : "kept" or "flushed" (denormals), "number" or "NaN", "other", or "lanes differ" where the lanes of
-        a subgroup got different results.
+    gives : "kept" or "flushed" (denormals); "number" (the right one), "another number", "NaN" or "identity"
+        (the infinity that changes no minimum or maximum); "other"; or "lanes differ" where the lanes of a
+        subgroup got different results.
     """
 
     operation: str
@@ -134,39 +144,30 @@ class SpecialValues:
     size: int
     findings: tuple[Finding, ...]
 
-    def sentence(self) -> str:
+    def lines(self) -> list[str]:
         """Say what happens to denormals and to NaN, alike operations together."""
         if not self.findings:
-            return "nothing to see: a subgroup of one lane has no second value"
-        denormals = self._groups((OPERANDS, RESULT), {"kept": "kept", "flushed": "flushed to zero"})
-        nans = self._groups(
-            (NAN_FIRST, NAN_SECOND), {"number": "the number is chosen", "NaN": "NaN is chosen"}
-        )
-        only = [found for found in self.findings if found.subject == NAN_ALL and found.gives != "NaN"]
-        words = f"denormals: {denormals}; of NaN and a number: {nans}"
-        if only:
-            words += f"; of NaN alone {listed([found.operation for found in only])} do not give NaN"
-        return words
-
-    def _groups(self, subjects: tuple[str, ...], in_words: dict[str, str]) -> str:
-        """Join the operations that give the same for all subjects; name the subjects where they differ."""
-        groups: dict[str, list[str]] = {}
-        for operation in dict.fromkeys(found.operation for found in self.findings):
-            gives = {
-                found.subject: in_words.get(found.gives, found.gives)
-                for found in self.findings
-                if found.operation == operation and found.subject in subjects
-            }
-            if not gives:
-                continue
-            if len(set(gives.values())) == 1:
-                words = next(iter(gives.values()))
+            return ["nothing to see: a subgroup of one lane has no second value"]
+        lines = []
+        for one, other, both in (
+            (OPERANDS, RESULT, "denormals"),
+            (NAN_FIRST, NAN_SECOND, "NaN and a number, in either order"),
+        ):
+            words = {subject: self._in_words(subject) for subject in (one, other)}
+            if words[one] == words[other]:
+                lines.append(f"{both}: {words[one]}")
             else:
-                words = ", ".join(f"{subject}: {given}" for subject, given in gives.items())
-            groups.setdefault(words, []).append(operation)
+                lines += [f"{subject}: {told}" for subject, told in words.items()]
+        return [*lines, f"{NAN_ALL}: {self._in_words(NAN_ALL)}"]
+
+    def _in_words(self, subject: str) -> str:
+        groups: dict[str, list[str]] = {}
+        for found in self.findings:
+            if found.subject == subject:
+                groups.setdefault(_IN_WORDS.get(found.gives, found.gives), []).append(found.operation)
         if len(groups) == 1:
             return next(iter(groups)) + " by all"
-        return ", ".join(f"{words} by {', '.join(operations)}" for words, operations in groups.items())
+        return ", ".join(f"{words} by {listed(operations)}" for words, operations in groups.items())
 
     def to_json(self) -> dict[str, Json]:
         """Give each finding."""

@@ -30,14 +30,10 @@ class Filling:
         return sum(self.populations) % self.size == 0
 
     @property
-    def as_few_as_possible(self) -> bool:
-        """Whether the workgroup has no more subgroups than its invocations need."""
-        return len(self.populations) == -(-sum(self.populations) // self.size)
-
-    @property
-    def all_but_last_full(self) -> bool:
-        """Whether every subgroup is full, the last one excepted."""
-        return all(count == self.size for count in self.populations[:-1])
+    def tight(self) -> bool:
+        """Whether every subgroup is full, the last one excepted, which has the rest."""
+        needed = -(-sum(self.populations) // self.size)
+        return len(self.populations) == needed and all(count == self.size for count in self.populations[:-1])
 
     def to_json(self) -> dict[str, Json]:
         """Give the populations and what follows from them."""
@@ -46,7 +42,7 @@ class Filling:
             "subgroup_size": self.size,
             "populations": list(self.populations),
             "multiple_of_subgroup_size": self.multiple,
-            "all_but_last_full": self.all_but_last_full,
+            "all_but_last_full": self.tight,
         }
 
 
@@ -59,37 +55,27 @@ class FullSubgroups:
     @property
     def full_in_multiples(self) -> bool:
         """Whether all subgroups are full in every workgroup that is a multiple of the subgroup size."""
-        return all(
-            filling.as_few_as_possible and filling.all_but_last_full
-            for filling in self.fillings
-            if filling.multiple
-        )
+        return all(filling.tight for filling in self.fillings if filling.multiple)
 
     @property
     def only_last_partial(self) -> bool:
         """Whether the other workgroups have one subgroup that is not full, the last."""
-        return all(
-            filling.as_few_as_possible and filling.all_but_last_full
-            for filling in self.fillings
-            if not filling.multiple
-        )
+        return all(filling.tight for filling in self.fillings if not filling.multiple)
 
-    def sentence(self) -> str:
+    def lines(self) -> list[str]:
         """Say where subgroups are full."""
         others = [filling for filling in self.fillings if not filling.multiple]
         if self.full_in_multiples:
-            words = "full in workgroups that are a multiple of the size"
+            lines = ["full in workgroups that are a multiple of the size"]
         else:
-            words = "not always full, even where the workgroup is a multiple of the size: " + listed(
-                [_text(filling) for filling in self.fillings if filling.multiple and not _tight(filling)]
-            )
-        if not others:
-            return words
-        if self.only_last_partial:
-            return f"{words}; in others only the last is not ({_text(others[0])})"
-        return f"{words}; in others more than the last is not full: " + listed(
-            [_text(filling) for filling in others if not _tight(filling)]
-        )
+            loose = [_text(filling) for filling in self.fillings if filling.multiple and not filling.tight]
+            lines = [f"not always full where the workgroup is a multiple of the size: {listed(loose)}"]
+        if others and self.only_last_partial:
+            lines.append(f"in others, only the last subgroup is not full ({_text(others[0])})")
+        elif others:
+            loose = [_text(filling) for filling in others if not filling.tight]
+            lines.append(f"in others, more than the last subgroup is not full: {listed(loose)}")
+        return lines
 
     def to_json(self) -> dict[str, Json]:
         """Give each workgroup's populations and the two conclusions."""
@@ -107,10 +93,6 @@ def full_subgroups(layouts: Sequence[Layout]) -> FullSubgroups:
             Filling(layout.extent, int(layout.subgroup_size.max()), layout.populations) for layout in layouts
         )
     )
-
-
-def _tight(filling: Filling) -> bool:
-    return filling.as_few_as_possible and filling.all_but_last_full
 
 
 def _text(filling: Filling) -> str:

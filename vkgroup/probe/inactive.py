@@ -45,8 +45,8 @@ READINGS = (
 """The operations of ``shaders/probe/inactive.comp``, in its order."""
 
 LABELS = {
-    "held": "the value that the inactive lane last held",
-    "computed": "the value that the inactive lane would have, were it active",
+    "held": "what the inactive lane last held",
+    "computed": "what the inactive lane would hold, were it active",
     "own": "the reading lane's own value",
     "first": "the first active lane's value",
     "zero": "zero",
@@ -93,21 +93,18 @@ class InactiveLanes:
     reads: tuple[Read, ...]
     missing: tuple[str, ...]
 
-    def sentence(self) -> str:
+    def lines(self) -> list[str]:
         """Say what reading from an inactive lane gave, alike operations together."""
-        parts = []
-        for inside, heading in ((False, "set before the branch"), (True, "set inside it")):
+        lines = []
+        for inside, heading in ((False, "a value set before the branch"), (True, "a value set inside it")):
             groups: dict[str, list[str]] = {}
             for read in self.reads:
                 if read.inside == inside:
-                    groups.setdefault(read.in_words, []).append(read.operation.removeprefix("subgroup"))
-            if len(groups) == 1:
-                parts.append(f"{heading}: {next(iter(groups))}")
-            else:
-                shown = [f"{words} ({', '.join(operations)})" for words, operations in groups.items()]
-                parts.append(f"{heading}: {', '.join(shown)}")
-        words = "a value " + "; ".join(parts)
-        return words + (f"; not tried, missing: {', '.join(self.missing)}" if self.missing else "")
+                    groups.setdefault(read.in_words, []).append(read.operation)
+            for words, operations in groups.items():
+                by = "" if len(groups) == 1 else f" by {', '.join(operations)}"
+                lines.append(f"{heading}: {words}{by}")
+        return lines + ([f"not tried, missing: {', '.join(self.missing)}"] if self.missing else [])
 
     def to_json(self) -> dict[str, Json]:
         """Give every read, and the categories that are missing."""

@@ -122,27 +122,23 @@ class InvocationMapping:
         """Whether every workgroup is linear in ``gl_LocalInvocationIndex``."""
         return all(mapping.kind == "linear" for mapping in self.workgroups)
 
-    def sentence(self) -> str:
-        """Say how invocations map, dimension by dimension where they differ."""
-        broken = list(dict.fromkeys(text for mapping in self.workgroups for text in mapping.contradictions))
-        words = self._in_words()
-        return words + "; contradictory: " + "; ".join(broken) if broken else words
-
-    def _in_words(self) -> str:
-        tried = listed(
-            [f"{n}-D" for n in sorted({dimensions(mapping.extent) for mapping in self.workgroups})]
-        )
-        if self.linear:
-            shown = ", ".join(text_of(mapping.extent) for mapping in self.workgroups)
-            return f"linear in gl_LocalInvocationIndex in {tried} ({shown})"
-        groups: dict[str, list[str]] = {}
+    def lines(self) -> list[str]:
+        """Say how invocations map, kind by kind, and what is contradictory."""
+        groups: dict[str, list[Extent]] = {}
         for mapping in self.workgroups:
-            groups.setdefault(mapping.in_words, []).append(text_of(mapping.extent))
-        return "; ".join(f"{words} ({', '.join(extents)})" for words, extents in groups.items())
+            groups.setdefault(mapping.in_words, []).append(mapping.extent)
+        lines = [f"{words} {_in_dimensions(extents)}" for words, extents in groups.items()]
+        broken = dict.fromkeys(text for mapping in self.workgroups for text in mapping.contradictions)
+        return lines + [f"contradictory: {text}" for text in broken]
 
     def to_json(self) -> dict[str, Json]:
         """Give each workgroup's mapping."""
         return {"linear": self.linear, "workgroups": [mapping.to_json() for mapping in self.workgroups]}
+
+
+def _in_dimensions(extents: list[Extent]) -> str:
+    tried = listed([f"{n}-D" for n in sorted({dimensions(extent) for extent in extents})])
+    return f"in {tried} ({', '.join(text_of(extent) for extent in extents)})"
 
 
 def invocation_mapping(layouts: Sequence[Layout]) -> InvocationMapping:

@@ -11,10 +11,10 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 class Observation(Protocol):
-    """What an experiment saw: data, and a sentence for people."""
+    """What an experiment saw: data, and words for people."""
 
-    def sentence(self) -> str:
-        """Say in words what was seen."""
+    def lines(self) -> list[str]:
+        """Say in words what was seen, one line for each thing."""
 
     def to_json(self) -> dict[str, Json]:
         """Give what was seen as strict JSON."""
@@ -27,13 +27,13 @@ class Observed:
     observation: Observation
     status = "observed"
 
-    def sentence(self) -> str:
-        """Say in words what was seen."""
-        return self.observation.sentence()
+    def lines(self) -> list[str]:
+        """Say in words what was seen, one line for each thing."""
+        return self.observation.lines()
 
     def to_json(self) -> dict[str, Json]:
         """Give the observation's data with its status and sentence."""
-        return {"status": self.status, "sentence": self.sentence(), **self.observation.to_json()}
+        return {"status": self.status, "sentence": _sentence(self), **self.observation.to_json()}
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class NotSupported:
     missing: tuple[str, ...]
     status = "not_supported"
 
-    def sentence(self) -> str:
+    def lines(self) -> list[str]:
         """Name what the device lacks."""
-        return "not supported: the device lacks " + ", ".join(self.missing)
+        return ["not supported: the device lacks " + ", ".join(self.missing)]
 
     def to_json(self) -> dict[str, Json]:
         """Give the status, the sentence and the missing features."""
-        return {"status": self.status, "sentence": self.sentence(), "missing": list(self.missing)}
+        return {"status": self.status, "sentence": _sentence(self), "missing": list(self.missing)}
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class Failed:
     message: str
     status = "failed"
 
-    def sentence(self) -> str:
+    def lines(self) -> list[str]:
         """Say what failed."""
-        return "failed: " + self.message
+        return ["failed: " + self.message]
 
     def to_json(self) -> dict[str, Json]:
         """Give the status, the sentence and the message."""
-        return {"status": self.status, "sentence": self.sentence(), "message": self.message}
+        return {"status": self.status, "sentence": _sentence(self), "message": self.message}
 
 
 @dataclass(frozen=True)
@@ -75,16 +75,20 @@ class NotRun:
     reason: str
     status = "not_run"
 
-    def sentence(self) -> str:
+    def lines(self) -> list[str]:
         """Say why it was left out."""
-        return "not run: " + self.reason
+        return ["not run: " + self.reason]
 
     def to_json(self) -> dict[str, Json]:
         """Give the status, the sentence and the reason."""
-        return {"status": self.status, "sentence": self.sentence(), "reason": self.reason}
+        return {"status": self.status, "sentence": _sentence(self), "reason": self.reason}
 
 
 Outcome = Observed | NotSupported | Failed | NotRun
+
+
+def _sentence(outcome: Outcome) -> str:
+    return "; ".join(outcome.lines())
 
 
 def listed(names: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:

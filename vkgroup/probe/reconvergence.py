@@ -13,14 +13,14 @@ Words = NDArray[np.uint32]
 
 CONSTRUCTS = (
     "if",
-    "if and else",
+    "if/else",
     "nested branches",
-    "an inner branch, inside the outer one",
+    "the inner of two branches",
     "a loop with different trips",
     "a loop left by break",
-    "continue, in the next trip",
+    "a trip ended by continue",
     "switch",
-    "a case that falls through, in the next case",
+    "a case that falls through",
     "a function left early",
 )
 """The constructs of ``shaders/probe/reconvergence.comp``, in its order."""
@@ -65,25 +65,22 @@ class Reconvergence:
         """Whether invocations were together after every construct."""
         return all(construct.together for construct in self.constructs)
 
-    def sentence(self) -> str:
+    def lines(self) -> list[str]:
         """Say after which constructs invocations are together again."""
         if not any(construct.parted for construct in self.constructs):
-            return "nothing to see: no branch parted the invocations of a subgroup"
-        apart = [construct for construct in self.constructs if not construct.together]
+            return ["nothing to see: no branch parted the invocations of a subgroup"]
         kept = [construct.name for construct in self.constructs if construct.together]
-        if not apart:
-            words = f"yes, at the end of each of: {', '.join(kept)}"
-        else:
-            shown = [
-                f"{construct.name} (in {construct.parts} parts)"
-                if construct.parts > 1
-                else f"{construct.name} (all with another mask than before)"
-                for construct in apart
-            ]
-            words = f"not after {listed(shown)}"
-            words += f"; together again after {listed(kept)}" if kept else ""
         whole = [construct.name for construct in self.constructs if not construct.parted]
-        return words + (f"; never parted in {listed(whole)}" if whole else "")
+        apart = [
+            f"{construct.name} (in {construct.parts} parts)"
+            if construct.parts > 1
+            else f"{construct.name} (all with another mask than before)"
+            for construct in self.constructs
+            if not construct.together
+        ]
+        lines = [f"apart after {listed(apart)}"] if apart else []
+        lines += [f"together again after {listed(kept)}"] if kept else []
+        return lines + ([f"never parted in {listed(whole)}"] if whole else [])
 
     def to_json(self) -> dict[str, Json]:
         """Give each construct's observation."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,12 +55,7 @@ class Probe:
         return finite
 
 
-def probe(
-    device: Device,
-    *,
-    experiments: tuple[Experiment, ...] = EXPERIMENTS,
-    progress: Callable[[Experiment], None] = lambda experiment: None,
-) -> Probe:
+def probe(device: Device) -> Probe:
     """Run the experiments on an open device.
 
     An experiment that fails is reported so and the others go on; after a lost device they are left out.
@@ -68,14 +63,11 @@ def probe(
     Parameters
     ----------
     device : an open device; stays open.
-    experiments : those to run.
-    progress : called before each.
     """
     subject = Subject(device)
     outcomes: dict[str, Outcome] = {}
     lost = False
-    for experiment in experiments:
-        progress(experiment)
+    for experiment in EXPERIMENTS:
         if lost:
             outcomes[experiment.name] = NotRun("the device was lost before")
             continue

@@ -30,7 +30,7 @@ class MetSize:
         """Say whether everything seen is one size."""
         return self.built_in == (size,) and self.populated == size and self.ballot_bits in (None, size)
 
-    def sentence(self) -> str:
+    def in_words(self) -> str:
         """Say the sizes in words."""
         words = [f"gl_SubgroupSize is {listed([str(size) for size in self.built_in])}"]
         words.append(f"at most {self.populated} invocations share a gl_SubgroupID")
@@ -62,19 +62,19 @@ class SubgroupSize:
     met: MetSize
     required: Mapping[int, MetSize]
 
-    def sentence(self) -> str:
+    def lines(self) -> list[str]:
         """Say whether what is met is what is declared."""
         if self.met.is_exactly(self.declared):
-            words = f"{self.declared}, as declared"
+            lines = [f"{self.declared}, as declared"]
         else:
-            words = f"{self.declared} is declared, but {self.met.sentence()}"
+            lines = [f"{self.declared} is declared, but {self.met.in_words()}"]
         kept = [str(size) for size, met in self.required.items() if met.is_exactly(size)]
         if kept:
-            words += f"; exactly {listed(kept)} when required"
+            lines.append(f"exactly {listed(kept)} when required")
         for size, met in self.required.items():
             if not met.is_exactly(size):
-                words += f"; when {size} is required, {met.sentence()}"
-        return words
+                lines.append(f"when {size} is required, {met.in_words()}")
+        return lines
 
     def to_json(self) -> dict[str, Json]:
         """Give what is declared and what is met."""

@@ -106,7 +106,7 @@ class Subject:
 
     def run_full_subgroups(
         self, module: Module, workgroups: int, bindings: Mapping[str, Array]
-    ) -> dict[str, Array]:
+    ) -> Mapping[str, Array]:
         """Run workgroups of one full subgroup each; specialization constant 0 of the module is their size.
 
         Returns
@@ -121,14 +121,13 @@ class Subject:
             raise NoFullSubgroup(
                 f"a workgroup of {self.size} invocations is not one full subgroup on this device"
             )
-        result = self.device.run(
+        return self.device.run(
             module,
             (workgroups, 1, 1),
             bindings,
             specialization={0: self.size},
             subgroup_size=self._required,
         )
-        return dict(result)
 
     def _limits(self) -> dict[str, int]:
         limits = self.capabilities.limits

@@ -6,6 +6,12 @@ import numpy as np
 
 from vkgroup.probe.layout import Extent, Layout
 from vkgroup.probe.mapping import ORDERS
+from vkgroup.probe.outcome import Observation
+
+
+def told(observation: Observation) -> str:
+    """Everything that an observation says to people."""
+    return "; ".join(observation.lines())
 
 
 def laid_out(

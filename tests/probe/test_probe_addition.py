@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from imaginary_observations import told
 
 from vkgroup.probe import orders, trees
 from vkgroup.probe.addition import addition_orders, terms
@@ -112,7 +113,7 @@ def test_an_unknown_scan_is_read_off_in_both_forms() -> None:
 def test_one_lane_adds_nothing() -> None:
     rows = terms(1)
     got = addition_orders(rows, rows, np.zeros_like(rows))
-    assert got.sentence() == "nothing to see: a subgroup of one lane adds nothing"
+    assert told(got) == "nothing to see: a subgroup of one lane adds nothing"
 
 
 def test_results_that_are_no_numbers_are_another_order() -> None:
@@ -128,7 +129,7 @@ def test_sentence_and_json() -> None:
     scan = orders.scan_doubling(rows)
     reduced = np.repeat(orders.sum_adjacent(rows)[:, None], 8, axis=1)
     got = addition_orders(reduced, scan, orders.exclusive(orders.scan_doubling)(rows))
-    assert got.sentence() == (
+    assert told(got) == (
         "subgroupAdd: tree of neighbours (xor 1, 2, 4, …); "
         "subgroupInclusiveAdd and subgroupExclusiveAdd: doubling distances (Hillis-Steele)"
     )

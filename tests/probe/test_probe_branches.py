@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from imaginary_observations import told
 
 from vkgroup.probe.inactive import (
     LABELS,
@@ -51,14 +52,14 @@ def test_what_inactive_lanes_give(size: int, before: str, inside: str, give: Cal
     for read in found.reads:
         assert list(read.lanes) == [inside if read.inside else before]
         assert sum(read.lanes.values()) >= size // 2 - 1
-    assert LABELS[before] in found.sentence()
+    assert LABELS[before] in told(found)
 
 
 def test_lanes_that_get_different_things_are_counted() -> None:
     found = _reads(8, lambda start, current, lane, source, inside: np.where(lane < 4, start[source], 0))
     shuffle = found.reads[0]
     assert shuffle.lanes == {"held": 2, "zero": 2}
-    assert shuffle.in_words == "the value that the inactive lane last held in 2 lanes and zero in 2 lanes"
+    assert shuffle.in_words == "what the inactive lane last held in 2 lanes and zero in 2 lanes"
 
 
 def test_the_out_of_range_lane_of_shuffle_up_is_not_looked_at() -> None:
@@ -73,8 +74,8 @@ def test_only_the_categories_a_device_has_are_told() -> None:
     got = np.zeros((len(READINGS), 2, 8), np.uint32)
     found = inactive_lanes(got, {"ballot"}, ("VK_SUBGROUP_FEATURE_SHUFFLE_BIT",))
     assert {read.operation for read in found.reads} == {"subgroupBroadcast"}
-    assert found.sentence() == (
-        "a value set before the branch: zero; set inside it: zero; "
+    assert told(found) == (
+        "a value set before the branch: zero; a value set inside it: zero; "
         "not tried, missing: VK_SUBGROUP_FEATURE_SHUFFLE_BIT"
     )
     assert json.loads(json.dumps(found.to_json()))["missing"] == ["VK_SUBGROUP_FEATURE_SHUFFLE_BIT"]
@@ -116,7 +117,7 @@ def test_a_device_that_always_reconverges() -> None:
     found = reconvergence(_masks(32, {}))
     assert found.always
     assert all(construct.parted and construct.parts == 1 for construct in found.constructs)
-    assert found.sentence().startswith("yes, at the end of each of: if, if and else, ")
+    assert told(found).startswith("together again after if, if/else, nested branches, ")
 
 
 def test_a_device_that_stays_apart_after_some_constructs() -> None:
@@ -126,15 +127,15 @@ def test_a_device_that_stays_apart_after_some_constructs() -> None:
     assert (by_name["switch"].together, by_name["switch"].parts) == (False, 4)
     assert (by_name["if"].together, by_name["if"].parts) == (False, 2)
     assert by_name["nested branches"].together
-    assert found.sentence().startswith(
-        "not after if (in 2 parts) and switch (in 4 parts); together again after "
+    assert told(found).startswith(
+        "apart after if (in 2 parts) and switch (in 4 parts); together again after "
     )
     assert json.loads(json.dumps(found.to_json()))["always_together"] is False
 
 
 def test_invocations_that_did_not_pass_are_left_out() -> None:
     masks = _masks(8, {})
-    inner = CONSTRUCTS.index("an inner branch, inside the outer one")
+    inner = CONSTRUCTS.index("the inner of two branches")
     for which, key in enumerate(keys(8)):
         outside = key % 2 == 0
         masks[which, inner, :, outside] = 0
@@ -148,16 +149,16 @@ def test_a_mask_that_is_whole_but_another_than_before() -> None:
     masks[:, 0, 2] = _mask(np.arange(8) < 7)
     found = reconvergence(masks)
     assert not found.always
-    assert "if (all with another mask than before)" in found.sentence()
+    assert "if (all with another mask than before)" in told(found)
 
 
 def test_subgroups_of_one_invocation_have_nothing_to_part() -> None:
     found = reconvergence(_masks(1, {}))
     assert found.always
-    assert found.sentence() == "nothing to see: no branch parted the invocations of a subgroup"
+    assert told(found) == "nothing to see: no branch parted the invocations of a subgroup"
 
 
 def test_a_construct_that_did_not_part_is_named() -> None:
     masks = _masks(8, {})
     masks[:, 3, 1] = masks[:, 3, 0]
-    assert reconvergence(masks).sentence().endswith("; never parted in an inner branch, inside the outer one")
+    assert told(reconvergence(masks)).endswith("; never parted in the inner of two branches")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from imaginary_observations import told
 
 from vkgroup.probe.floats import (
     FLOAT16,
@@ -60,7 +61,9 @@ def _device(
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_device_that_keeps_denormals_and_ignores_nan(kind: FloatType, size: int) -> None:
     found = special_values(kind, _device(kind, size))
-    assert found.sentence() == "denormals: kept by all; of NaN and a number: the number is chosen by all"
+    assert told(found) == (
+        "denormals: kept by all; NaN and a number, in either order: the number by all; only NaN: NaN by all"
+    )
     assert len(found.findings) == 2 * len(rows(kind))
 
 
@@ -68,7 +71,7 @@ def test_a_device_that_keeps_denormals_and_ignores_nan(kind: FloatType, size: in
 def test_a_device_that_flushes_denormals(kind: FloatType) -> None:
     found = special_values(kind, _device(kind, 8, operands=_flush, result=_flush))
     assert {each.gives for each in found.findings if "denormal" in each.subject} == {"flushed"}
-    assert found.sentence().startswith("denormals: flushed to zero by all; ")
+    assert told(found).startswith("denormals: flushed to zero by all; ")
 
 
 def test_flushed_operands_are_told_from_flushed_results() -> None:
@@ -77,14 +80,13 @@ def test_flushed_operands_are_told_from_flushed_results() -> None:
     assert gives["subgroupAdd", "denormal result"] == "flushed"
     assert gives["subgroupAdd", "denormal operands"] == "kept"
     assert gives["*", "denormal result"] == "flushed"
-    assert "denormal operands: kept, denormal result: flushed to zero by subgroupAdd, subgroupMul, +, *" in (
-        found.sentence()
-    )
+    assert "denormal result: flushed to zero by all" in found.lines()
+    assert gives["subgroupMin", "denormal operands"] == "flushed"
 
 
 def test_a_device_that_lets_nan_through() -> None:
     found = special_values(FLOAT32, _device(FLOAT32, 4, least=np.minimum, greatest=np.maximum))
-    assert found.sentence().endswith("of NaN and a number: NaN is chosen by all")
+    assert told(found).endswith("NaN and a number, in either order: NaN by all; only NaN: NaN by all")
 
 
 def test_a_device_whose_choice_depends_on_the_side() -> None:
@@ -95,9 +97,8 @@ def test_a_device_whose_choice_depends_on_the_side() -> None:
     gives = {(each.operation, each.subject): each.gives for each in found.findings}
     assert gives["min", "NaN and a number"] == "number"
     assert gives["min", "a number and NaN"] == "NaN"
-    assert "NaN and a number: the number is chosen, a number and NaN: NaN is chosen by subgroupMin, min" in (
-        found.sentence()
-    )
+    assert "NaN and a number: the number by all" in found.lines()
+    assert "a number and NaN: NaN by subgroupMin and min, the number by subgroupMax and max" in found.lines()
 
 
 def test_results_that_are_neither_are_told() -> None:
@@ -105,7 +106,7 @@ def test_results_that_are_neither_are_told() -> None:
     words[:, :, :, 0] = np.float32(42.0).view(np.uint32)
     found = special_values(FLOAT32, words)
     assert {each.gives for each in found.findings} == {"other"}
-    assert "of NaN alone subgroupMin, subgroupMax, min and max do not give NaN" in found.sentence()
+    assert "only NaN: something else by all" in found.lines()
 
 
 def test_lanes_with_different_results_are_told() -> None:
@@ -118,7 +119,7 @@ def test_lanes_with_different_results_are_told() -> None:
 def test_one_lane_shows_nothing() -> None:
     found = special_values(FLOAT32, np.zeros((len(rows(FLOAT32)), 8, 1, 2), np.uint32))
     assert found.findings == ()
-    assert found.sentence().startswith("nothing to see")
+    assert told(found).startswith("nothing to see")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -139,3 +140,24 @@ def test_json_is_strict() -> None:
         "subject": "denormal operands",
         "gives": "kept",
     }
+
+
+def test_a_device_that_begins_a_reduction_with_its_identity() -> None:
+    words = _device(FLOAT32, 4)
+    only_nan = [row for row, given in enumerate(rows(FLOAT32)) if given.subject == "only NaN"]
+    for row, identity in zip(only_nan, (np.inf, -np.inf), strict=True):
+        words[row, :4, :, 0] = np.float32(identity).view(np.uint32)
+    assert (
+        "only NaN: the infinity that begins a reduction by subgroupMin and subgroupMax, NaN by min and max"
+        in special_values(FLOAT32, words).lines()
+    )
+
+
+def test_a_device_where_nan_swallows_what_was_before() -> None:
+    def second_if_first_is_nan(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return np.where(np.isnan(one), other, np.minimum(one, other))
+
+    found = special_values(FLOAT32, _device(FLOAT32, 8, least=second_if_first_is_nan))
+    gives = {(each.operation, each.subject): each.gives for each in found.findings}
+    assert gives["subgroupMin", "a number and NaN"] == "another number"
+    assert gives["subgroupMin", "NaN and a number"] == "number"

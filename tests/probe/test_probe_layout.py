@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from imaginary import in_order, in_tiles, laid_out, rows_of_x
+from imaginary_observations import in_order, in_tiles, laid_out, rows_of_x, told
 
 from vkgroup.probe.fullness import full_subgroups
 from vkgroup.probe.layout import Layout, contradictions, dimensions, extents, text_of
@@ -37,7 +37,7 @@ def test_extents_keep_the_limits_and_reach_every_case(size: int, limits: dict[st
 def test_linear_devices_of_every_size(size: int) -> None:
     found = invocation_mapping([in_order(extent, size, "linear") for extent in extents(size, COMMON)])
     assert found.linear
-    assert found.sentence().startswith("linear in gl_LocalInvocationIndex in 1-D, 2-D and 3-D")
+    assert told(found).startswith("linear in gl_LocalInvocationIndex in 1-D, 2-D and 3-D")
     assert not any(mapping.contradictions for mapping in found.workgroups)
 
 
@@ -86,8 +86,8 @@ def test_a_mapping_of_no_known_kind() -> None:
 def test_the_sentence_names_each_kind_with_its_extents() -> None:
     found = invocation_mapping([in_order((64, 1, 1), 32, "linear"), in_order((16, 8, 1), 32, "quads")])
     assert not found.linear
-    assert found.sentence() == (
-        "linear in gl_LocalInvocationIndex (64); in quads of 2x2, quad after quad (16x8)"
+    assert told(found) == (
+        "linear in gl_LocalInvocationIndex in 1-D (64); in quads of 2x2, quad after quad in 2-D (16x8)"
     )
 
 
@@ -106,12 +106,12 @@ def test_contradictions_are_named() -> None:
     )
     assert "two invocations have the same" in _changed(sound, lane=np.zeros(64, np.uint32))[0]
     halves = in_order((64, 1, 1), 8, "linear")
-    told = _changed(sound, leader=halves.leader, ballot_bits=halves.ballot_bits)
-    assert len(told) == 2
-    assert "subgroupBroadcastFirst" in told[0]
-    assert "subgroupBallot(true)" in told[1]
+    both = _changed(sound, leader=halves.leader, ballot_bits=halves.ballot_bits)
+    assert len(both) == 2
+    assert "subgroupBroadcastFirst" in both[0]
+    assert "subgroupBallot(true)" in both[1]
     broken = invocation_mapping([dataclasses.replace(sound, num_subgroups=np.full(64, 3, np.uint32))])
-    assert broken.sentence().endswith("contradictory: gl_SubgroupID is not below gl_NumSubgroups")
+    assert told(broken).endswith("contradictory: gl_SubgroupID is not below gl_NumSubgroups")
     assert broken.to_json()["workgroups"][0]["contradictions"]
 
 
@@ -120,13 +120,13 @@ def test_the_size_met_is_the_size_declared(size: int) -> None:
     met = met_size([in_order(extent, size, "linear") for extent in extents(size, COMMON)])
     assert met.is_exactly(size)
     found = SubgroupSize(size, met, {size: met})
-    assert found.sentence() == f"{size}, as declared; exactly {size} when required"
+    assert told(found) == f"{size}, as declared; exactly {size} when required"
 
 
 def test_another_size_than_declared() -> None:
     met = met_size([in_order((128, 1, 1), 32, "linear")])
     found = SubgroupSize(64, met, {16: met_size([in_order((64, 1, 1), 16, "linear")]), 64: met})
-    assert found.sentence() == (
+    assert told(found) == (
         "64 is declared, but gl_SubgroupSize is 32, at most 32 invocations share a gl_SubgroupID, "
         "ballots have at most 32 bits; exactly 16 when required; when 64 is required, gl_SubgroupSize is 32, "
         "at most 32 invocations share a gl_SubgroupID, ballots have at most 32 bits"
@@ -139,7 +139,7 @@ def test_a_device_without_ballot_shows_no_ballot_bits() -> None:
     met = met_size([laid_out((64, 1, 1), 16, index // 16, index % 16, ballot=False)])
     assert met.ballot_bits is None
     assert met.is_exactly(16)
-    assert "ballot" not in met.sentence()
+    assert "ballot" not in met.in_words()
 
 
 def test_gl_subgroup_size_that_is_never_filled_is_not_met() -> None:
@@ -153,8 +153,8 @@ def test_full_subgroups() -> None:
     found = full_subgroups([in_order((64, 1, 1), 16, "linear"), in_order((37, 1, 1), 16, "linear")])
     assert (found.full_in_multiples, found.only_last_partial) == (True, True)
     assert found.fillings[1].populations == (16, 16, 5)
-    assert found.sentence() == (
-        "full in workgroups that are a multiple of the size; in others only the last is not "
+    assert told(found) == (
+        "full in workgroups that are a multiple of the size; in others, only the last subgroup is not full "
         "(37: 2 of 16 + 1 of 5)"
     )
 
@@ -162,9 +162,9 @@ def test_full_subgroups() -> None:
 def test_subgroups_that_are_not_full() -> None:
     found = full_subgroups([rows_of_x((4, 8, 1), 8), rows_of_x((7, 5, 1), 8), rows_of_x((12, 3, 1), 8)])
     assert (found.full_in_multiples, found.only_last_partial) == (False, False)
-    assert found.sentence() == (
-        "not always full, even where the workgroup is a multiple of the size: 4x8: 8 of 4; "
-        "in others more than the last is not full: 7x5: 5 of 7 and "
+    assert told(found) == (
+        "not always full where the workgroup is a multiple of the size: 4x8: 8 of 4; "
+        "in others, more than the last subgroup is not full: 7x5: 5 of 7 and "
         "12x3: 1 of 8 + 1 of 4 + 1 of 8 + 1 of 4 + …"
     )
     assert found.to_json()["workgroups"][0]["populations"] == [4] * 8
