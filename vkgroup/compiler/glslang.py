@@ -7,6 +7,7 @@ runs in the compilers' one thread (`vkgroup.compiler.stack`).
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -278,9 +279,9 @@ def _prepared(request: Request) -> str:
     if match is not None and "/*" in match[2]:
         return source
     end = match.end() if match else 0
-    version = int(match[1]) if match else DEFAULT_VERSION
-    # Before GLSL 3.30, "#line n" numbers the line after the next.
-    next_line = source.count("\n", 0, end) + (1 if version >= 330 else 0)
+    # Before GLSL 3.30, though not in GLSL ES, "#line n" numbers the line after the next.
+    is_old = match is not None and int(match[1]) < 330 and match[2].split()[:1] != ["es"]
+    next_line = source.count("\n", 0, end) + (0 if is_old else 1)
     separator = "" if source[:end].endswith("\n") or not end else "\n"
     inserted = f"{separator}#extension GL_GOOGLE_include_directive : require\n#line {next_line}\n"
     return source[:end] + inserted + source[end:]
@@ -292,4 +293,10 @@ def _failure(request: Request, log: bytes) -> CompileError:
     found = from_glslang(text, request.name)
     if not found:
         found = [Diagnostic("error", request.name, 0, 0, text.strip() or "glslang gave no reason")]
+    if "#line" not in request.source:
+        # Preprocessing ends the text with a line of its own, where a missing bracket is missed.
+        last = len(request.source.splitlines())
+        found = [
+            replace(item, line=min(item.line, last)) if item.file == request.name else item for item in found
+        ]
     return CompileError(f"{request.name} does not compile", found)

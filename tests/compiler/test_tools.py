@@ -1,0 +1,87 @@
+"""assemble, disassemble, validate, optimize."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sources import BY_STAGE, COMPUTE, diagnostics_of
+
+from vkgroup.compiler import Target, assemble, compile_source, disassemble, optimize, validate
+from vkgroup.errors import CompileError, InvalidModule
+from vkgroup.spirv import Module
+
+
+@pytest.mark.parametrize("stage", BY_STAGE)
+def test_disassembly_assembles_to_the_same_words(stage: str) -> None:
+    module = compile_source(BY_STAGE[stage], stage=stage, target=Target.VULKAN_1_2)
+    again = assemble(disassemble(module, friendly_names=False), Target.VULKAN_1_2)
+    # The header tells another generator, and a bound without ids that nothing uses.
+    assert again.version == module.version
+    assert np.array_equal(again.words[5:], module.words[5:])
+
+
+def test_disassembly_names_ids_after_the_source() -> None:
+    text = disassemble(compile_source(COMPUTE, stage="compute"))
+    assert "%gl_GlobalInvocationID" in text
+
+
+def test_assembly_is_not_validated() -> None:
+    module = assemble("OpCapability Shader")
+    with pytest.raises(InvalidModule, match="vulkan1"):
+        validate(module)
+
+
+def test_assembly_errors_have_line_and_column() -> None:
+    (found,) = diagnostics_of(lambda: assemble("OpCapability Shader\n  OpNonsense 3\n", name="a.spvasm"))
+    assert (found.file, found.line) == ("a.spvasm", 2)
+    assert found.column > 0
+    assert "OpNonsense" in found.message
+    (found,) = diagnostics_of(lambda: assemble("OpCapability \ud800"))
+    assert (found.file, found.line) == ("<string>", 1)
+
+
+def test_empty_assembly_is_no_module_to_run() -> None:
+    with pytest.raises((CompileError, InvalidModule)):
+        validate(assemble(""))
+
+
+def test_validation_is_for_a_target() -> None:
+    module = compile_source(BY_STAGE["mesh"], stage="mesh", target=Target.VULKAN_1_3)
+    validate(module, Target.VULKAN_1_3)
+    validate(module, Target.VULKAN_1_4)
+    with pytest.raises(InvalidModule, match=r"not valid for vulkan1.1: Invalid SPIR-V binary version 1.6"):
+        validate(module, Target.VULKAN_1_1)
+
+
+def test_scalar_layouts_and_local_size_id_are_valid() -> None:
+    source = """#version 460
+        #extension GL_EXT_scalar_block_layout : require
+        layout(local_size_x_id = 0) in;
+        layout(binding = 0, scalar) buffer B { vec3 a; vec3 b; } b;
+        layout(binding = 1, std430) uniform U { float a[3]; } u;
+        void main() { b.a = b.b * u.a[2]; }
+    """
+    module = compile_source(source, stage="compute", target=Target.VULKAN_1_3)
+    size = module.reflection.entry_points[0].local_size
+    assert size is not None
+    assert size.source in ("LocalSizeId", "WorkgroupSize")
+    assert [binding.layout for binding in module.reflection.bindings] == ["scalar", "std430"]
+
+
+@pytest.mark.parametrize("level", ["performance", "size"])
+def test_optimize(level: str) -> None:
+    module = compile_source(COMPUTE, stage="compute")
+    optimized = optimize(module, level)
+    validate(optimized)
+    assert len(optimized.words) < len(module.words)
+    assert optimized.version == module.version
+    assert optimize(module, level, target=Target.VULKAN_1_1) == optimized
+
+
+def test_optimize_refuses_what_is_not_valid() -> None:
+    words = compile_source(COMPUTE, stage="compute").words.copy()
+    words[-3] = 0xFFFF | 1 << 16
+    with pytest.raises(InvalidModule, match="not valid"):
+        optimize(Module.from_bytes(words.tobytes()))
+    with pytest.raises(CompileError, match="no optimisation 'best'"):
+        optimize(compile_source(COMPUTE, stage="compute"), "best")
