@@ -69,6 +69,7 @@ def test_tiles_in_three_dimensions_and_in_no_known_lane_order() -> None:
 def test_a_subgroup_for_each_row_of_x() -> None:
     mapping = classify(rows_of_x((7, 5, 1), 8))
     assert (mapping.kind, mapping.tile, mapping.lane_order) == ("tiles", (7, 1, 1), "linear")
+    assert mapping.in_words == "in tiles of 7x1 a subgroup, lanes linear with x fastest"
 
 
 def test_subgroups_numbered_in_another_order() -> None:
@@ -95,6 +96,18 @@ def _changed(layout: Layout, **arrays: object) -> tuple[str, ...]:
     return contradictions(dataclasses.replace(layout, **arrays))
 
 
+def test_operations_are_believed_rather_than_gl_subgroup_id() -> None:
+    real = rows_of_x((4, 16, 1), 8)
+    named = in_order((4, 16, 1), 8, "linear")
+    lying = dataclasses.replace(real, subgroup_id=named.subgroup_id, num_subgroups=named.num_subgroups)
+    mapping = classify(lying)
+    assert (mapping.kind, mapping.tile, mapping.lane_order) == ("tiles", (4, 1, 1), "linear")
+    assert len(mapping.contradictions) == 2
+    assert full_subgroups([lying]).fillings[0].populations == (4,) * 16
+    assert not full_subgroups([lying]).full_in_multiples
+    assert met_size([lying]).populated == 4
+
+
 def test_contradictions_are_named() -> None:
     sound = in_order((64, 1, 1), 16, "linear")
     assert contradictions(sound) == ()
@@ -107,11 +120,13 @@ def test_contradictions_are_named() -> None:
     assert "two invocations have the same" in _changed(sound, lane=np.zeros(64, np.uint32))[0]
     halves = in_order((64, 1, 1), 8, "linear")
     both = _changed(sound, leader=halves.leader, ballot_bits=halves.ballot_bits)
-    assert len(both) == 2
+    assert len(both) == 1
     assert "subgroupBroadcastFirst" in both[0]
-    assert "subgroupBallot(true)" in both[1]
+    bits = _changed(sound, ballot_bits=np.full(64, 15, np.uint32))
+    assert len(bits) == 1
+    assert "subgroupBallot(true)" in bits[0]
     broken = invocation_mapping([dataclasses.replace(sound, num_subgroups=np.full(64, 3, np.uint32))])
-    assert told(broken).endswith("contradictory: gl_SubgroupID is not below gl_NumSubgroups")
+    assert told(broken).endswith("contradictory (64): gl_SubgroupID is not below gl_NumSubgroups")
     assert broken.to_json()["workgroups"][0]["contradictions"]
 
 
@@ -127,9 +142,9 @@ def test_another_size_than_declared() -> None:
     met = met_size([in_order((128, 1, 1), 32, "linear")])
     found = SubgroupSize(64, met, {16: met_size([in_order((64, 1, 1), 16, "linear")]), 64: met})
     assert told(found) == (
-        "64 is declared, but gl_SubgroupSize is 32, at most 32 invocations share a gl_SubgroupID, "
+        "64 is declared, but gl_SubgroupSize is 32, at most 32 invocations are in a subgroup, "
         "ballots have at most 32 bits; exactly 16 when required; when 64 is required, gl_SubgroupSize is 32, "
-        "at most 32 invocations share a gl_SubgroupID, ballots have at most 32 bits"
+        "at most 32 invocations are in a subgroup, ballots have at most 32 bits"
     )
     assert json.loads(json.dumps(found.to_json()))["required"]["16"]["populated"] == 16
 

@@ -184,13 +184,15 @@ def test_sizes_are_not_required_where_they_cannot_be() -> None:
 
 def test_without_a_full_subgroup_nothing_misleading_is_run() -> None:
     class Halves(PlayedDevice):
+        """Even and odd lanes of what should be one subgroup are two subgroups."""
+
         def run(self, module: Any, groups: Any, bindings: Any, **options: Any) -> dict[str, np.ndarray]:
             outputs = super().run(module, groups, bindings, **options)
             if module[0] == "layout":
-                outputs["Invocation"][:, 1] = (
-                    outputs["Invocation"][:, 1] * 2 + outputs["Invocation"][:, 2] % 2
-                )
-                outputs["Invocation"][:, 3] *= 2
+                words = outputs["Invocation"]
+                words[:, 1] = 2 * words[:, 1] + words[:, 2] % 2
+                words[:, 3] *= 2
+                words[:, 5] += words[:, 2] % 2
             return outputs
 
     device = Halves(PLAYED)

@@ -17,7 +17,7 @@ class Filling:
     ----------
     extent : the workgroup's size in x, y and z.
     size : the greatest ``gl_SubgroupSize`` in it.
-    populations : invocations of each subgroup, in the order of ``gl_SubgroupID``.
+    populations : invocations of each subgroup, in the order of `Layout.subgroup`.
     """
 
     extent: Extent

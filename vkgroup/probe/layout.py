@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,10 +56,21 @@ class Layout:
         """Number of invocations in the workgroup."""
         return int(np.prod(self.extent))
 
-    @property
+    @cached_property
+    def subgroup(self) -> Words:
+        """The subgroup that each invocation is really in, as a number.
+
+        The number is ``gl_SubgroupID``, unless operations reach other invocations than those with the same
+        ``gl_SubgroupID``: then operations are believed, and subgroups numbered by their first invocations.
+        """
+        if self.leader is None or _same_partition(self.subgroup_id, self.leader):
+            return self.subgroup_id
+        return np.unique(self.leader, return_inverse=True)[1].reshape(-1).astype(np.uint32)
+
+    @cached_property
     def populations(self) -> tuple[int, ...]:
-        """Number of invocations of each subgroup that has any, in the order of ``gl_SubgroupID``."""
-        return tuple(int(count) for count in np.unique(self.subgroup_id, return_counts=True)[1])
+        """Number of invocations of each subgroup that has any, in the order of `subgroup`."""
+        return tuple(int(count) for count in np.unique(self.subgroup, return_counts=True)[1])
 
 
 def contradictions(layout: Layout) -> tuple[str, ...]:
@@ -76,7 +88,7 @@ def contradictions(layout: Layout) -> tuple[str, ...]:
             "invocations with one gl_SubgroupID are not the ones that subgroupBroadcastFirst reaches"
         )
     if layout.ballot_bits is not None:
-        _, group, counts = np.unique(layout.subgroup_id, return_inverse=True, return_counts=True)
+        _, group, counts = np.unique(layout.subgroup, return_inverse=True, return_counts=True)
         if (counts[group.reshape(-1)] != layout.ballot_bits).any():
             found.append("subgroupBallot(true) does not have as many bits as the subgroup has invocations")
     return tuple(found)
@@ -87,12 +99,9 @@ def _same_partition(one: Words, other: Words) -> bool:
     return pairs == len(np.unique(one)) == len(np.unique(other))
 
 
-def text_of(extent: Extent) -> str:
-    """Write an extent as people do: ``64``, ``8x8``, ``4x4x4``."""
-    sizes = list(extent)
-    while len(sizes) > 1 and sizes[-1] == 1:
-        sizes.pop()
-    return "x".join(str(size) for size in sizes)
+def text_of(extent: Extent, axes: int | None = None) -> str:
+    """Write an extent as people do, ``64``, ``8x8``, ``4x4x4``: with as many axes as it has or as are given."""
+    return "x".join(str(size) for size in extent[: axes or dimensions(extent)])
 
 
 def dimensions(extent: Extent) -> int:

@@ -79,7 +79,8 @@ class Mapping:
     tile : that box, for "tiles".
     lane_order : the order of lanes in it: a key of `ORDERS` or "other", for "tiles".
     contradictions : what cannot all be true of the built-in variables; empty on a sound device.
-    places : (``gl_SubgroupID``, lane) of each invocation in the order of ``gl_LocalInvocationIndex``.
+    places : (subgroup, lane) of each invocation in the order of ``gl_LocalInvocationIndex``; the subgroup is
+        `Layout.subgroup`.
     """
 
     extent: Extent
@@ -97,7 +98,7 @@ class Mapping:
         order = {"linear": "linear with x fastest", "other": "in another order"}.get(
             self.lane_order, _IN_WORDS[self.lane_order]
         )
-        return f"in tiles of {text_of(self.tile)} a subgroup, lanes {order}"
+        return f"in tiles of {text_of(self.tile, dimensions(self.extent))} a subgroup, lanes {order}"
 
     def to_json(self) -> dict[str, Json]:
         """Give the class; and every place, where the mapping is not linear."""
@@ -128,8 +129,11 @@ class InvocationMapping:
         for mapping in self.workgroups:
             groups.setdefault(mapping.in_words, []).append(mapping.extent)
         lines = [f"{words} {_in_dimensions(extents)}" for words, extents in groups.items()]
-        broken = dict.fromkeys(text for mapping in self.workgroups for text in mapping.contradictions)
-        return lines + [f"contradictory: {text}" for text in broken]
+        broken: dict[str, list[str]] = {}
+        for mapping in self.workgroups:
+            for text in mapping.contradictions:
+                broken.setdefault(text, []).append(text_of(mapping.extent))
+        return lines + [f"contradictory ({', '.join(where)}): {text}" for text, where in broken.items()]
 
     def to_json(self) -> dict[str, Json]:
         """Give each workgroup's mapping."""
@@ -159,21 +163,21 @@ def classify(layout: Layout) -> Mapping:
         tile=tile,
         lane_order=lane_order,
         contradictions=contradictions(layout),
-        places=tuple(zip(layout.subgroup_id.tolist(), layout.lane.tolist(), strict=True)),
+        places=tuple(zip(layout.subgroup.tolist(), layout.lane.tolist(), strict=True)),
     )
 
 
 def _whole_order(layout: Layout) -> str | None:
     """Name the order of the whole workgroup that is cut into subgroups, if it is one of those known."""
     size = int(layout.subgroup_size.max())
-    place = layout.subgroup_id.astype(np.int64) * size + layout.lane
+    place = layout.subgroup.astype(np.int64) * size + layout.lane
     for name, order in ORDERS.items():
         if np.array_equal(place, order(layout.extent)):
             return name
     index = np.arange(layout.invocations)
     chunk = index // size
-    one_each = len(np.unique(np.stack([chunk, layout.subgroup_id]), axis=1)[0]) == chunk[-1] + 1
-    ids = len(np.unique(layout.subgroup_id)) == chunk[-1] + 1
+    one_each = len(np.unique(np.stack([chunk, layout.subgroup]), axis=1)[0]) == chunk[-1] + 1
+    ids = len(np.unique(layout.subgroup)) == chunk[-1] + 1
     if one_each and ids and np.array_equal(layout.lane, index % size):
         return "linear_unordered"
     return None
@@ -185,8 +189,8 @@ def _tiles(layout: Layout) -> tuple[Extent | None, str | None]:
     fullest = max(layout.populations)
     tile: Extent | None = None
     orders = set(ORDERS)
-    for subgroup in np.unique(layout.subgroup_id):
-        members = layout.subgroup_id == subgroup
+    for subgroup in np.unique(layout.subgroup):
+        members = layout.subgroup == subgroup
         if members.sum() != fullest:
             continue
         at = coordinates[members] - coordinates[members].min(axis=0)

@@ -18,7 +18,7 @@ class MetSize:
     Attributes
     ----------
     built_in : the values that ``gl_SubgroupSize`` had, ascending.
-    populated : the most invocations that shared one ``gl_SubgroupID``.
+    populated : the most invocations that were in one subgroup.
     ballot_bits : the most bits that ``subgroupBallot(true)`` had; None without ballot.
     """
 
@@ -33,7 +33,7 @@ class MetSize:
     def in_words(self) -> str:
         """Say the sizes in words."""
         words = [f"gl_SubgroupSize is {listed([str(size) for size in self.built_in])}"]
-        words.append(f"at most {self.populated} invocations share a gl_SubgroupID")
+        words.append(f"at most {self.populated} invocations are in a subgroup")
         if self.ballot_bits is not None:
             words.append(f"ballots have at most {self.ballot_bits} bits")
         return ", ".join(words)
