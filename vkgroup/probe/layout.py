@@ -100,7 +100,7 @@ def _same_partition(one: Words, other: Words) -> bool:
 
 
 def text_of(extent: Extent, axes: int | None = None) -> str:
-    """Write an extent as people do, ``64``, ``8x8``, ``4x4x4``: with as many axes as it has or as are given."""
+    """Write an extent as people do, ``64``, ``8x8``, ``4x4x4``, or with as many axes as are given."""
     return "x".join(str(size) for size in extent[: axes or dimensions(extent)])
 
 

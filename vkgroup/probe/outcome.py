@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -91,7 +91,6 @@ def _sentence(outcome: Outcome) -> str:
     return "; ".join(outcome.lines())
 
 
-def listed(names: Mapping[str, object] | list[str] | tuple[str, ...]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Join names as a sentence does: ``a``, ``a and b``, ``a, b and c``."""
-    words = list(names)
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
