@@ -106,18 +106,20 @@ def run(info: DeviceInfo, rounds: int, count: int) -> dict[str, Any]:
     with vkgroup.open(info, validation=False) as device:
         module = device.compile(SOURCE, target=Target.VULKAN_1_1)
         peer = load_peer(info)
-        with device.buffer(np.zeros(64, np.uint32)) as buffer, device.pipeline(module) as pipeline:
-            with pipeline.bind({"numbers": buffer}) as bound:
-                groups = (1, 1, 1)
-                calls: dict[str, Callable[[], None]] = {OURS: lambda: bound.dispatch(groups)}
-                kept = None
-                if peer is not None:
-                    more, kept = peer_calls(peer, module.to_bytes(), info.index)
-                    calls.update(more)
-                times = measure(calls, rounds, count)
-                done = (rounds + 1) * count
-                assert int(buffer.read()[0]) == done, "a dispatch was lost"
-                del kept
+        with (
+            device.buffer(np.zeros(64, np.uint32)) as buffer,
+            device.pipeline(module) as pipeline,
+            pipeline.bind({"numbers": buffer}) as bound,
+        ):
+            groups = (1, 1, 1)
+            calls: dict[str, Callable[[], None]] = {OURS: lambda: bound.dispatch(groups)}
+            kept = None
+            if peer is not None:
+                more, kept = peer_calls(peer, module.to_bytes(), info.index)
+                calls.update(more)
+            times = measure(calls, rounds, count)
+            assert int(buffer.read()[0]) == (rounds + 1) * count, "a dispatch was lost"
+            del kept
     return report(info, times, rounds, count, peer is not None)
 
 
@@ -155,8 +157,8 @@ def main() -> int:
     for name, value in results["median_us"].items():
         line = f"  {name:32} {value:8.1f} us"
         if name in results["ratio"]:
-            low, high = results["ratio"][name]["interval_95"]
-            line += f"   vkgroup costs {results['ratio'][name]['median']:.2f} times that ({low:.2f} to {high:.2f})"
+            median, (low, high) = results["ratio"][name].values()
+            line += f"   vkgroup costs {median:.2f} times that ({low:.2f} to {high:.2f})"
         print(line)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:

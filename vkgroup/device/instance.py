@@ -104,10 +104,15 @@ class Instance:
             )
         return found[index]
 
-    def raise_validation_errors(self) -> None:
-        """Raise what the validation layer has reported since the last call, if anything."""
+    def raise_validation_errors(self, cause: Exception | None = None) -> None:
+        """Raise what the validation layer has reported since the last call, if anything.
+
+        Parameters
+        ----------
+        cause : the error that would be raised otherwise; what the layer says explains it.
+        """
         if self.messages is not None:
-            self.messages.raise_errors()
+            self.messages.raise_errors(cause)
 
     def destroy(self) -> None:
         """Destroy the VkInstance; every device made from it must be gone."""

@@ -146,6 +146,7 @@ class LogicalDevice:
             error = vk.failure(code, what)
             if isinstance(error, DeviceLost):
                 self.lost = f"{what} failed ({error.result})"
+            self.instance.raise_validation_errors(error)
             raise error
 
     def require_open(self) -> None:

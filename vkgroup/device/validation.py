@@ -80,7 +80,7 @@ class Messages:
         """Stop listening."""
         self._detach()
 
-    def raise_errors(self) -> None:
+    def raise_errors(self, cause: Exception | None = None) -> None:
         """Raise what has been reported since the last call, if anything."""
         if not self._texts:
             return
@@ -88,4 +88,4 @@ class Messages:
             texts, self._texts = self._texts, []
         raise ValidationError(
             "The validation layer reported:\n" + "\n".join(texts), "VK_ERROR_VALIDATION_FAILED_EXT"
-        )
+        ) from cause

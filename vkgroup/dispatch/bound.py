@@ -212,7 +212,7 @@ class Bound:
         if type(groups) is tuple and len(groups) == 3:
             counts = groups
         else:
-            given = (groups,) if isinstance(groups, int | np.integer) else tuple(groups)
+            given = tuple(groups) if isinstance(groups, Sequence | np.ndarray) else (groups,)
             if not 1 <= len(given) <= 3:
                 raise InvalidDispatch(f"groups are one to three numbers; {groups!r} was given.")
             x, y, z = (*given, 1, 1)[:3]

@@ -1,0 +1,102 @@
+"""Finding the Vulkan loader, and doing without it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vkgroup.device import loader
+from vkgroup.device.loader import Candidate, candidates, find_loader
+from vkgroup.drivers import installed
+from vkgroup.errors import NoDevice
+
+CHILD = "import vkgroup, sys\n"
+
+
+def child(code: str, monkeypatch: pytest.MonkeyPatch, **environment: str) -> subprocess.CompletedProcess[str]:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return subprocess.run([sys.executable, "-c", CHILD + code], capture_output=True, text=True, timeout=60)
+
+
+def test_the_environment_alone_names_the_loader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VKGROUP_LOADER", "/somewhere/libvulkan.so.1")
+    assert candidates() == [Candidate("/somewhere/libvulkan.so.1", "VKGROUP_LOADER")]
+
+
+@pytest.mark.parametrize(
+    ("platform", "name"),
+    [("linux", "libvulkan.so.1"), ("darwin", "libvulkan.1.dylib"), ("win32", "vulkan-1.dll")],
+)
+def test_the_system_loader_goes_by_its_platform_name(
+    monkeypatch: pytest.MonkeyPatch, platform: str, name: str
+) -> None:
+    monkeypatch.delenv("VKGROUP_LOADER", raising=False)
+    monkeypatch.setattr(loader.sys, "platform", platform)
+    assert candidates()[0].name == name
+
+
+def test_the_loaders_of_fetched_drivers_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VKGROUP_LOADER", raising=False)
+    fetched = [str(driver.loader) for driver in installed()]
+    assert fetched
+    assert [candidate.name for candidate in candidates()][-len(fetched) :] == fetched
+
+
+def test_without_any_loader_the_message_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "candidates", lambda: [Candidate("libnone.so", "a test")])
+    with pytest.raises(NoDevice) as caught:
+        find_loader()
+    message = str(caught.value)
+    assert "libnone.so (from a test)" in message
+    assert "vkgroup drivers fetch swiftshader" in message
+
+
+def test_importing_vkgroup_needs_no_loader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    code = """
+import vkgroup.device, vkgroup.dispatch
+print(vkgroup.Module.__name__, vkgroup.errors.NoDevice.__name__)
+"""
+    done = child(code, monkeypatch, VKGROUP_LOADER="/nowhere/libvulkan.so.1", VKGROUP_CACHE=str(tmp_path))
+    assert (done.returncode, done.stdout.split()) == (0, ["Module", "NoDevice"])
+
+
+@pytest.mark.parametrize("call", ["vkgroup.open()", "vkgroup.open('swiftshader')", "vkgroup.devices()"])
+def test_opening_without_a_loader_is_no_device(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, call: str
+) -> None:
+    code = f"""
+try:
+    {call}
+except vkgroup.errors.NoDevice as error:
+    print(error)
+"""
+    done = child(code, monkeypatch, VKGROUP_LOADER="/nowhere/libvulkan.so.1", VKGROUP_CACHE=str(tmp_path))
+    assert done.stderr == ""
+    assert "/nowhere/libvulkan.so.1 (from VKGROUP_LOADER)" in done.stdout
+    assert "vkgroup drivers fetch swiftshader" in done.stdout
+
+
+def test_validation_without_its_layer_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    driver = next(driver for driver in installed() if driver.family == "swiftshader")
+    code = f"""
+try:
+    vkgroup.open({str(driver.icd)!r}, validation=True)
+except vkgroup.errors.Unsupported as error:
+    print(error.missing, error)
+"""
+    done = child(
+        code,
+        monkeypatch,
+        VKGROUP_LOADER=str(driver.loader),
+        VKGROUP_CACHE=str(tmp_path),
+        VK_LAYER_PATH=str(tmp_path),
+    )
+    assert done.stderr == ""
+    assert "('VK_LAYER_KHRONOS_validation',)" in done.stdout
+    assert "vulkan-validationlayers" in done.stdout

@@ -1,0 +1,115 @@
+"""Device memory: bytes in and out, by mapping and by staging; limits and exhaustion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import vkgroup
+from vkgroup.device import memory
+from vkgroup.device.memory import STAGING_BYTES, DeviceBuffer
+from vkgroup.dispatch import Device
+from vkgroup.errors import DriverError, OutOfMemory, Unsupported
+
+
+@pytest.fixture(scope="module")
+def staged() -> Iterator[Device]:
+    """A software device that is treated as a GPU with memory of its own."""
+    with vkgroup.open("swiftshader", validation=True) as opened:
+        opened.logical.capabilities = replace(opened.capabilities, type="discrete_gpu")
+        yield opened
+
+
+@pytest.mark.parametrize("nbytes", [1, 3, 4096, STAGING_BYTES, 2 * STAGING_BYTES + 5])
+def test_bytes_survive_staging(staged: Device, nbytes: int) -> None:
+    data = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
+    with staged.buffer(data) as buffer:
+        assert buffer.memory.mapped is None
+        assert np.array_equal(buffer.read(), data)
+
+
+def test_parts_are_staged_to_their_places(staged: Device) -> None:
+    with staged.buffer(np.zeros(100, np.uint32)) as buffer:
+        buffer.write(np.arange(10, dtype=np.uint32), offset=200)
+        expected = np.zeros(100, np.uint32)
+        expected[50:60] = np.arange(10)
+        assert np.array_equal(buffer.read(), expected)
+        assert np.array_equal(buffer.read(np.uint32, 4, offset=208), [2, 3, 4, 5])
+
+
+def test_host_memory_is_mapped_on_any_device(staged: Device) -> None:
+    with staged.buffer(np.arange(5), host=True) as buffer:
+        assert buffer.memory.mapped is not None
+        assert np.array_equal(buffer.read(), np.arange(5))
+
+
+def test_a_staged_device_computes_the_same(staged: Device) -> None:
+    source = """#version 450
+layout(local_size_x = 64) in;
+layout(binding = 0) buffer B { uint d[]; } b;
+void main() { b.d[gl_GlobalInvocationID.x] *= 3u; }"""
+    data = np.arange(640, dtype=np.uint32)
+    assert np.array_equal(staged.run(source, 10, {"b": data})["b"], data * 3)
+
+
+def test_software_drivers_are_mapped(device: Device) -> None:
+    with device.buffer(np.arange(1000.0)) as buffer:
+        assert buffer.memory.mapped is not None
+        assert np.array_equal(buffer.read(), np.arange(1000.0))
+
+
+def test_a_buffer_over_the_limit_names_it(device: Device) -> None:
+    most = device.capabilities.limits["maxBufferSize"]
+    with pytest.raises(Unsupported, match="maxBufferSize") as caught:
+        device.buffer(most + 1)
+    assert caught.value.missing == (f"maxBufferSize of {most + 1} (it is {most})",)
+
+
+def test_more_than_the_heap_is_out_of_memory_not_a_crash(device: Device) -> None:
+    with vkgroup.open(device.info, validation=False) as opened:
+        heap = opened.capabilities.memory_heaps[0][0]
+        limits = {**opened.capabilities.limits, "maxBufferSize": 1 << 50}
+        opened.logical.capabilities = replace(opened.capabilities, limits=limits)
+        with pytest.raises(OutOfMemory, match=str(heap + (1 << 20))):
+            opened.buffer(heap + (1 << 20))
+        with opened.buffer(np.arange(3)) as buffer:
+            assert np.array_equal(buffer.read(), np.arange(3))
+
+
+def test_an_allocation_that_the_driver_refuses_is_out_of_memory(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> int:
+        return -2  # VK_ERROR_OUT_OF_DEVICE_MEMORY
+
+    monkeypatch.setattr(device.logical.functions, "vkAllocateMemory", refuse)
+    with pytest.raises(OutOfMemory, match="allocating 4096 bytes") as caught:
+        device.buffer(4096)
+    assert caught.value.result == "VK_ERROR_OUT_OF_DEVICE_MEMORY"
+
+
+def test_no_memory_type_is_out_of_memory(device: Device) -> None:
+    with pytest.raises(OutOfMemory, match="no memory type"):
+        memory.memory_type(device.logical, 0, 0, 0)
+
+
+def test_closed_buffers_say_so(device: Device) -> None:
+    buffer = device.buffer(16)
+    buffer.close()
+    buffer.close()
+    with pytest.raises(DriverError, match="closed"):
+        buffer.read()
+    with pytest.raises(DriverError, match="closed"):
+        buffer.write(np.zeros(4, np.uint8))
+
+
+def test_buffers_for_arrays_are_used_again(device: Device) -> None:
+    first = device.logical.take_buffer(5000)
+    assert isinstance(first, DeviceBuffer)
+    assert first.nbytes == 8192
+    device.logical.give_buffer(first)
+    assert device.logical.take_buffer(8000) is first
+    device.logical.give_buffer(first)
