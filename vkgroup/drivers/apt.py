@@ -129,7 +129,7 @@ class Apt:
         for line in self._output(["apt-cache", "madison", package]).splitlines():
             columns = [column.strip() for column in line.split("|")]
             source = columns[2].split() if len(columns) == 3 else []
-            if len(source) >= 4 and source[-1] == "Packages":
+            if len(source) >= 3 and source[-1] == "Packages":
                 found.append(Package(columns[0], columns[1], source[1].split("/")[0]))
         return list({(p.name, p.version): p for p in reversed(found)}.values())[::-1]
 
@@ -177,6 +177,8 @@ class Apt:
     def unpack(self, packages: Sequence[Package], into: Path, progress: Progress | None = None) -> None:
         """Download `packages`, verified by apt, and unpack them into one folder."""
         into.mkdir(parents=True, exist_ok=True)
+        if not packages:
+            return
         with tempfile.TemporaryDirectory(prefix="debs-", dir=self._folder) as downloads:
             command = ["download", *(f"{p.name}={p.version}" for p in packages)]
             what = packages[0].name + (f" and {len(packages) - 1} more" if len(packages) > 1 else "")
@@ -231,6 +233,7 @@ class Apt:
             "Dir::Etc::preferences": "/dev/null",
             "Dir::Etc::preferencesparts": "/dev/null",
             "Debug::NoLocking": "1",
+            "Acquire::AllowInsecureRepositories": "false",
             "Acquire::Languages": "none",
             "Acquire::Retries": "2",
             "APT::Update::Error-Mode": "any",  # a list that could not be fetched is an error, no warning

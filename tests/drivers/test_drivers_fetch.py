@@ -1,0 +1,295 @@
+"""Fetching drivers: the real apt on packages made for the test."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from repository import Repository
+
+from vkgroup import drivers
+from vkgroup.drivers import apt
+from vkgroup.errors import DriverFetchError, InvalidInput, NoDevice
+
+_LACKING = "libvkgroup-test-lacking.so.1"
+_DEEPER = "libvkgroup-test-deeper.so.1"
+
+
+def test_a_driver_is_complete_and_has_nothing_else(repository: Repository) -> None:
+    repository.add_swiftshader("156.0.8078.79-1~deb12u1")
+    driver = drivers.fetch("swiftshader")
+    assert (driver.name, driver.version) == ("swiftshader-156.0.8078.79", "156.0.8078.79")
+    assert driver.package == "chromium-common 156.0.8078.79-1~deb12u1"
+    names = {path.relative_to(driver.folder).as_posix() for path in driver.folder.rglob("*")}
+    assert names == {
+        "driver.json",
+        "icd.json",
+        "layers",
+        "layers/VkLayer_khronos_validation.json",
+        "layers/libVkLayer_khronos_validation.so",
+        "libvk_swiftshader.so",
+        "libvulkan.so.1",
+    }
+    assert driver.loader == driver.folder / "libvulkan.so.1"
+    assert driver.layers == driver.folder / "layers"
+    assert driver.preload == ()
+
+
+def test_the_manifests_name_libraries_beside_them(repository: Repository) -> None:
+    repository.add_swiftshader("156.0-1")
+    repository.add_lavapipe("25.0.7-2~bpo12+1")
+    for name in ("swiftshader", "lavapipe"):
+        driver = drivers.fetch(name)
+        icd = json.loads(driver.icd.read_text())["ICD"]
+        assert icd["api_version"] == "1.3.0"
+        assert (driver.icd.parent / icd["library_path"]).is_file()
+        assert icd["library_path"].startswith("./")
+        assert driver.layers is not None
+        layer = json.loads((driver.layers / "VkLayer_khronos_validation.json").read_text())["layer"]
+        assert layer["name"] == "VK_LAYER_KHRONOS_validation"
+        assert (driver.layers / layer["library_path"]).is_file()
+
+
+def test_the_newest_version_is_meant_and_others_lie_beside_it(repository: Repository) -> None:
+    repository.add_swiftshader("156.0-1")
+    for version in ("22.3.6-1+deb12u2", "25.0.7-2~bpo12+1", "9.9-1"):
+        repository.add_lavapipe(version)
+    assert drivers.fetch("lavapipe").name == "lavapipe-25.0.7"
+    assert drivers.fetch("lavapipe-22.3.6").name == "lavapipe-22.3.6"
+    assert [d.name for d in drivers.installed()] == ["lavapipe-25.0.7", "lavapipe-22.3.6"]
+    assert drivers.path("lavapipe").name == "lavapipe-25.0.7"
+    assert drivers.path("lavapipe-22.3.6").version == "22.3.6"
+
+
+def test_a_driver_in_the_cache_is_not_fetched_again(repository: Repository) -> None:
+    repository.add_swiftshader("156.0-1")
+    first = drivers.fetch("swiftshader")
+    shutil.rmtree(repository.folder)
+    assert drivers.fetch("swiftshader") == first
+
+
+def test_a_loader_that_a_driver_has_is_shared_by_the_next(repository: Repository) -> None:
+    repository.add_swiftshader("156.0-1")
+    repository.add_lavapipe("25.0-1")
+    first, second = drivers.fetch("swiftshader"), drivers.fetch("lavapipe")
+    assert first.loader.stat().st_ino == second.loader.stat().st_ino
+    assert second.runtime == ("chromium-common 156.0-1",)
+
+
+def test_without_chromium_the_distribution_s_own_loader_is_taken(repository: Repository) -> None:
+    repository.add_lavapipe("25.0-1")
+    repository.add_library("libvulkan1", "libvulkan.so.1")
+    repository.add_library("vulkan-validationlayers", "libVkLayer_khronos_validation.so")
+    driver = drivers.fetch("lavapipe")
+    assert driver.runtime == ("libvulkan1 1.0-1", "vulkan-validationlayers 1.0-1")
+    with pytest.raises(DriverFetchError, match="fetch `lavapipe` there instead"):
+        drivers.fetch("swiftshader")
+
+
+def _shorten(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def _change(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[0] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [_shorten, _change, os.unlink])
+@pytest.mark.parametrize("file", ["libvk_swiftshader.so", "icd.json", "driver.json"])
+def test_a_damaged_driver_is_fetched_again(
+    repository: Repository, damage: Callable[[Path], None], file: str
+) -> None:
+    repository.add_swiftshader("156.0-1")
+    driver = drivers.fetch("swiftshader")
+    before = (driver.folder / file).read_bytes()
+    damage(driver.folder / file)
+    assert drivers.installed() == []
+    with pytest.raises(NoDevice, match="vkgroup drivers fetch swiftshader"):
+        drivers.path("swiftshader")
+    assert drivers.fetch("swiftshader").version == "156.0"
+    if file != "driver.json":  # which records when the files were written
+        assert (driver.folder / file).read_bytes() == before
+    assert drivers.path("swiftshader").folder == driver.folder
+
+
+def test_a_driver_that_was_moved_is_whole(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.add_swiftshader("156.0-1")
+    old = drivers.fetch("swiftshader")
+    shutil.copytree(old.folder, tmp_path / "elsewhere" / "drivers" / old.name)  # other times, same bytes
+    monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path / "elsewhere"))
+    assert drivers.path("swiftshader").icd.parent == tmp_path / "elsewhere" / "drivers" / old.name
+
+
+def test_an_altered_package_is_refused_and_leaves_nothing(repository: Repository, cache: Path) -> None:
+    archive = repository.add_swiftshader("156.0-1")
+    data = bytearray(archive.read_bytes())
+    data[-600] ^= 1
+    archive.write_bytes(data)
+    with pytest.raises(DriverFetchError, match=r"(?i)hash sum mismatch"):
+        drivers.fetch("swiftshader")
+    assert [path.name for path in (cache / "drivers").iterdir()] == [".lock"]
+
+
+def test_an_unsigned_source_is_refused(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.add_swiftshader("156.0-1")
+    unsigned = repository.source.replace("[trusted=yes] ", "")
+    monkeypatch.setattr(apt.Apt, "_source_lists", lambda _: [unsigned])
+    with pytest.raises(DriverFetchError, match="apt-get update"):
+        drivers.fetch("swiftshader")
+
+
+def test_what_an_interrupted_fetch_left_is_removed(repository: Repository, cache: Path) -> None:
+    left = cache / "drivers" / "unfinished-abc" / "swiftshader-156.0"
+    left.mkdir(parents=True)
+    (left / "libvk_swiftshader.so").write_bytes(b"half")
+    assert drivers.installed() == []
+    repository.add_swiftshader("156.0-1")
+    drivers.fetch("swiftshader")
+    assert sorted(path.name for path in (cache / "drivers").iterdir()) == [".lock", "swiftshader-156.0"]
+
+
+def test_an_interruption_leaves_nothing(
+    repository: Repository, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.add_swiftshader("156.0-1")
+
+    def interrupt(what: str, fraction: float) -> None:
+        if what != "package lists":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        drivers.fetch("swiftshader", interrupt)
+    assert [path.name for path in (cache / "drivers").iterdir()] == [".lock"]
+
+
+def test_concurrent_fetches_make_one_driver(repository: Repository, cache: Path) -> None:
+    repository.add_swiftshader("156.0-1")
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: drivers.fetch("swiftshader"), range(4)))
+    assert all(driver == made[0] for driver in made)
+    assert sorted(path.name for path in (cache / "drivers").iterdir()) == [".lock", "swiftshader-156.0"]
+
+
+def test_libraries_that_the_host_lacks_come_along_in_the_order_to_load_them(repository: Repository) -> None:
+    repository.add_swiftshader("156.0-1")
+    repository.add_library("unneeded", "libvkgroup-test-unneeded.so.1")
+    repository.add_library("deeper", _DEEPER)
+    repository.add_library("lacking", _LACKING, (_DEEPER,), "deeper, unneeded")
+    repository.add_lavapipe("25.0-1", (_LACKING, "libc.so.6"), "lacking")
+    driver = drivers.fetch("lavapipe")
+    assert [path.name for path in driver.preload] == [_DEEPER, _LACKING]
+    with pytest.raises(OSError, match=_LACKING):
+        ctypes.CDLL(str(driver.folder / "libvulkan_lvp.so"))
+    assert drivers.fetch("lavapipe") == driver
+
+
+def test_a_library_that_nothing_has_is_named(repository: Repository, cache: Path) -> None:
+    repository.add_swiftshader("156.0-1")
+    repository.add_lavapipe("25.0-1", (_LACKING,))
+    with pytest.raises(DriverFetchError, match=_LACKING):
+        drivers.fetch("lavapipe")
+    assert [path.name for path in (cache / "drivers").iterdir()] == [".lock"]
+
+
+def test_packages_are_unpacked_with_what_they_need(repository: Repository, tmp_path: Path) -> None:
+    repository.add_library("tool-library", "libtool.so.1")
+    (tmp_path / "tool").write_text("#!/bin/sh\n")
+    repository.add("tool", "2:1.0-1", {"usr/bin/tool": tmp_path / "tool"}, "tool-library")
+    folder = drivers.fetch_package(["tool"], tmp_path / "some where")
+    assert (folder / "usr/bin/tool").read_text() == "#!/bin/sh\n"
+    assert (folder / "usr/lib/x86_64-linux-gnu/libtool.so.1").is_file()
+    alone = drivers.fetch_package(["tool"], tmp_path / "alone", dependencies=False)
+    assert not (alone / "usr/lib").exists()
+    with pytest.raises(DriverFetchError, match="have no `nonesuch`"):
+        drivers.fetch_package(["nonesuch"], tmp_path / "x")
+
+
+def test_progress_reaches_its_end(repository: Repository) -> None:
+    repository.add_swiftshader("156.0-1")
+    seen: list[tuple[str, float]] = []
+    drivers.fetch("swiftshader", lambda what, fraction: seen.append((what, fraction)))
+    assert seen[-1] == ("chromium-common", 1.0)
+    assert all(0 <= fraction <= 1 for _, fraction in seen)
+
+
+def test_a_version_that_appeared_since_is_found(repository: Repository) -> None:
+    repository.add_swiftshader("156.0-1")
+    drivers.fetch("swiftshader")
+    repository.add_swiftshader("157.0-1")
+    stamp = next((drivers.cache_folder() / "apt").glob("*/updated"))
+    os.utime(stamp, (stamp.stat().st_atime, stamp.stat().st_mtime - 3600))
+    assert drivers.fetch("swiftshader-157.0").version == "157.0"
+
+
+def test_the_list_has_what_is_there_and_what_could_be(repository: Repository) -> None:
+    repository.add_swiftshader("156.0-1")
+    archive = repository.add_lavapipe("25.0-1")
+    repository.add_lavapipe("22.3-1")
+    drivers.fetch("lavapipe-22.3")
+    listed = drivers.list_drivers()
+    assert [status.name for status in listed] == ["swiftshader-156.0", "lavapipe-25.0", "lavapipe-22.3"]
+    assert [status.driver is not None for status in listed] == [False, False, True]
+    assert listed[1].download_size == archive.stat().st_size
+
+
+def test_the_list_has_a_driver_that_is_no_longer_offered(repository: Repository, cache: Path) -> None:
+    repository.add_swiftshader("156.0-1")
+    drivers.fetch("swiftshader")
+    (repository.folder / "Packages").write_text("")
+    shutil.rmtree(cache / "apt")
+    (status,) = drivers.list_drivers()
+    assert (status.name, status.download_size, status.suite) == ("swiftshader-156.0", None, "")
+    assert status.driver == drivers.path("swiftshader-156.0")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Lavapipe", "lavapipe-", "lavapipe-x", "swift shader", "radeon", "../x"]
+)
+def test_a_name_that_no_driver_has(cache: Path, name: str) -> None:
+    for function in (drivers.path, drivers.fetch):
+        with pytest.raises(InvalidInput, match="Known are lavapipe, swiftshader"):
+            function(name)
+
+
+def test_a_version_that_is_not_offered(repository: Repository) -> None:
+    repository.add_swiftshader("156.0-1")
+    with pytest.raises(DriverFetchError, match=r"it offers swiftshader-156\.0"):
+        drivers.fetch("swiftshader-99")
+
+
+def test_elsewhere_than_on_debian_it_says_what_to_install(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(DriverFetchError, match="no `apt-get`") as caught:
+        drivers.fetch("lavapipe")
+    for manager in ("apt-get install", "dnf install", "pacman -S", "make bundle"):
+        assert manager in str(caught.value)
+
+
+def test_without_network_it_says_what_to_install(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = "deb [trusted=yes] http://nowhere.invalid/debian stable main"
+    monkeypatch.setattr(apt.Apt, "_source_lists", lambda _: [nowhere])
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with pytest.raises(DriverFetchError, match=r"nowhere\.invalid") as caught:
+        drivers.fetch("swiftshader")
+    assert "apt-get install" in str(caught.value)
+    assert drivers.installed() == []
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path / "file"))
+    assert drivers.installed() == []
+    with pytest.raises(DriverFetchError, match="VKGROUP_CACHE"):
+        drivers.fetch("swiftshader")

@@ -1,0 +1,180 @@
+"""``vkgroup run``: a compute shader on NumPy files."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import vkgroup
+from vkgroup.cli import shaders
+from vkgroup.errors import InvalidInput
+
+Key = str | int | tuple[int, int]
+
+# Where GLSL and NumPy use the same word for different sizes, a shader's author means GLSL's.
+_GLSL_DTYPES = {"float": "float32", "double": "float64", "int": "int32", "uint": "uint32", "half": "float16"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.epilog = (
+        "B is a binding's name, its number in set 0, or SET.NUMBER. Example: vkgroup run scan.comp "
+        "--groups 4 --in data=x.npy --out sums=uint[4]:sums.npy"
+    )
+    shaders.add_arguments(parser)
+    parser.add_argument(
+        "--groups", metavar="X[,Y[,Z]]", type=_groups, required=True, help="workgroups to run"
+    )
+    parser.add_argument(
+        "--in",
+        dest="inputs",
+        metavar="B=F.npy",
+        action="append",
+        default=[],
+        type=_pair,
+        help="bind the array in a file",
+    )
+    parser.add_argument(
+        "--out",
+        dest="outputs",
+        metavar="B=DTYPE[N]:F.npy",
+        action="append",
+        default=[],
+        type=_pair,
+        help="bind zeros and write the result to a file (printed without :F.npy); B=F.npy for an --in",
+    )
+    parser.add_argument("--device", metavar="D", help="device to run on (default: the best one)")
+    parser.add_argument(
+        "--push",
+        metavar="NAME=V[,V]…",
+        action="append",
+        default=[],
+        type=_pair,
+        help="a member of the push constants",
+    )
+    parser.add_argument(
+        "--spec", metavar="ID=V", action="append", default=[], type=_pair, help="a specialization constant"
+    )
+    parser.add_argument("--subgroup-size", metavar="N", type=int, help="require this subgroup size")
+    parser.add_argument("--full-subgroups", action="store_true", help="require full subgroups")
+    parser.add_argument("--repeat", metavar="N", type=int, default=1, help="run this many times in a row")
+    parser.add_argument("--timeout", metavar="S", type=float, default=10.0, help="seconds (default: 10)")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the command; returns its exit code."""
+    bindings: dict[Key, npt.NDArray[Any]] = {_key(name): _read(Path(file)) for name, file in arguments.inputs}
+    files: dict[Key, Path | None] = {}
+    for name, text in arguments.outputs:
+        key, (zeros, file) = _key(name), _output(text)
+        if (zeros is None) != (key in bindings):
+            raise InvalidInput(
+                f"--out {name}={text}: a binding that --in has needs only the file ({name}=F.npy); "
+                f"another needs its type and size ({name}=uint[64]:F.npy)."
+            )
+        if zeros is not None:
+            bindings[key] = zeros
+        files[key] = file
+    with vkgroup.open(arguments.device) as device:
+        module = shaders.load(arguments, device.target)
+        result = device.run(
+            module,
+            arguments.groups,
+            bindings,
+            push={name: _values(text) for name, text in arguments.push} or None,
+            specialization={_constant(name): _value(text) for name, text in arguments.spec} or None,
+            subgroup_size=arguments.subgroup_size,
+            full_subgroups=arguments.full_subgroups,
+            repeat=arguments.repeat,
+            timeout=arguments.timeout,
+        )
+        time = f", {result.seconds * 1e6:.1f} µs" if result.seconds is not None else ""
+        print(f"Ran on {device.name}{time}", file=sys.stderr)
+    for key, file in files.items():
+        if key not in result:
+            raise InvalidInput(f"--out {_text(key)}: the shader cannot write that binding.")
+        _write(key, result[key], file)
+    return 0
+
+
+def _groups(text: str) -> tuple[int, ...]:
+    groups = tuple(int(word) for word in text.split(","))
+    if len(groups) > 3 or min(groups) < 0:
+        raise argparse.ArgumentTypeError("one to three numbers, none of them negative")
+    return groups
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+    return name, value
+
+
+def _key(name: str) -> Key:
+    match = re.fullmatch(r"(\d+)(?:\.(\d+))?", name)
+    if match is None:
+        return name
+    return (int(match[1]), int(match[2])) if match[2] else int(match[1])
+
+
+def _text(key: Key) -> str:
+    return ".".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+def _constant(name: str) -> int | str:
+    return int(name) if name.isdecimal() else name
+
+
+def _value(text: str) -> bool | int | float:
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text, 0) if re.fullmatch(r"[+-]?(\d+|0x[0-9a-fA-F]+)", text) else float(text)
+    except ValueError:
+        raise InvalidInput(f"{text!r} is neither a number nor true or false.") from None
+
+
+def _values(text: str) -> Any:
+    values = [_value(word) for word in text.split(",")]
+    return values[0] if len(values) == 1 else values
+
+
+def _output(text: str) -> tuple[npt.NDArray[Any] | None, Path | None]:
+    """What ``DTYPE[N,…]:F.npy``, ``DTYPE[N,…]`` or ``F.npy`` stands for: zeros to bind, a file to write."""
+    match = re.fullmatch(r"(\w+)\[(\d+(?:,\d+)*)\](?::(.+))?", text)
+    if match is None:
+        return None, Path(text)
+    try:
+        dtype = np.dtype(_GLSL_DTYPES.get(match[1], match[1]))
+        zeros = np.zeros(tuple(int(word) for word in match[2].split(",")), dtype)
+    except (TypeError, ValueError, MemoryError) as error:
+        raise InvalidInput(f"--out …={text}: there is no such array ({error}).") from error
+    return zeros, Path(match[3]) if match[3] else None
+
+
+def _read(file: Path) -> npt.NDArray[Any]:
+    try:
+        array = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InvalidInput(f"{file} cannot be read as an .npy file: {error}") from error
+    if not isinstance(array, np.ndarray):
+        raise InvalidInput(f"{file} holds several arrays; an .npy file holds one.")
+    return array
+
+
+def _write(key: Key, array: npt.NDArray[Any], file: Path | None) -> None:
+    if file is None:
+        print(f"{_text(key)} = {np.array2string(array, separator=', ')}")
+        return
+    try:
+        with file.open("wb") as stream:
+            np.save(stream, array, allow_pickle=False)
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be written: {error.strerror}") from error
