@@ -20,7 +20,7 @@ from pathlib import Path
 from vkgroup.conformance import plan, select, support
 from vkgroup.conformance.pool import Pool
 from vkgroup.conformance.run import versions
-from vkgroup.conformance.worker import Setup
+from vkgroup.conformance.messages import Setup
 from vkgroup.device import select as select_device
 from vkgroup.dispatch import open_device
 
@@ -58,7 +58,10 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as cache:
                 elapsed = seconds(device, cases, arguments.jobs, batch, cache)
             rates[name].append(len(cases) / elapsed)
-            print(f"{name}: {len(cases)} cases in {elapsed:.2f} s, {rates[name][-1]:.0f} a second", file=sys.stderr)
+            print(
+                f"{name}: {len(cases)} cases in {elapsed:.2f} s, {rates[name][-1]:.0f} a second",
+                file=sys.stderr,
+            )
     result = {
         "device": capabilities.name,
         "driver": f"{capabilities.driver_name} {capabilities.driver_info}",
@@ -66,7 +69,9 @@ def main() -> int:
         "processors": os.cpu_count(),
         "jobs": arguments.jobs,
         "cases_a_second": {name: sorted(round(rate, 1) for rate in values) for name, values in rates.items()},
-        "ratio_of_medians": round(statistics.median(rates["batched"]) / statistics.median(rates["single"]), 2),
+        "ratio_of_medians": round(
+            statistics.median(rates["batched"]) / statistics.median(rates["single"]), 2
+        ),
         "note": "worker start included; vkgroup's shader cache cold",
     }
     text = json.dumps(result, indent=2)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from rewriting import Words, boolean_constant, instructions, integer_constants, rewritten
+from rewriting import Words, assemble, boolean_constant, instructions, integer_constants, rewritten
 
 ELECT, ALL, ANY, ALL_EQUAL, BROADCAST, BROADCAST_FIRST, BALLOT, INVERSE, EXTRACT, COUNT, LSB, MSB = range(
     333, 345
@@ -66,9 +66,13 @@ def _always(opcode: int, value: bool, data: bytes) -> bytes:
     return rewritten(data, lambda i: [[COPY_OBJECT, i[1], i[2], constant]] if i[0] == opcode else [i])
 
 
-def _another_builtin(old: int, new: int, data: bytes) -> bytes:
+def _swapped_builtins(one: int, other: int, data: bytes) -> bytes:
+    swapped = {one: other, other: one}
+
     def rewrite(i: Words) -> list[Words]:
-        return [[*i[:3], new]] if i[0] == DECORATE and i[2] == BUILT_IN and i[3] == old else [i]
+        if i[0] != DECORATE or i[2] != BUILT_IN:
+            return [i]
+        return [[*i[:3], swapped.get(i[3], i[3])]]
 
     return rewritten(data, rewrite)
 
@@ -93,8 +97,6 @@ def _load_before_store(data: bytes) -> bytes:
     if held is not None:
         raise AssertionError("a store found no place")
     header = data[:20]
-    from rewriting import assemble
-
     return assemble(header, moved)
 
 
@@ -113,7 +115,7 @@ def _swap(name: str, cases: str, old: int, new: int) -> Mutation:
 
 
 def _builtin(name: str, variable: str, old: int, new: int) -> Mutation:
-    return Mutation(name, f"*.compute.{variable}.*", partial(_another_builtin, old, new))
+    return Mutation(name, f"*.compute.{variable}.*", partial(_swapped_builtins, old, new))
 
 
 SUBGROUP_SIZE, NUM_SUBGROUPS, SUBGROUP_ID, LANE = 36, 38, 40, 41
@@ -123,7 +125,7 @@ MUTATIONS = (
     _swap("All is Any", "vote.compute.subgroupAll.bool.*", ALL, ANY),
     _swap("Any is All", "vote.compute.subgroupAny.bool.*", ANY, ALL),
     Mutation("AllEqual is true", "vote.compute.subgroupAllEqual.int.*", partial(_always, ALL_EQUAL, True)),
-    Mutation("AllEqual is false", "vote.compute.subgroupAllEqual.vec3.*", partial(_always, ALL_EQUAL, False)),
+    Mutation("AllEqual is false", "vote.compute.subgroupAllEqual.uint.*", partial(_always, ALL_EQUAL, False)),
     Mutation("every lane is elected", "basic.compute.subgroupElect.*", partial(_always, ELECT, True)),
     Mutation("no lane is elected", "basic.compute.subgroupElect.*", partial(_always, ELECT, False)),
     _swap("Add is Mul (int)", "arithmetic.compute.subgroupAdd.int.*", IADD, IMUL),
@@ -136,7 +138,6 @@ MUTATIONS = (
     _swap("Min is Max (uint)", "arithmetic.compute.subgroupMin.uint.*", UMIN, UMAX),
     _swap("Min is Max (float)", "arithmetic.compute.subgroupMin.float.*", FMIN, FMAX),
     _swap("Max is Min (special data)", "arithmetic.compute.subgroupMax.float.*.special", FMAX, FMIN),
-    _swap("signed Min is unsigned", "arithmetic.compute.subgroupMin.ivec2.*", SMIN, UMIN),
     _swap("unsigned Max is signed", "arithmetic.compute.subgroupMax.uvec3.*", UMAX, SMAX),
     _swap("And is Or", "arithmetic.compute.subgroupAnd.uint.*", AND, OR),
     _swap("Or is Xor", "arithmetic.compute.subgroupOr.int.*", OR, XOR),

@@ -34,7 +34,6 @@ def test_there_are_at_least_thirty_mutations() -> None:
     assert len({mutation.name for mutation in MUTATIONS}) == len(MUTATIONS) >= 30
 
 
-@pytest.mark.usefixtures("drivers")
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_a_planted_error_is_caught(mutation) -> None:
     changed = []

@@ -17,7 +17,7 @@ from typing import Any
 
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.results import Result, Status
-from vkgroup.conformance.worker import Failure, Setup, receive, send
+from vkgroup.conformance.messages import Failure, Setup, receive, send
 from vkgroup.errors import NoDevice
 
 START_SECONDS = 120.0
@@ -56,8 +56,10 @@ class Worker:
         try:
             while True:
                 self._answers.put(receive(self._process.stdout))
-        except (EOFError, OSError, ValueError):
+        except EOFError:
             self._answers.put(None)
+        except Exception as error:
+            self._answers.put(error)
 
     def _wait(self, seconds: float) -> Any:
         try:
@@ -67,6 +69,8 @@ class Worker:
             return Failure("timeout", f"no answer in {seconds:g} s")
         if answer is None:
             raise WorkerDied(self._epitaph())
+        if isinstance(answer, Exception):
+            raise answer
         return answer
 
     def run(self, cases: list[Case], seconds: float) -> list[Result] | Failure:

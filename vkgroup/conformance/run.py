@@ -21,7 +21,7 @@ from vkgroup.conformance.execute import Executor, Transform
 from vkgroup.conformance.pool import Pool
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.conformance.store import Store
-from vkgroup.conformance.worker import Setup
+from vkgroup.conformance.messages import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.dispatch import open_device
 from vkgroup.errors import DeviceLost, DispatchTimeout

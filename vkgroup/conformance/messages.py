@@ -1,0 +1,50 @@
+"""Messages between a run and its workers: pickled, each behind its length (8 bytes, little endian)."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from vkgroup.conformance.execute import Transform
+from vkgroup.device import DeviceInfo
+
+_LENGTH = struct.Struct("<Q")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a worker needs to know before the first batch."""
+
+    device: DeviceInfo
+    seed: int
+    timeout: float
+    transform: Transform | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A batch without results: the device was lost or timed out, or could not be opened."""
+
+    kind: str
+    message: str
+
+
+def send(stream: BinaryIO, message: object) -> None:
+    """Write one message."""
+    data = pickle.dumps(message)
+    stream.write(_LENGTH.pack(len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> Any:
+    """Read one message; EOFError at the end of the stream or in the middle of a message."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    data = stream.read(_LENGTH.unpack(head)[0])
+    if len(data) < _LENGTH.unpack(head)[0]:
+        raise EOFError
+    return pickle.loads(data)
