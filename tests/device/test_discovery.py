@@ -8,6 +8,7 @@ import os
 import pickle
 import stat
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,12 @@ def test_what_fits_nothing_lists_what_there_is(choice: str | int | None) -> None
         choose(devices, choice)
     assert "vkgroup drivers fetch" in str(caught.value)
     assert ("SwiftShader Device" in str(caught.value)) == bool(devices)
+
+
+def test_each_of_several_equal_devices_can_be_chosen() -> None:
+    twins = [replace(DISCRETE, index=n, uuid=f"{n:032x}") for n in range(3)]
+    assert [choose(twins, twin.choice) for twin in twins[1:]] == twins[1:]
+    assert twins[0].choice == twins[0].manifest
 
 
 def test_the_reference_device_is_named_as_missing() -> None:

@@ -69,6 +69,7 @@ def test_a_buffer_over_the_limit_names_it(device: Device) -> None:
 
 
 def test_more_than_the_heap_is_out_of_memory_not_a_crash(device: Device) -> None:
+    # Without validation: the layer rightly objects to what only a wrong limit lets through.
     with vkgroup.open(device.info, validation=False) as opened:
         heap = opened.capabilities.memory_heaps[0][0]
         limits = {**opened.capabilities.limits, "maxBufferSize": 1 << 50}

@@ -112,11 +112,14 @@ def test_an_endless_shader_is_a_timeout_and_loses_the_device(device: Device) -> 
             print("lost:", error)
         device.close()
         print("closed")
+        with vkgroup.open(sys.argv[1]) as again:
+            data[0] = 1
+            print("again:", again.run(ENDLESS, 1, {"b": data})["b"])
         """,
         device.info.manifest,
     )
     lines = done.stdout.splitlines()
-    assert [line.split(":")[0] for line in lines] == ["timeout", "lost", "closed"], done.stderr
+    assert [line.split(":")[0] for line in lines] == ["timeout", "lost", "closed", "again"], done.stderr
     assert "within 0.5 s" in lines[0]
     assert "did not finish within 0.5 s" in lines[1]
 

@@ -388,9 +388,13 @@ def test_what_is_closed_says_so(device: Device) -> None:
     pipeline = device.pipeline(device.compile(SCALE))
     buffer = device.buffer(x)
     bound = pipeline.bind({0: buffer, 1: x})
+    bound.dispatch(1)
+    bound.timed(1)
     buffer.close()
     with pytest.raises(DriverError, match="closed"):
         bound.dispatch(1)
+    with pytest.raises(DriverError, match="closed"):
+        bound.timed(1)
     bound.close()
     bound.close()
     with pytest.raises(DriverError, match="closed"):

@@ -166,8 +166,8 @@ def select(choice: str | int | None = None) -> DeviceInfo:
     Parameters
     ----------
     choice : an index into `Discovery.devices`; an ICD's JSON file; a driver's name as ICD
-        (``"lavapipe-22.3.6"``); ``"gpu"``, ``"lavapipe"``, ``"swiftshader"``; part of a device's or
-        driver's name. None takes `VKGROUP_DEVICE`, else the default of the design.
+        (``"lavapipe-22.3.6"``); ``"gpu"``, ``"lavapipe"``, ``"swiftshader"``; a device's UUID; part of a
+        device's or driver's name. None takes `VKGROUP_DEVICE`, else the default of the design.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def direct_manifest(choice: str) -> Manifest | None:
     That is an ICD's JSON file, an ICD's name, or the word for a software driver where only the file
     names have to be looked at.
     """
-    if choice.endswith(".json") or os.sep in choice:
+    if choice.endswith(".json") or Path(choice).is_file():
         return read_manifest(Path(choice).expanduser().absolute())
     words = _SOFTWARE.get(choice.lower(), ((), ""))[0]
     manifests = [manifest for manifest in find_manifests() if not manifest.problem]
@@ -233,7 +233,12 @@ def _choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
     elif word in _SOFTWARE:
         found = _software(devices, word)
     else:
-        found = [d for d in devices if any(word in name.lower() for name in (d.name, d.driver_name, d.icd))]
+        exact = [device for device in devices if device.uuid == word]
+        found = exact or [
+            device
+            for device in devices
+            if any(word in name.lower() for name in (device.name, device.driver_name, device.icd))
+        ]
     if not found:
         raise NoDevice(_nothing(f"No Vulkan device fits {choice!r}.", discovery))
     return found[0]

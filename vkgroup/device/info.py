@@ -40,8 +40,11 @@ class DeviceInfo:
 
     @property
     def choice(self) -> str:
-        """What to give as ``--device`` to choose this driver again: the manifest of its first device."""
-        return self.manifest if self.index == 0 else self.name
+        """What to give as ``--device`` to choose this device again: the manifest of a driver's first one.
+
+        A further device of the same driver, which may have the same name, goes by its UUID.
+        """
+        return self.manifest if self.index == 0 else self.uuid
 
     @classmethod
     def of(cls, manifest: str, icd: str, index: int, capabilities: Capabilities) -> DeviceInfo:

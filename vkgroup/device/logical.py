@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +28,8 @@ class Closable(Protocol):
 #: Buffers for arrays are kept in sizes of powers of two between these, so many of each.
 _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
 
-_open: WeakSet[LogicalDevice] = WeakSet()
+#: Open devices live until they are closed, at the latest when the process ends.
+_open: set[LogicalDevice] = set()
 _abandoned: list[LogicalDevice] = []
 
 
@@ -45,6 +47,8 @@ class LogicalDevice:
     command_pool : for `Commands`.
     lock : held while the queue is used.
     validated : hashes of the modules that SPIRV-Tools has passed for this device.
+    closings : how many objects of the device have been closed; as long as it stays the same, what was
+        open still is.
     lost : why the device can no longer be used; empty as long as it can.
     """
 
@@ -57,6 +61,7 @@ class LogicalDevice:
         self.info = DeviceInfo.of(str(instance.manifest), icd, index, self.capabilities)
         self.lock = threading.RLock()
         self.lost = ""
+        self.closings = 0
         self.handle: Any = None
         self._stuck = False
         self.validated: set[int] = set()
@@ -196,8 +201,9 @@ class LogicalDevice:
         self._children.add(child)
 
     def forget(self, child: Closable) -> None:
-        """Undo `register`."""
+        """Undo `register`, as `child` is being closed."""
         self._children.discard(child)
+        self.closings += 1
 
     def close(self) -> None:
         """Free everything made from the device, then the device; what hangs is left to the process's end."""
@@ -229,7 +235,7 @@ def close_all() -> set[Instance]:
         try:
             device.close()
         except DriverError as error:
-            print(f"vkgroup: while closing {device.capabilities.name}: {error}")
+            print(f"vkgroup: while closing {device.capabilities.name}: {error}", file=sys.stderr)
     return {device.instance for device in _abandoned}
 
 

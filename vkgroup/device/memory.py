@@ -52,11 +52,10 @@ def allocate(device: LogicalDevice, requirements: Any, required: int, preferred:
     """Allocate memory for an object with these VkMemoryRequirements; gives the VkDeviceMemory."""
     kind = memory_type(device, requirements.memoryTypeBits, required, preferred)
     heap = device.memory.memoryHeaps[device.memory.memoryTypes[kind].heapIndex].size
-    most = device.capabilities.limits.get("maxMemoryAllocationSize", heap)
-    if requirements.size > min(heap, most):
+    if requirements.size > heap:
         raise OutOfMemory(
-            f"{what} needs {requirements.size} bytes; {device.capabilities.name} gives at most"
-            f" {min(heap, most)} at once (heap of {heap}, maxMemoryAllocationSize {most}). Work in parts.",
+            f"{what} needs {requirements.size} bytes; the memory of {device.capabilities.name} for it has"
+            f" {heap}. Work in parts.",
             "VK_ERROR_OUT_OF_DEVICE_MEMORY",
         )
     info = vk.new("VkMemoryAllocateInfo", allocationSize=requirements.size, memoryTypeIndex=kind)

@@ -63,6 +63,7 @@ class Bound:
         self._limits: Groups = device.capabilities.limits["maxComputeWorkGroupCount"]
         self._push = pipeline.module.reflection.push_constants
         self._timer: Timer | None = None
+        self._closings = -1
         assigned = assign(pipeline.slots, bindings)
         for slot, value in assigned.items():
             check_value(slot, value, pipeline.device)
@@ -174,6 +175,8 @@ class Bound:
         if 0 in counts:
             self.device.require_open()
             return
+        if self._closings != self.device.closings:
+            self.require_open()
         if self._recorded != (counts, data):
             self._record(counts, data)
         self._commands.run(timeout)
@@ -204,6 +207,7 @@ class Bound:
         if 0 in counts:
             self.device.require_open()
             return 0.0
+        self.require_open()
         if self._timer is None:
             self._timer = Timer(self)
         return self._timer.run(counts, data, timeout, repeat)
@@ -228,7 +232,6 @@ class Bound:
         return counts
 
     def _record(self, counts: Groups, push: bytes) -> None:
-        self.require_open()
         self._recorded = None
         with self._commands.record() as commands:
             barrier(self.device.functions, commands)
@@ -252,6 +255,7 @@ class Bound:
 
     def require_open(self) -> None:
         """Raise where the device, the pipeline or anything bound is closed."""
+        closings = self.device.closings
         self.device.require_open()
         if self.pipeline.handle is None or self._commands.handle is None:
             raise DriverError("The pipeline or its bindings are closed; bind anew.")
@@ -260,6 +264,7 @@ class Bound:
                 handle = resource.handle if isinstance(resource, Image) else resource.memory.handle
                 if handle is None:
                     raise DriverError("A bound buffer or image is closed; bind anew.")
+        self._closings = closings
 
     # --- results --------------------------------------------------------------------------------------
 

@@ -31,7 +31,6 @@ class Timer:
     def run(self, groups: Groups, push: bytes, timeout: float | None, repeat: int) -> float | None:
         """Run the dispatch `repeat` times; gives seconds of one, None without timestamps."""
         if self._recorded != (groups, push, repeat):
-            self._bound.require_open()
             self._record(groups, push, repeat)
         self._commands.run(timeout)
         if self._queries is None:
