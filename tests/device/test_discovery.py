@@ -16,7 +16,7 @@ import pytest
 from vkgroup.device import Discovery, IcdReport, discover, discovery, select
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.manifests import read_manifest
-from vkgroup.drivers import installed
+from vkgroup.drivers import Driver
 from vkgroup.errors import NoDevice, Unsupported
 
 
@@ -28,9 +28,8 @@ def manifest_of(folder: Path, name: str, library: str, **more: str) -> Path:
 
 
 @pytest.fixture
-def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swiftshader: Driver, lavapipe: Driver) -> Path:
     """Drivers that fail in every way, before the ones that work."""
-    swiftshader = next(driver for driver in installed() if driver.family == "swiftshader")
     library = read_manifest(swiftshader.icd).library
     (tmp_path / "json.json").write_text("{ this is no JSON")
     files = [
@@ -176,17 +175,17 @@ def test_the_reference_device_is_named_as_missing() -> None:
         select("reference")
 
 
-def test_the_environment_names_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_names_the_default(monkeypatch: pytest.MonkeyPatch, swiftshader: Driver) -> None:
     monkeypatch.setenv("VKGROUP_DEVICE", "swiftshader")
     assert "SwiftShader" in select().name
 
 
-def test_fetched_drivers_are_chosen_by_their_names() -> None:
-    for driver in installed():
+def test_fetched_drivers_are_chosen_by_their_names(swiftshader: Driver, lavapipe: Driver) -> None:
+    for driver in (swiftshader, lavapipe):
         assert select(driver.name).icd == driver.name
 
 
-def test_a_device_info_travels_between_processes() -> None:
+def test_a_device_info_travels_between_processes(swiftshader: Driver) -> None:
     found = select("swiftshader")
     assert pickle.loads(pickle.dumps(found)) == found
     assert DeviceInfo.from_json(json.loads(json.dumps(vars(found)))) == found

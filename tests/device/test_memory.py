@@ -12,13 +12,14 @@ import vkgroup
 from vkgroup.device import memory
 from vkgroup.device.memory import STAGING_BYTES, DeviceBuffer
 from vkgroup.dispatch import Device
+from vkgroup.drivers import Driver
 from vkgroup.errors import DriverError, OutOfMemory, Unsupported
 
 
 @pytest.fixture(scope="module")
-def staged() -> Iterator[Device]:
+def staged(swiftshader: Driver) -> Iterator[Device]:
     """A software device that is treated as a GPU with memory of its own."""
-    with vkgroup.open("swiftshader", validation=True) as opened:
+    with vkgroup.open(swiftshader.name) as opened:
         opened.logical.capabilities = replace(opened.capabilities, type="discrete_gpu")
         yield opened
 
