@@ -242,7 +242,7 @@ def _run_here(device: DeviceInfo, batches: list[list[Case]], session: _Session, 
     """Judge batches in this process; a lost device is opened again."""
     waiting = deque(batches)
     while waiting:
-        with open_device(device) as opened:
+        with open_device(device, robust=False) as opened:
             executor = Executor(
                 opened, seed=setup.seed, timeout=setup.timeout, transform=setup.transform
             )

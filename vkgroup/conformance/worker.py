@@ -21,7 +21,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     """Answer batches until the requests end."""
     setup: Setup = receive(requests)
     try:
-        device = open_device(setup.device)
+        device = open_device(setup.device, robust=False)
     except VkgroupError as error:
         send(answers, Failure("open", str(error)))
         return

@@ -200,6 +200,11 @@ EXTENSIONS: tuple[str, ...] = (
     "VK_NV_shader_subgroup_partitioned",
 )
 
+#: Features that keep accesses inside their buffers and images.
+ROBUSTNESS = frozenset(
+    {"robustBufferAccess", "robustBufferAccess2", "robustImageAccess", "robustImageAccess2", "pipelineRobustness"}
+)
+
 #: Features that cost something, exclude others, or only serve tools and are never asked for.
 NOT_ENABLED = frozenset(
     {

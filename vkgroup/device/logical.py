@@ -52,7 +52,7 @@ class LogicalDevice:
     lost : why the device can no longer be used; empty as long as it can.
     """
 
-    def __init__(self, instance: Instance, index: int, icd: str) -> None:
+    def __init__(self, instance: Instance, index: int, icd: str, *, robust: bool = True) -> None:
         self.instance = instance
         self.physical = instance.physical_device(index)
         self.capabilities: Capabilities = read_capabilities(
@@ -68,7 +68,7 @@ class LogicalDevice:
         self._idle_buffers: dict[int, list[DeviceBuffer]] = {}
         self._staging: Staging | None = None
         self._children: WeakSet[Closable] = WeakSet()
-        self._enable()
+        self._enable(robust)
         family = self._create()
         self.functions = vk.device_functions(instance.functions, self.handle)
         queue = vk.ffi.new("VkQueue *")
@@ -84,7 +84,7 @@ class LogicalDevice:
             self.close()
             raise
 
-    def _enable(self) -> None:
+    def _enable(self, robust: bool) -> None:
         capabilities = self.capabilities
         if capabilities.api_version < (1, 1):
             version = ".".join(map(str, capabilities.api_version))
@@ -94,6 +94,8 @@ class LogicalDevice:
         structs = features.usable_structs(capabilities.api_version[:2], capabilities.extensions)
         self.enabled_extensions = features.wanted_extensions(structs, capabilities.extensions)
         self.enabled_features = capabilities.features - features.NOT_ENABLED
+        if not robust:
+            self.enabled_features -= features.ROBUSTNESS
         self._structs = [struct.make() for struct in structs]
 
     def _create(self) -> int:
@@ -240,7 +242,7 @@ def close_all() -> set[Instance]:
 
 
 def open_device(
-    choice: DeviceInfo | str | int | None = None, *, validate: bool | None = None
+    choice: DeviceInfo | str | int | None = None, *, validate: bool | None = None, robust: bool = True
 ) -> LogicalDevice:
     """Open a device.
 
@@ -248,6 +250,8 @@ def open_device(
     ----------
     choice : a `DeviceInfo`, or whatever `select` takes.
     validate : whether the Khronos validation layer watches; None asks `VKGROUP_VALIDATION`.
+    robust : whether the device keeps accesses inside their buffers (``robustBufferAccess`` and its kin), where
+        it can. Software drivers pay for that with every access that they compile.
 
     Raises
     ------
@@ -258,18 +262,20 @@ def open_device(
     """
     watch = validation.wanted(validate)
     if isinstance(choice, DeviceInfo):
-        return LogicalDevice(shared_instance(Path(choice.manifest), validate=watch), choice.index, choice.icd)
+        instance = shared_instance(Path(choice.manifest), validate=watch)
+        return LogicalDevice(instance, choice.index, choice.icd, robust=robust)
     choice = discovery.normal_choice(choice)
     manifest = discovery.direct_manifest(choice) if isinstance(choice, str) else None
     if manifest is None:
-        return open_device(discovery.select(choice), validate=watch)
+        return open_device(discovery.select(choice), validate=watch, robust=robust)
     if manifest.problem:
         raise NoDevice(f"The driver {manifest.path} gives no device: {manifest.problem}.")
     try:
-        return LogicalDevice(shared_instance(manifest.path, validate=watch), 0, manifest.name)
+        instance = shared_instance(manifest.path, validate=watch)
+        return LogicalDevice(instance, 0, manifest.name, robust=robust)
     except ValidationError:
         raise
     except DriverError:
         # The Vulkan loader says little of why a driver fails: look again where the reason can be seen.
         info = discovery.first_device(manifest)
-        return open_device(info, validate=watch)
+        return open_device(info, validate=watch, robust=robust)

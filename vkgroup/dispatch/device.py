@@ -291,7 +291,9 @@ def _is_path(source: str) -> bool:
     return "\n" not in source and source.endswith((".comp", ".glsl", ".hlsl", ".spv", ".spvasm"))
 
 
-def open_device(choice: DeviceInfo | str | int | None = None, *, validation: bool | None = None) -> Device:
+def open_device(
+    choice: DeviceInfo | str | int | None = None, *, validation: bool | None = None, robust: bool = True
+) -> Device:
     """Open a device.
 
     Parameters
@@ -301,6 +303,8 @@ def open_device(choice: DeviceInfo | str | int | None = None, *, validation: boo
         `VKGROUP_DEVICE`, else a GPU, else lavapipe, else SwiftShader.
     validation : whether the Khronos validation layer watches, and its errors become exceptions; None
         asks `VKGROUP_VALIDATION`.
+    robust : whether accesses are kept inside their buffers where the device can do that; without, a shader that
+        reaches beyond one may end the process.
 
     Raises
     ------
@@ -309,4 +313,4 @@ def open_device(choice: DeviceInfo | str | int | None = None, *, validation: boo
     Unsupported
         The device has no Vulkan 1.1, or the validation layer was not found.
     """
-    return Device(logical.open_device(choice, validate=validation))
+    return Device(logical.open_device(choice, validate=validation, robust=robust))
