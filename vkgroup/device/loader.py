@@ -36,12 +36,17 @@ class Candidate:
 
 
 def candidates() -> list[Candidate]:
-    """List the loaders to try, best first: `VKGROUP_LOADER`, the system's, those beside fetched drivers."""
+    """List the loaders to try, best first: `VKGROUP_LOADER`, the system's, those in the user's cache."""
+    from vkgroup import drivers
+
     asked = os.environ.get("VKGROUP_LOADER")
     if asked:
         return [Candidate(asked, "VKGROUP_LOADER")]
     names = _SYSTEM_NAMES.get(sys.platform, _SYSTEM_NAMES_ELSEWHERE)
     found = [Candidate(name, "the system's libraries") for name in names]
+    kept = drivers.kept_loader()
+    if kept is not None:
+        found.append(Candidate(str(kept), "a bundle"))
     for driver in installed_drivers():
         if driver.loader is not None and Path(driver.loader).is_file():
             found.append(Candidate(str(driver.loader), f"the fetched driver {driver.name}"))
