@@ -8,7 +8,7 @@ from pathlib import Path
 from vkgroup.compiler import COMPILERS, DIALECTS, Target, assemble, compile_file, validate
 from vkgroup.compiler.optimizer import LEVELS
 from vkgroup.errors import InvalidInput
-from vkgroup.spirv import Module
+from vkgroup.spirv import STAGE_NAMES, Module
 
 _TARGETS = {".".join(map(str, target.vulkan_version)): target for target in reversed(Target)}
 
@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="GLSL or HLSL, the suffix telling its stage (.comp, .vert, .comp.glsl, …), or .spv, .spvasm",
     )
-    parser.add_argument("--stage", metavar="S", help="the stage, where the suffix does not tell it")
+    parser.add_argument(
+        "--stage", metavar="S", choices=STAGE_NAMES, help="the stage, where the suffix does not tell it"
+    )
     parser.add_argument("--dialect", choices=DIALECTS, help="default: hlsl for .hlsl, vulkan for the rest")
     parser.add_argument(
         "-D", dest="defines", metavar="NAME[=V]", action="append", default=[], help="define a macro (as 1)"

@@ -1,0 +1,180 @@
+"""The command line as a whole: help, exit codes, interruptions, closed pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from vkgroup import errors
+from vkgroup.cli import main as command_line
+from vkgroup.cli.main import COMMANDS, main
+
+
+def _vkgroup(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "vkgroup", *arguments]
+
+
+def test_help_is_instant_and_names_every_command() -> None:
+    started = time.perf_counter()
+    done = subprocess.run(_vkgroup("--help"), capture_output=True, text=True, check=True)
+    assert time.perf_counter() - started < 1.0
+    assert all(f"    {name} " in done.stdout for name in COMMANDS)
+
+
+def test_help_loads_neither_numpy_nor_vulkan() -> None:
+    code = "import sys\nfrom vkgroup.cli.main import main\ntry:\n main(['--help'])\nexcept SystemExit: pass\n"
+    code += "sys.exit(not {'numpy', 'vulkan', 'rich'}.isdisjoint(sys.modules))"
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    assert f"usage: vkgroup {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["nonesuch"], ["devices", "--nonesuch"], ["drivers"], ["run", "x.comp"]]
+)
+def test_bad_usage_is_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert "usage: vkgroup" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.CompileError("x"), 2),
+        (errors.InvalidModule("x"), 2),
+        (errors.InvalidDispatch("x"), 2),
+        (errors.InvalidInput("x"), 2),
+        (errors.NoDevice("x"), 3),
+        (errors.Unsupported("x"), 3),
+        (errors.CompilerUnavailable("x"), 3),
+        (errors.DriverFetchError("x"), 3),
+        (errors.OutOfMemory("x"), 3),
+        (errors.DeviceLost("x"), 1),
+        (errors.DispatchTimeout("x"), 1),
+        (errors.ValidationError("x"), 1),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_each_error_has_its_exit_code(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from vkgroup.cli import devices
+
+    def fail(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(devices, "execute", fail)
+    assert main(["devices"]) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("vkgroup: ")
+    assert "Traceback" not in printed.err
+
+
+def test_every_error_of_the_tree_has_an_exit_code() -> None:
+    kinds = [errors.VkgroupError]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+    for kind in kinds:
+        assert any(issubclass(kind, known) for known, _ in command_line._EXIT_CODES)
+
+
+def test_a_reader_that_stops_reading_is_no_error() -> None:
+    command = _vkgroup("conform", "--list")
+    pipe = subprocess.PIPE
+    # Python without buffers drops the rest of a write that was cut short, and sees no error.
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=buffered) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait() == 141
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    import vkgroup
+
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"vkgroup {vkgroup.__version__}\n"
+
+
+def test_devices_as_json_is_alone_on_standard_output(
+    swiftshader: object, lavapipe: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["devices", "--json", "-"]) == 0
+    printed = capsys.readouterr()
+    data = json.loads(printed.out)
+    names = [device["name"] for device in data["devices"]]
+    assert any("SwiftShader" in name for name in names)
+    assert any("llvmpipe" in name for name in names)
+    assert "SwiftShader" in printed.err
+    assert data["devices"][data["default"]]["number"] == data["default"]
+    for icd in data["icds"]:
+        assert icd["status"] == "ok" or icd["message"]
+
+
+def test_devices_marks_the_default(swiftshader: object, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["devices"]) == 0
+    assert (
+        sum(
+            line.startswith("* ") and "is the default" not in line
+            for line in capsys.readouterr().out.splitlines()
+        )
+        == 1
+    )
+
+
+def test_without_any_driver_devices_says_how_to_get_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swiftshader: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from vkgroup import drivers
+
+    loader = drivers.path("swiftshader").loader
+    monkeypatch.setenv("VKGROUP_LOADER", str(loader))
+    monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path))
+    monkeypatch.setenv("VK_DRIVER_FILES", str(tmp_path / "none.json"))
+    assert main(["devices"]) == 3
+    printed = capsys.readouterr().out
+    assert "vkgroup drivers fetch swiftshader" in printed
+    assert "none.json" in printed
+
+
+def test_drivers_path_prints_what_device_takes(
+    swiftshader: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["drivers", "path", "swiftshader"]) == 0
+    icd = Path(capsys.readouterr().out.strip())
+    assert json.loads(icd.read_text())["ICD"]["library_path"] == "./libvk_swiftshader.so"
+
+
+def test_drivers_that_are_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path))
+    assert main(["drivers", "path", "lavapipe"]) == 3
+    assert main(["drivers", "path", "nonesuch"]) == 2
+    assert main(["drivers", "fetch", "swiftshader", "nonesuch"]) == 2
+    assert main(["drivers", "fetch", "swiftshader", "--offline", str(tmp_path)]) == 3
+    assert not (tmp_path / "drivers").exists()
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert main(["drivers", "list", "--json", "-"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == []
+    assert "what the distribution offers is not known here" in printed.err

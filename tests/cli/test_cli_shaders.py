@@ -1,0 +1,152 @@
+"""``vkgroup compile`` and ``vkgroup run``: shaders from the shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vkgroup.cli.main import main
+from vkgroup.spirv import Module
+
+_SHADER = """#version 460
+#extension GL_KHR_shader_subgroup_arithmetic : require
+layout(local_size_x = 64) in;
+layout(constant_id = 3) const uint factor = 1;
+layout(set = 0, binding = 0) readonly buffer Values { uint value[]; };
+layout(set = 0, binding = 1) buffer Sums { uint sum[]; };
+layout(push_constant) uniform Push { uint offset; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    sum[i] += factor * value[i] + offset + SHIFT + (subgroupAdd(1) > 0 ? 0 : 1);
+}
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a shader and an input."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "add.comp").write_text(_SHADER)
+    np.save(tmp_path / "values.npy", np.arange(128, dtype=np.uint32))
+    np.save(tmp_path / "sums.npy", np.full(128, 7, np.uint32))
+    return tmp_path
+
+
+@pytest.mark.parametrize("driver", ["swiftshader", "lavapipe"])
+def test_run_reads_and_writes_files(
+    here: Path, request: pytest.FixtureRequest, driver: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request.getfixturevalue(driver)
+    words = "run add.comp -D SHIFT=5 --groups 2 --in Values=values.npy --out Sums=uint[128]:out.npy"
+    words += f" --push offset=1000 --spec 3=2 --device {driver}"
+    assert main(words.split()) == 0
+    out = np.load(here / "out.npy")
+    assert out.dtype == np.uint32
+    assert np.array_equal(out, 2 * np.arange(128) + 1005)
+    assert capsys.readouterr().out == ""
+
+
+def test_run_updates_an_input_and_counts_bindings(here: Path, swiftshader: object) -> None:
+    words = "run add.comp -DSHIFT=0 --groups 1,2,1 --in 0=values.npy --in 0.1=sums.npy --out 0.1=out.npy"
+    assert main([*words.split(), "--push", "offset=1", "--device", "swiftshader"]) == 0
+    once = np.arange(128) + 8
+    found = np.load(here / "out.npy")
+    assert np.array_equal(found[64:], np.full(64, 7))
+    assert set(found[:64] - once[:64]) <= set(range(65))  # two groups in y add to the same sums
+
+
+def test_run_prints_where_no_file_is_named(
+    here: Path, swiftshader: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "run add.comp -D SHIFT --groups 2 --in Values=values.npy --out 1=uint32[128] --push offset=0x10"
+    assert main([*words.split(), "--device", "swiftshader"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("1 = [ 17,  18,  19")
+    assert "Ran on SwiftShader" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--out Sums=uint[128]:o.npy", "Values"),
+        ("--in Values=nonesuch.npy --out Sums=uint[128]", "nonesuch.npy cannot be read"),
+        ("--in Values=add.comp --out Sums=uint[128]", "add.comp cannot be read as an .npy file"),
+        ("--in Values=values.npy --out Sums=nonesuch[128]", "no such array"),
+        ("--in Values=values.npy --out Sums=o.npy", "needs its type and size"),
+        ("--in Values=values.npy --in Sums=sums.npy --out Sums=uint[128]", "needs only the file"),
+        ("--in Values=values.npy --out Sums=uint[128] --push offset=many", "neither a number"),
+        ("--in Values=values.npy --out Sums=uint[128] --out Values=v.npy", "Values: the shader cannot write"),
+        ("--in Values=values.npy --out Sums=uint[128]:no/such/folder.npy", "cannot be written"),
+        ("--in Values=values.npy --out Sums=uint[128] --in Extra=values.npy", "Extra"),
+    ],
+)
+def test_run_refuses_bad_input(
+    here: Path, swiftshader: object, words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", "add.comp", "-D", "SHIFT=0", "--groups", "2", "--device", "swiftshader"]
+    push = [] if "--push" in words else ["--push", "offset=0"]
+    assert main([*command, *push, *words.split()]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_run_without_the_device_or_what_it_lacks(here: Path, swiftshader: object) -> None:
+    words = "run add.comp -D SHIFT=0 --groups 2 --in Values=values.npy --out Sums=uint[128] --push offset=0"
+    assert main([*words.split(), "--device", "nonesuch"]) == 3
+    assert main([*words.split(), "--device", "swiftshader", "--subgroup-size", "64"]) == 3
+
+
+@pytest.mark.parametrize("words", ["--groups 1,2,3,4", "--groups=-1", "--groups x", "--groups 1 --in Values"])
+def test_run_refuses_bad_usage(here: Path, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "add.comp", *words.split()])
+    assert ended.value.code == 2
+    assert "usage: vkgroup run" in capsys.readouterr().err
+
+
+def test_compile_writes_a_module_that_run_takes(
+    here: Path, swiftshader: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compile", "add.comp", "-D", "SHIFT=0", "-o", "add.spv"]) == 0
+    assert "SPIR-V 1.3" in capsys.readouterr().out
+    assert Module.from_bytes((here / "add.spv").read_bytes()).version == (1, 3)
+    words = "run add.spv --groups 2 --in 0=values.npy --out 1=uint[128]:out.npy --push offset=1"
+    assert main([*words.split(), "--device", "swiftshader"]) == 0
+    assert np.array_equal(np.load(here / "out.npy"), np.arange(128) + 1)
+
+
+def test_compile_for_a_target_and_to_text_and_back(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(
+            ["compile", "add.comp", "-D", "SHIFT=0", "--target", "1.3", "--optimize", "size", "--disassemble"]
+        )
+        == 0
+    )
+    text = capsys.readouterr().out
+    assert "; Version: 1.6" in text
+    assert "OpGroupNonUniformIAdd" in text
+    (here / "add.spvasm").write_text(text)
+    assert main(["compile", "add.spvasm", "--target", "1.3"]) == 0
+    assert "SPIR-V 1.6" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("add.comp", "add.comp:10: error: 'SHIFT'"),
+        ("nonesuch.comp", "nonesuch.comp"),
+        ("values.npy", "does not tell the stage"),
+        ("nonesuch.spv", "cannot be read"),
+        ("junk.spv", "not a SPIR-V module"),
+        ("add.comp -D SHIFT=0 -o no/such/folder.spv", "cannot be written"),
+    ],
+)
+def test_compile_refuses_bad_input(
+    here: Path, words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "junk.spv").write_bytes(b"junk" * 10)
+    assert main(["compile", *words.split()]) == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert "Traceback" not in printed

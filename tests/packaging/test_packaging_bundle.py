@@ -1,0 +1,155 @@
+"""The bundle for hosts without network: packed and unpacked, and refused where it does not fit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from vkgroup import drivers
+from vkgroup.bootstrap import bundle, making
+from vkgroup.bootstrap.environment import SetupError
+from vkgroup.bootstrap.receiving import receive
+
+_CONTENT = {
+    "small/__init__.py": b"ANSWER = 42\n",
+    "small-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: small\nVersion: 1.0\n",
+    "small-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    "small-1.0.dist-info/RECORD": b"",
+}
+
+
+def _make_wheel(root: Path, wheels: Path) -> None:
+    """Stand for the download: one wheel that pip can install."""
+    with zipfile.ZipFile(wheels / "small-1.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in _CONTENT.items():
+            archive.writestr(name, data)
+
+
+def _fetch(name: str, **_: object) -> drivers.Driver:
+    """Stand for fetching a driver again with all its libraries: take the one that is there."""
+    return drivers.path(name)
+
+
+@pytest.fixture(scope="module")
+def original(swiftshader: drivers.Driver, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle with one small wheel and the driver SwiftShader."""
+    folder = tmp_path_factory.mktemp("original") / "the bundle"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(making, "_collect_wheels", _make_wheel)
+        patch.setattr(drivers, "fetch", _fetch)
+        size = making.make(folder.parent, folder, ["swiftshader"])
+    assert size == sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    assert size < making.SIZE_LIMIT
+    return folder
+
+
+@pytest.fixture
+def made(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of that bundle to change; another one can be made without network."""
+    monkeypatch.setattr(making, "_collect_wheels", _make_wheel)
+    monkeypatch.setattr(drivers, "fetch", _fetch)
+    return Path(shutil.copytree(original, tmp_path / "the bundle"))
+
+
+def test_a_bundle_is_what_its_manifest_says(made: Path, swiftshader: drivers.Driver) -> None:
+    bundle.check(made)
+    manifest = json.loads((made / bundle.MANIFEST).read_text())
+    names = {path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file()}
+    assert names == {bundle.MANIFEST, *manifest["files"]}
+    assert names == {
+        "manifest.json",
+        "wheels.tar.xz",
+        "libvulkan.so.1",
+        f"drivers/{swiftshader.name}.tar.xz",
+    }
+    assert list(manifest["wheels"]) == ["small-1.0-py3-none-any.whl"]
+
+
+def test_its_wheels_install_without_network(made: Path, tmp_path: Path) -> None:
+    with bundle.unpacked_wheels(made) as wheels:
+        with zipfile.ZipFile(wheels / "small-1.0-py3-none-any.whl") as archive:
+            assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--target"]
+        command += [str(tmp_path / "site"), "--find-links", str(wheels), "small"]
+        subprocess.run(command, check=True)
+    assert (tmp_path / "site" / "small" / "__init__.py").read_bytes() == _CONTENT["small/__init__.py"]
+    assert not wheels.exists()
+
+
+def test_its_driver_and_loader_reach_the_cache(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path / "cache"))
+    receive(made)
+    first = drivers.path("swiftshader")
+    assert drivers.kept_loader() is not None
+    receive(made)
+    assert drivers.path("swiftshader") == first
+
+
+@pytest.mark.parametrize("file", ["wheels.tar.xz", "libvulkan.so.1"])
+def test_a_damaged_bundle_is_refused(made: Path, file: str) -> None:
+    data = bytearray((made / file).read_bytes())
+    data[len(data) // 2] ^= 1
+    (made / file).write_bytes(data)
+    with pytest.raises(SetupError, match=f"{file} is damaged"):
+        bundle.check(made)
+    (made / file).unlink()
+    with pytest.raises(SetupError, match=f"{file} is damaged or missing"):
+        bundle.check(made)
+
+
+def test_a_folder_that_is_no_bundle(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="no bundle"):
+        bundle.check(tmp_path)
+    (tmp_path / bundle.MANIFEST).write_text("[]")
+    with pytest.raises(SetupError, match="no bundle"):
+        bundle.check(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("python", ["3.9"], "wheels for Python 3.9"),
+        ("machine", "sparc", "made for sparc"),
+        ("format", 99, "another version"),
+    ],
+)
+def test_a_bundle_for_other_hosts(made: Path, key: str, value: object, message: str) -> None:
+    path = made / bundle.MANIFEST
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(SetupError, match=message):
+        bundle.check(made)
+
+
+def test_a_bundle_that_would_be_too_large_is_not_left_behind(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "SIZE_LIMIT", 1000)
+    with pytest.raises(SetupError, match="over the limit"):
+        making.make(tmp_path, tmp_path / "large", [])
+    assert not (tmp_path / "large").exists()
+    assert [path.name for path in tmp_path.glob("bundle-*")] == []
+
+
+def test_it_replaces_a_bundle_but_no_other_folder(made: Path, tmp_path: Path) -> None:
+    making.make(tmp_path, made, [])
+    assert not list((made / bundle.DRIVERS).glob("*"))
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(SetupError, match="is no bundle"):
+        making.make(tmp_path, tmp_path / "mine", [])
+    assert (tmp_path / "mine").is_dir()
+
+
+def test_every_supported_python_is_in_it() -> None:
+    root = Path(__file__).resolve().parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    named = {line.rsplit(" ", 1)[1] for line in project["classifiers"] if "Python :: 3." in line}
+    assert set(making.PYTHONS) == named
