@@ -72,7 +72,7 @@ def test_a_damaged_file_is_refused(packed: Path, elsewhere: Path, keep: float) -
 
 def test_a_loader_alone_is_kept(swiftshader: drivers.Driver, cache: Path) -> None:
     assert drivers.kept_loader() is None
-    kept = drivers.keep_loader(swiftshader.loader)
+    kept = drivers.keep_library(swiftshader.loader)
     assert kept == drivers.kept_loader()
     assert kept.read_bytes() == swiftshader.loader.read_bytes()
     assert drivers.installed() == []

@@ -88,8 +88,33 @@ def test_without_chromium_the_distribution_s_own_loader_is_taken(repository: Rep
     repository.add_library("vulkan-validationlayers", "libVkLayer_khronos_validation.so")
     driver = drivers.fetch("lavapipe")
     assert driver.runtime == ("libvulkan1 1.0-1", "vulkan-validationlayers 1.0-1")
-    with pytest.raises(DriverFetchError, match="fetch `lavapipe` there instead"):
+    with pytest.raises(DriverFetchError, match="fetch `lavapipe` instead"):
         drivers.fetch("swiftshader")
+
+
+def test_a_derivative_takes_debian_s_package_by_its_own_copy_of_the_keys(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    debian = Repository(tmp_path / "debian")
+    debian.folder.mkdir()
+    debian.add_swiftshader("156.0-1")
+    (tmp_path / "keys").write_text("keys")
+    keyring = "usr/share/keyrings/debian-archive-keyring.gpg"
+    repository.add("debian-archive-keyring", "1-1", {keyring: tmp_path / "keys"})
+    repository.add_lavapipe("24.0-1")
+    asked: list[Path] = []
+    monkeypatch.setattr(apt, "is_debian", lambda: False)
+    monkeypatch.setattr(apt, "_debian_sources", lambda keys: asked.append(keys) or debian.source)
+    monkeypatch.setattr(apt.Apt, "_source_lists", lambda self: [self._sources or repository.source])
+    assert drivers.fetch("swiftshader").version == "156.0"
+    assert asked[0].read_text() == "keys"
+    assert [s.name for s in drivers.list_drivers()] == ["swiftshader-156.0", "lavapipe-24.0"]
+
+
+def test_debian_s_own_sources_are_signed_by_its_keys() -> None:
+    lines = apt._debian_sources(Path("/some/keys.gpg")).splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("deb [signed-by=/some/keys.gpg] http://deb.debian.org/") for line in lines)
 
 
 def _shorten(path: Path) -> None:

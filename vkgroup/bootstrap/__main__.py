@@ -52,7 +52,7 @@ def _set_up(*, test: bool, driver: bool) -> None:
         _must_run(environment, "vkgroup", "drivers", "fetch", *_TEST_DRIVERS)
     elif driver and not _a_device_opens(environment):
         say("no Vulkan device can be opened here; fetching a software driver")
-        # Ubuntu has no package of SwiftShader; every distribution has lavapipe, which is larger.
+        # Not every distribution has SwiftShader; each has lavapipe, which takes ten times as much.
         if not _runs(environment, "vkgroup", "drivers", "fetch", "swiftshader"):
             _must_run(environment, "vkgroup", "drivers", "fetch", "lavapipe")
 

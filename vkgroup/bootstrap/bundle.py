@@ -5,6 +5,8 @@
     manifest.json      what is in the bundle, with the size and SHA-256 of each file
     wheels.tar.xz      vkgroup and all it depends on, for each supported Python, and pip
     libvulkan.so.1     the Vulkan loader
+    libGLdispatch.so.0, libEGL.so.1
+                       what NVIDIA's driver opens besides, where there is no display
     drivers/           software drivers, as many as were asked for
 
 `vkgroup.bootstrap.making` makes it; here it is read, with the standard library alone.
@@ -28,7 +30,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 WHEELS = "wheels.tar.xz"
 DRIVERS = "drivers"
-LOADER = "libvulkan.so.1"
+LIBRARIES = ("libvulkan.so.1", "libGLdispatch.so.0", "libEGL.so.1")
 
 
 def check(folder: Path) -> None:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vkgroup import drivers
-from vkgroup.bootstrap.bundle import DRIVERS, FORMAT, LOADER, MANIFEST, WHEELS, sha256
+from vkgroup.bootstrap.bundle import DRIVERS, FORMAT, MANIFEST, WHEELS, sha256
 from vkgroup.bootstrap.environment import SetupError, say
 from vkgroup.errors import DriverFetchError, VkgroupError
 
@@ -54,6 +54,7 @@ def make(root: Path, folder: Path, drivers: Sequence[str]) -> int:
         say("packing the wheels")
         _pack_wheels(wheels, work / WHEELS)
         _add_drivers(work, drivers)
+        _add_companions(work)
         size = _write_manifest(work, wheels)
         if size > SIZE_LIMIT:
             raise SetupError(
@@ -125,7 +126,15 @@ def _add_drivers(work: Path, names: Sequence[str]) -> None:
             chosen.append(drivers.fetch("swiftshader"))
         except DriverFetchError:
             chosen.append(drivers.fetch("lavapipe"))
-    shutil.copyfile(chosen[0].loader, work / LOADER)
+    shutil.copyfile(chosen[0].loader, work / drivers.LOADER)
+
+
+def _add_companions(work: Path) -> None:
+    say("fetching the libraries that NVIDIA's driver opens")
+    with tempfile.TemporaryDirectory() as temporary:
+        unpacked = drivers.fetch_package(["libglvnd0", "libegl1"], Path(temporary), dependencies=False)
+        for name in drivers.COMPANIONS:
+            shutil.copyfile(next(unpacked.rglob(name)), work / name)
 
 
 def _write_manifest(work: Path, wheels: Path) -> int:

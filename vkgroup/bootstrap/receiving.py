@@ -1,4 +1,4 @@
-"""A bundle's drivers and loader into the user's cache: ``python -m vkgroup.bootstrap.receiving FOLDER``."""
+"""A bundle's drivers and libraries into the user's cache: ``python -m vkgroup.bootstrap.receiving FOLDER``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import sys
 from pathlib import Path
 
 from vkgroup import drivers
-from vkgroup.bootstrap.bundle import DRIVERS, LOADER
+from vkgroup.bootstrap.bundle import DRIVERS, LIBRARIES
 from vkgroup.bootstrap.environment import say
 from vkgroup.errors import NoDevice, VkgroupError
 
 
 def receive(folder: Path) -> None:
     """Put what the bundle in `folder` has into the user's cache; what is there already stays."""
-    if drivers.kept_loader() is None:
-        drivers.keep_loader(folder / LOADER)
+    for name in LIBRARIES:
+        if drivers.kept_library(name) is None:
+            drivers.keep_library(folder / name)
     for archive in sorted((folder / DRIVERS).glob("*.tar.xz")):
         name = archive.name.removesuffix(".tar.xz")
         try:

@@ -11,13 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.device import validation, vk
-from vkgroup.device.loader import preload
+from vkgroup.device.loader import missing_companions, preload
 from vkgroup.errors import NoDevice
 
 _PORTABILITY = "VK_KHR_portability_enumeration"
 _PORTABILITY_FLAG = 0x1
 _lock = threading.RLock()
 _instances: dict[tuple[int, str, bool], Instance] = {}
+
+
+def _hint(code: int) -> str:
+    """Say what a driver probably lacks: NVIDIA's refuses a host without libglvnd's libEGL, and does not say so."""
+    missing = missing_companions() if code == vk.VK_ERROR_INCOMPATIBLE_DRIVER else []
+    if not missing:
+        return ""
+    return (
+        f" (this host has no {' and no '.join(missing)}, which NVIDIA's driver needs: install libglvnd;"
+        " Debian and Ubuntu: libegl1; a bundle of vkgroup has them too)"
+    )
 
 
 class Instance:
@@ -80,10 +91,8 @@ class Instance:
         if self.messages is not None:
             info.pNext = vk.ffi.cast("void *", self.messages.create_info)
         instance = vk.ffi.new("VkInstance *")
-        vk.check(
-            loader.vkCreateInstance(info, vk.NULL, instance),
-            f"vkCreateInstance with the driver {self.manifest}",
-        )
+        code = loader.vkCreateInstance(info, vk.NULL, instance)
+        vk.check(code, f"vkCreateInstance with the driver {self.manifest}{_hint(code)}")
         return instance[0]
 
     def physical_devices(self) -> list[Any]:

@@ -85,20 +85,45 @@ def installed_drivers() -> list[Driver]:
 
 
 def preload(manifest: Path) -> None:
-    """Load the libraries that a fetched driver brought because the host lacks them.
+    """Load the libraries that a driver needs, the host lacks, and the user's cache has.
+
+    Those of a fetched driver came with it; those of other drivers came with a bundle.
 
     Raises
     ------
     NoDevice
         One of them does not load.
     """
+    from vkgroup import drivers
+
     for driver in installed_drivers():
-        if driver.icd.resolve() != manifest.resolve():
-            continue
-        for library in driver.preload:
-            try:
-                ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
-            except OSError as error:
-                raise NoDevice(
-                    f"The driver {driver.name} needs {library}, which does not load: {error}"
-                ) from None
+        if driver.icd.resolve() == manifest.resolve():
+            for library in driver.preload:
+                _load(library, driver.name)
+            return
+    for name in missing_companions():
+        kept = drivers.kept_library(name)
+        if kept is not None:
+            _load(kept, manifest.name)
+
+
+def missing_companions() -> list[str]:
+    """List those of `vkgroup.drivers.COMPANIONS` that the dynamic linker does not find."""
+    from vkgroup import drivers
+
+    return [name for name in drivers.COMPANIONS if not _host_has(name)]
+
+
+def _host_has(name: str) -> bool:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True
+
+
+def _load(library: Path, driver: str) -> None:
+    try:
+        ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        raise NoDevice(f"The driver {driver} needs {library}, which does not load: {error}") from None

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from vkgroup.drivers.apt import Progress
 from vkgroup.drivers.cache import Driver, cache_folder, drivers_folder, installed
-from vkgroup.drivers.carry import keep_loader, kept_loader, pack, unpack
+from vkgroup.drivers.carry import COMPANIONS, LOADER, keep_library, kept_library, kept_loader, pack, unpack
 from vkgroup.drivers.catalogue import FAMILIES, parse_name
 from vkgroup.drivers.fetch import DriverStatus, fetch, fetch_package, list_drivers, path
 
 __all__ = [
+    "COMPANIONS",
+    "LOADER",
     "FAMILIES",
     "Driver",
     "DriverStatus",
@@ -22,7 +24,8 @@ __all__ = [
     "fetch",
     "fetch_package",
     "installed",
-    "keep_loader",
+    "keep_library",
+    "kept_library",
     "kept_loader",
     "list_drivers",
     "pack",

@@ -34,6 +34,8 @@ or carry one over from a machine that has a network: `make bundle DRIVERS=swifts
 
 _LISTS_STAY_FRESH = 6 * 3600.0  # seconds; a download that the archive no longer has refreshes at once
 _DEBIAN_MIRROR = "http://deb.debian.org/debian"
+_DEBIAN_SECURITY_MIRROR = "http://deb.debian.org/debian-security"
+_KEYRING_PACKAGE = "debian-archive-keyring"
 _KEYRINGS = ("debian-archive-keyring.gpg", "debian-archive-keyring.pgp")
 
 
@@ -71,6 +73,20 @@ def distribution() -> str:
     return "-".join(word for word in words if word) or "unknown"
 
 
+def is_debian() -> bool:
+    """Whether this is Debian itself, no derivative."""
+    return _os_release().get("ID") == "debian"
+
+
+def _debian_sources(keyring: Path) -> str:
+    """Debian's release before the current one: its libraries need no newer C library than derivatives have."""
+    option = f"[signed-by={keyring}]"
+    return (
+        f"deb {option} {_DEBIAN_MIRROR} oldstable main\n"
+        f"deb {option} {_DEBIAN_SECURITY_MIRROR} oldstable-security main"
+    )
+
+
 class Apt:
     """``apt-get`` with lists, cache and configuration in `folder`.
 
@@ -79,6 +95,8 @@ class Apt:
     Parameters
     ----------
     folder : kept between calls; holds the package lists.
+    sources : lines of apt's list of sources; None takes those of the system, on Debian with the
+        backports.
 
     Raises
     ------
@@ -86,14 +104,16 @@ class Apt:
         The host has no ``apt-get`` or no ``dpkg-deb``.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, sources: str | None = None) -> None:
         for tool in ("apt-get", "apt-cache", "apt-config", "dpkg-deb"):
             if shutil.which(tool) is None:
                 raise DriverFetchError(
                     f"Software drivers are fetched as packages of Debian or Ubuntu, but this host "
                     f"({distribution()}) has no `{tool}`.\n{INSTALL_INSTEAD}"
                 )
+        folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder.resolve()
+        self._sources = sources
         self._empty_status = self._folder / "status"
         self._stamp = self._folder / "updated"
         self._environment = {**os.environ, "LC_ALL": "C", "APT_CONFIG": str(self._folder / "apt.conf")}
@@ -186,6 +206,22 @@ class Apt:
             for archive in sorted(Path(downloads).glob("*.deb")):
                 self._output(["dpkg-deb", "--extract", str(archive), str(into)])
 
+    def with_package(self, package: str, progress: Progress | None = None) -> Apt:
+        """The sources that have `package`: these, or, where a derivative of Debian lacks it, Debian's.
+
+        Debian's are trusted by the keys in the derivative's own package of them, so that the chain of
+        signatures begins at the system's keys there too.
+        """
+        if is_debian() or self.versions(package) or not self.versions(_KEYRING_PACKAGE):
+            return self
+        keys = self._folder / "debian-keys"
+        keyring = keys / "usr" / "share" / "keyrings" / _KEYRINGS[0]
+        if not keyring.is_file():
+            self.unpack([self.newest(_KEYRING_PACKAGE)], keys, progress)
+        debian = Apt(self._folder / "debian", _debian_sources(keyring))
+        debian.update(progress)
+        return debian
+
     def _installed(self) -> set[str]:
         query = ["dpkg-query", "--show", "--showformat", "${db:Status-Status} ${Package}\n"]
         lines = self._output(query).splitlines()
@@ -193,9 +229,10 @@ class Apt:
 
     def _source_lists(self) -> list[str | None]:
         """Lists of sources to try in turn; None stands for the system's own sources."""
-        release = _os_release()
-        codename = release.get("VERSION_CODENAME", "")
-        if release.get("ID") != "debian" or not codename:
+        if self._sources is not None:
+            return [self._sources]
+        codename = _os_release().get("VERSION_CODENAME", "")
+        if not is_debian() or not codename:
             return [None]
         keyrings = [Path("/usr/share/keyrings") / name for name in _KEYRINGS]
         keyring = next((path for path in keyrings if path.is_file()), None)
@@ -203,7 +240,7 @@ class Apt:
         option = f"[signed-by={keyring}] " if keyring else ""
         mirrors = self._mirrors()
         mirror = mirrors.get(codename, _DEBIAN_MIRROR)
-        security = mirrors.get(f"{codename}-security", "http://deb.debian.org/debian-security")
+        security = mirrors.get(f"{codename}-security", _DEBIAN_SECURITY_MIRROR)
         lines = [f"deb {option}{mirror} {codename} main", f"deb {option}{security} {codename}-security main"]
         backports = f"deb {option}{mirror} {codename}-backports main"
         # Testing and unstable have no backports, and not every mirror carries them.

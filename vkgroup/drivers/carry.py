@@ -70,18 +70,30 @@ def unpack(name: str, folder: Path) -> Driver:
     return unpacked
 
 
-def keep_loader(loader: Path) -> Path:
-    """Put a Vulkan loader alone into the user's cache, for hosts with a GPU driver but no loader."""
+LOADER = "libvulkan.so.1"
+
+COMPANIONS = ("libGLdispatch.so.0", "libEGL.so.1")
+"""Libraries of libglvnd that NVIDIA's Vulkan driver opens on a host without a display, in the order in which
+they load; without them its instances fail with VK_ERROR_INCOMPATIBLE_DRIVER."""
+
+
+def keep_library(library: Path) -> Path:
+    """Put a loader or a companion alone into the user's cache, for hosts with a GPU driver but without it."""
     with cache.locked() as drivers, cache.unfinished(drivers) as work:
-        shutil.copyfile(loader, work / loader.name)
-        (work / loader.name).replace(drivers / loader.name)
-    return drivers / loader.name
+        shutil.copyfile(library, work / library.name)
+        (work / library.name).replace(drivers / library.name)
+    return drivers / library.name
+
+
+def kept_library(name: str) -> Path | None:
+    """The library that `keep_library` put into the user's cache; None where there is none."""
+    kept = cache.drivers_folder() / name
+    return kept if kept.is_file() else None
 
 
 def kept_loader() -> Path | None:
-    """The loader that `keep_loader` put into the user's cache; None where there is none."""
-    kept = cache.drivers_folder() / "libvulkan.so.1"
-    return kept if kept.is_file() else None
+    """The Vulkan loader in the user's cache that belongs to no driver; None where there is none."""
+    return kept_library(LOADER)
 
 
 def _version(archive: Path) -> str:

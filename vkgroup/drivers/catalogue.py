@@ -52,7 +52,7 @@ FAMILIES = {
             "chromium-common",
             "usr/lib/chromium/libvk_swiftshader.so",
             "usr/lib/chromium/vk_swiftshader_icd.json",
-            "Ubuntu ships Chromium as a snap, out of apt's reach: fetch `lavapipe` there instead.",
+            "Where Chromium is no package and `debian-archive-keyring` none either, fetch `lavapipe` instead.",
         ),
         Family(
             "lavapipe",

@@ -57,7 +57,7 @@ def fetch(name: str, progress: Progress | None = None, *, self_contained: bool =
             driver = _find(family, version)
             if driver is not None and loads(driver):
                 return driver
-        apt = _updated_apt(progress)
+        apt = _updated_apt(progress).with_package(family.package, progress)
         try:
             package = _choose(apt, family, version)
             return build(apt, folder, family, package, progress, self_contained=self_contained)
@@ -102,10 +102,11 @@ def list_drivers(progress: Progress | None = None) -> list[DriverStatus]:
     with cache.locked():
         apt = _updated_apt(progress)
         for family in FAMILIES.values():
-            offered = {f"{family.name}-{p.upstream}": p for p in reversed(apt.versions(family.package))}
+            source = apt.with_package(family.package, progress)
+            offered = {f"{family.name}-{p.upstream}": p for p in reversed(source.versions(family.package))}
             for name, package in offered.items():
                 driver = in_cache.pop(name, None)
-                size = apt.size(package)
+                size = source.size(package)
                 statuses.append(
                     DriverStatus(name, family.name, package.upstream, driver, size, package.suite)
                 )
@@ -150,9 +151,7 @@ def fetch_package(
 
 
 def _updated_apt(progress: Progress | None) -> Apt:
-    folder = cache.cache_folder() / "apt" / distribution()
-    folder.mkdir(parents=True, exist_ok=True)
-    apt = Apt(folder)
+    apt = Apt(cache.cache_folder() / "apt" / distribution())
     apt.update(progress)
     return apt
 
