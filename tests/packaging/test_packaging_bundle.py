@@ -16,6 +16,7 @@ from vkgroup import drivers
 from vkgroup.bootstrap import bundle, making
 from vkgroup.bootstrap.environment import SetupError
 from vkgroup.bootstrap.receiving import receive
+from vkgroup.drivers import cache
 
 _CONTENT = {
     "small/__init__.py": b"ANSWER = 42\n",
@@ -32,18 +33,27 @@ def _make_wheel(root: Path, wheels: Path) -> None:
             archive.writestr(name, data)
 
 
-def _fetch(name: str, **_: object) -> drivers.Driver:
-    """Stand for fetching a driver again with all its libraries: take the one that is there."""
-    return drivers.path(name)
+@pytest.fixture(scope="module")
+def small_driver(swiftshader: drivers.Driver, tmp_path_factory: pytest.TempPathFactory) -> drivers.Driver:
+    """A whole driver that packs quickly: for a library it has a copy of the loader."""
+    folder = tmp_path_factory.mktemp("drivers") / "swiftshader-1.0"
+    folder.mkdir()
+    shutil.copyfile(swiftshader.loader, folder / "libvulkan.so.1")
+    (folder / "icd.json").write_text(json.dumps({"ICD": {"library_path": "./libvulkan.so.1"}}))
+    entries = {"family": "swiftshader", "version": "1.0", "package": "", "runtime": [], "preload": []}
+    cache.write_metadata(folder, {**entries, "icd": "icd.json", "loader": "libvulkan.so.1", "layers": None})
+    driver = cache.load(folder)
+    assert driver is not None
+    return driver
 
 
 @pytest.fixture(scope="module")
-def original(swiftshader: drivers.Driver, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bundle with one small wheel and the driver SwiftShader."""
+def original(small_driver: drivers.Driver, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle with one small wheel and one driver."""
     folder = tmp_path_factory.mktemp("original") / "the bundle"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(making, "_collect_wheels", _make_wheel)
-        patch.setattr(drivers, "fetch", _fetch)
+        patch.setattr(drivers, "fetch", lambda name, **_: small_driver)
         size = making.make(folder.parent, folder, ["swiftshader"])
     assert size == sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     assert size < making.SIZE_LIMIT
@@ -51,14 +61,16 @@ def original(swiftshader: drivers.Driver, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def made(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def made(
+    original: Path, small_driver: drivers.Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """A copy of that bundle to change; another one can be made without network."""
     monkeypatch.setattr(making, "_collect_wheels", _make_wheel)
-    monkeypatch.setattr(drivers, "fetch", _fetch)
+    monkeypatch.setattr(drivers, "fetch", lambda name, **_: small_driver)
     return Path(shutil.copytree(original, tmp_path / "the bundle"))
 
 
-def test_a_bundle_is_what_its_manifest_says(made: Path, swiftshader: drivers.Driver) -> None:
+def test_a_bundle_is_what_its_manifest_says(made: Path) -> None:
     bundle.check(made)
     manifest = json.loads((made / bundle.MANIFEST).read_text())
     names = {path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file()}
@@ -66,8 +78,8 @@ def test_a_bundle_is_what_its_manifest_says(made: Path, swiftshader: drivers.Dri
     assert names == {
         "manifest.json",
         "wheels.tar.xz",
-        "libvulkan.so.1",
-        f"drivers/{swiftshader.name}.tar.xz",
+        *bundle.LIBRARIES,
+        "drivers/swiftshader-1.0.tar.xz",
     }
     assert list(manifest["wheels"]) == ["small-1.0-py3-none-any.whl"]
 
@@ -89,7 +101,11 @@ def test_its_driver_and_loader_reach_the_cache(
     monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path / "cache"))
     receive(made)
     first = drivers.path("swiftshader")
-    assert drivers.kept_loader() is not None
+    for name in bundle.LIBRARIES:
+        kept = drivers.kept_library(name)
+        assert kept is not None
+        assert kept.read_bytes() == (made / name).read_bytes()
+    assert drivers.kept_loader() == drivers.kept_library("libvulkan.so.1")
     receive(made)
     assert drivers.path("swiftshader") == first
 

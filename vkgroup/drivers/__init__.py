@@ -14,8 +14,8 @@ from vkgroup.drivers.fetch import DriverStatus, fetch, fetch_package, list_drive
 
 __all__ = [
     "COMPANIONS",
-    "LOADER",
     "FAMILIES",
+    "LOADER",
     "Driver",
     "DriverStatus",
     "Progress",

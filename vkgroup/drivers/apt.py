@@ -79,7 +79,7 @@ def is_debian() -> bool:
 
 
 def _debian_sources(keyring: Path) -> str:
-    """Debian's release before the current one: its libraries need no newer C library than derivatives have."""
+    """Debian's release before the current one, whose libraries need no newer C library than Ubuntu has."""
     option = f"[signed-by={keyring}]"
     return (
         f"deb {option} {_DEBIAN_MIRROR} oldstable main\n"

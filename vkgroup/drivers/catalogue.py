@@ -52,7 +52,7 @@ FAMILIES = {
             "chromium-common",
             "usr/lib/chromium/libvk_swiftshader.so",
             "usr/lib/chromium/vk_swiftshader_icd.json",
-            "Where Chromium is no package and `debian-archive-keyring` none either, fetch `lavapipe` instead.",
+            "Where neither it nor `debian-archive-keyring` is a package, fetch `lavapipe` instead.",
         ),
         Family(
             "lavapipe",
