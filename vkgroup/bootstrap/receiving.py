@@ -1,4 +1,4 @@
-"""A bundle's drivers and libraries into the user's cache: ``python -m vkgroup.bootstrap.receiving FOLDER``."""
+"""What a bundle has, put into the user's cache: ``python -m vkgroup.bootstrap.receiving FOLDER``."""
 
 from __future__ import annotations
 
