@@ -8,7 +8,7 @@ from typing import Any
 
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.spirv import Binding, Reflection
+from vkgroup.spirv import Binding, Reflection, StructType
 
 Key = str | int | tuple[int, int]
 
@@ -48,8 +48,8 @@ class Slot:
 
     @property
     def names(self) -> list[str]:
-        """All names that the place goes by."""
-        return [name for entry in self.variables for name in (entry.name, entry.block_name) if name]
+        """All names that the place goes by: of its variable, its block, and the block's member if it has one."""
+        return [name for entry in self.variables for name in (entry.name, entry.block_name, *_member(entry)) if name]
 
     @property
     def writable(self) -> bool:
@@ -70,6 +70,12 @@ class Slot:
         if isinstance(key, tuple):
             return key == (self.set, self.binding)
         return (self.set, self.binding) == (0, key)
+
+
+def _member(binding: Binding) -> tuple[str, ...]:
+    """Return the name of a block's only member, by which a shader without instance name speaks of the block."""
+    block = binding.type
+    return (block.members[0].name,) if isinstance(block, StructType) and len(block.members) == 1 else ()
 
 
 def slots_of(reflection: Reflection) -> tuple[Slot, ...]:

@@ -1,0 +1,12 @@
+#version 460
+// subgroupAllEqual of vectors that agree in their first component alone: must be false in every invocation.
+// result: 1 where subgroupAllEqual gave true.
+#extension GL_KHR_shader_subgroup_vote : require
+
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) writeonly buffer Result { uint result[]; };
+
+void main() {
+    uint index = gl_LocalInvocationIndex;
+    result[index] = subgroupAllEqual(uvec2(7u, index)) ? 1u : 0u;
+}

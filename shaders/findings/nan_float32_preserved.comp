@@ -1,0 +1,17 @@
+#version 460
+// subgroupMax of float where lane 0 of each subgroup holds 1000, lane 1 NaN, the others their number, in a module that asks
+// for NaN to be preserved (execution mode SignedZeroInfNanPreserve 32).
+// Of a NaN and another value the other is chosen, so the result is 1000 in every invocation.
+// result: 1 in invocations that got something else.
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_EXT_spirv_intrinsics : require
+
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 32);
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) writeonly buffer Result { uint result[]; };
+
+void main() {
+    uint lane = gl_SubgroupInvocationID;
+    float own = lane == 1u ? uintBitsToFloat(0x7fc00000u) : lane == 0u ? 1000.0 : float(lane);
+    result[gl_LocalInvocationIndex] = subgroupMax(own) == float(1000.0) ? 0u : 1u;
+}

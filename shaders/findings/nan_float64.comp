@@ -1,0 +1,14 @@
+#version 460
+// subgroupMax of double where lane 0 of each subgroup holds 1000, lane 1 NaN, the others their number.
+// Of a NaN and another value the other is chosen, so the result is 1000 in every invocation.
+// result: 1 in invocations that got something else.
+#extension GL_KHR_shader_subgroup_arithmetic : require
+
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) writeonly buffer Result { uint result[]; };
+
+void main() {
+    uint lane = gl_SubgroupInvocationID;
+    double own = lane == 1u ? packDouble2x32(uvec2(0u, 0x7ff80000u)) : lane == 0u ? 1000.0LF : double(lane);
+    result[gl_LocalInvocationIndex] = subgroupMax(own) == double(1000.0) ? 0u : 1u;
+}
