@@ -158,7 +158,7 @@ def run(
         found.executed = len(pending)
         if on_plan is not None:
             on_plan(len(chosen), len(pending))
-        batches = list(plan.batches(pending))
+        batches = list(plan.batches(pending, plan.batch_size(capabilities)))
         if isolate:
             Pool(Setup(device, seed, timeout, transform), found.jobs).run(batches, session.take)
         else:
