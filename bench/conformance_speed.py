@@ -3,7 +3,7 @@
 Both ways judge the same cases on the same device in the same run, in alternation; the ratio is what batching
 gives. The rate of the whole suite is in each run's summary.json; this tells where it comes from.
 
-    python bench/conformance_speed.py --device swiftshader --jobs 2 --json bench/results/swiftshader/conformance_speed.json
+    python bench/conformance_speed.py --device swiftshader --jobs 2 --json FILE
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 
 from vkgroup.conformance import plan, select, support
+from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.pool import Pool
 from vkgroup.conformance.run import versions
-from vkgroup.conformance.messages import Setup
 from vkgroup.device import select as select_device
 from vkgroup.dispatch import open_device
 

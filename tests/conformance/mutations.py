@@ -85,10 +85,9 @@ def _load_before_store(data: bytes) -> bytes:
     body = instructions(data)
     moved: list[Words] = []
     held: Words | None = None
-    pending = 0
     for i in body:
         if i[0] == CONTROL_BARRIER and moved and moved[-1][0] in (STORE, IMAGE_WRITE) and held is None:
-            held, pending = moved.pop(), 1
+            held = moved.pop()
             continue
         moved.append(i)
         if held is not None and i[0] == CONTROL_BARRIER:
@@ -177,10 +176,22 @@ MUTATIONS = (
     ),
     _swap("FindLSB is FindMSB", "ballot.compute.subgroupBallotFindLSB.*", LSB, MSB),
     _swap("FindMSB is FindLSB", "ballot.compute.subgroupBallotFindMSB.*", MSB, LSB),
-    Mutation("InverseBallot is true", "ballot.compute.subgroupInverseBallot.*", partial(_always, INVERSE, True)),
-    Mutation("BitExtract is false", "ballot.compute.subgroupBallotBitExtract.*", partial(_always, EXTRACT, False)),
-    Mutation("BroadcastFirst is the own value", "ballot.compute.subgroupBroadcastFirst.uint.*", partial(_own_value, BROADCAST_FIRST)),
-    Mutation("Broadcast is the own value", "ballot.compute.subgroupBroadcast.vec4.*", partial(_own_value, BROADCAST)),
+    Mutation(
+        "InverseBallot is true", "ballot.compute.subgroupInverseBallot.*", partial(_always, INVERSE, True)
+    ),
+    Mutation(
+        "BitExtract is false", "ballot.compute.subgroupBallotBitExtract.*", partial(_always, EXTRACT, False)
+    ),
+    Mutation(
+        "BroadcastFirst is the own value",
+        "ballot.compute.subgroupBroadcastFirst.uint.*",
+        partial(_own_value, BROADCAST_FIRST),
+    ),
+    Mutation(
+        "Broadcast is the own value",
+        "ballot.compute.subgroupBroadcast.vec4.*",
+        partial(_own_value, BROADCAST),
+    ),
     Mutation(
         "Broadcast takes the next lane",
         "ballot.compute.subgroupBroadcast.int.*.first",
@@ -193,8 +204,18 @@ MUTATIONS = (
         "shuffle.compute.subgroupShuffleXor.float.*.by2",
         partial(_another_constant, SHUFFLE_XOR, 5, lambda value: value - 1),
     ),
-    _swap("ShuffleUp is ShuffleDown", "shuffle_relative.compute.subgroupShuffleUp.uint.*", SHUFFLE_UP, SHUFFLE_DOWN),
-    _swap("ShuffleDown is ShuffleUp", "shuffle_relative.compute.subgroupShuffleDown.vec2.*", SHUFFLE_DOWN, SHUFFLE_UP),
+    _swap(
+        "ShuffleUp is ShuffleDown",
+        "shuffle_relative.compute.subgroupShuffleUp.uint.*",
+        SHUFFLE_UP,
+        SHUFFLE_DOWN,
+    ),
+    _swap(
+        "ShuffleDown is ShuffleUp",
+        "shuffle_relative.compute.subgroupShuffleDown.vec2.*",
+        SHUFFLE_DOWN,
+        SHUFFLE_UP,
+    ),
     Mutation(
         "the delta of ShuffleDown is off by one",
         "shuffle_relative.compute.subgroupShuffleDown.int.*.by1",
@@ -221,16 +242,29 @@ MUTATIONS = (
         partial(_another_constant, IADD, 6, lambda value: 2),
         driver="lavapipe",
     ),
-    Mutation("clusters are the subgroup", "clustered.compute.subgroupClusteredMax.uint.*.c4", _unclustered, driver="lavapipe"),
+    Mutation(
+        "clusters are the subgroup",
+        "clustered.compute.subgroupClusteredMax.uint.*.c4",
+        _unclustered,
+        driver="lavapipe",
+    ),
     _builtin("LtMask is LeMask", "gl_SubgroupLtMask", LT, LE),
     _builtin("GeMask is GtMask", "gl_SubgroupGeMask", GE, GT),
     _builtin("EqMask is GeMask", "gl_SubgroupEqMask", EQ, GE),
     _builtin("the lane is the subgroup", "gl_SubgroupInvocationID", LANE, SUBGROUP_ID),
     _builtin("NumSubgroups is SubgroupSize", "gl_NumSubgroups", NUM_SUBGROUPS, SUBGROUP_SIZE),
     Mutation("Ballot is of nobody", "ballot.compute.subgroupBallot.*", lambda data: _predicate(data, False)),
-    Mutation("a barrier's writes come late (shared)", "basic.compute.subgroupBarrier.uint.*.shared", _load_before_store),
-    Mutation("a barrier's writes come late (image)", "basic.compute.subgroupBarrier.uint.*.image", _load_before_store),
-)  # fmt: skip
+    Mutation(
+        "a barrier's writes come late (shared)",
+        "basic.compute.subgroupBarrier.uint.*.shared",
+        _load_before_store,
+    ),
+    Mutation(
+        "a barrier's writes come late (image)",
+        "basic.compute.subgroupBarrier.uint.*.image",
+        _load_before_store,
+    ),
+)
 
 
 def _predicate(data: bytes, value: bool) -> bytes:

@@ -23,7 +23,9 @@ def test_at_least_twenty_thousand_compute_cases() -> None:
     assert sum(case.stage == "compute" for case in all_cases()) >= 20_000
 
 
-@pytest.mark.parametrize("operation", [op for op in OPERATIONS.values() if op.name not in BARRIERS], ids=lambda op: op.name)
+@pytest.mark.parametrize(
+    "operation", [op for op in OPERATIONS.values() if op.name not in BARRIERS], ids=lambda op: op.name
+)
 def test_every_type_meets_every_pattern_and_operand(operation) -> None:
     met = {
         (case.type, case.pattern, case.operand)

@@ -64,7 +64,11 @@ def test_reductions_and_scans_tell_each_other_apart(operation, activity, size) -
                 continue
             if not distinguishable(operation, other, active):
                 continue
-            assert differ(mine, other.reference(value, active), active), (operation.name, other.name, type_.name)
+            assert differ(mine, other.reference(value, active), active), (
+                operation.name,
+                other.name,
+                type_.name,
+            )
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -95,7 +99,9 @@ def test_votes_tell_each_other_apart(activity, size) -> None:
         assert np.any(any_.value[active] != constant)
 
 
-@pytest.mark.parametrize("type_", [t for t in TYPES.values() if t in OPERATIONS["subgroupAllEqual"].types], ids=str)
+@pytest.mark.parametrize(
+    "type_", [t for t in TYPES.values() if t in OPERATIONS["subgroupAllEqual"].types], ids=str
+)
 def test_equality_is_met_both_ways(type_) -> None:
     for size in (4, 32, 128):
         value, active = feed(OPERATIONS["subgroupAllEqual"], type_, size, "odd")

@@ -49,4 +49,6 @@ def test_a_planted_error_is_caught(mutation) -> None:
     planted = judge(mutation, transform)
     assert any(changed), "the mutation found nothing to change"
     assert any(result.status == Status.FAIL for result in planted)
-    assert not any("InvalidModule" in result.detail for result in planted), "caught by the validator, not judged"
+    assert not any("InvalidModule" in result.detail for result in planted), (
+        "caught by the validator, not judged"
+    )

@@ -42,7 +42,7 @@ def hang_on_elect(data: bytes) -> bytes:
 
 
 CRASH = """#version 460
-// Takes SwiftShader's process along: 256 MiB of local variables an invocation are more than its compiler bears.
+// Takes SwiftShader's process along: 256 MiB of local variables are more than its compiler bears.
 // binding 0: inputs, which choose the elements; binding 1: outputs.
 layout(local_size_x = 128) in;
 layout(std430, binding = 0) readonly buffer Inputs { uint inputs[]; };

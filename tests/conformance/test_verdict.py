@@ -16,7 +16,9 @@ def imagine(*names, size=8):
 
 def verdicts(imaginary):
     instances = imaginary.instances()
-    return [judge(entry, imaginary.program, instances, imaginary.outputs) for entry in imaginary.program.entries]
+    return [
+        judge(entry, imaginary.program, instances, imaginary.outputs) for entry in imaginary.program.entries
+    ]
 
 
 @pytest.mark.parametrize("size", [1, 4, 8, 32, 64, 128])

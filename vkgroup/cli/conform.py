@@ -36,7 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--device", metavar="D", help="device to judge (default: the best one)")
     parser.add_argument(
-        "--filter", metavar="GLOB", action="append", default=[], help="cases whose names match; may be repeated"
+        "--filter",
+        metavar="GLOB",
+        action="append",
+        default=[],
+        help="cases whose names match; may be repeated",
     )
     parser.add_argument(
         "--caselist", metavar="F", type=Path, help="file of case names, ours or those of Khronos' suite"
@@ -48,7 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--junit", metavar="F", type=Path, help="write JUnit XML too")
     parser.add_argument("--list", action="store_true", help="list the cases, without any device")
     parser.add_argument(
-        "--timeout", metavar="S", type=_seconds, default=20.0, help="seconds a dispatch may take (default: 20)"
+        "--timeout",
+        metavar="S",
+        type=_seconds,
+        default=20.0,
+        help="seconds a dispatch may take (default: 20)",
     )
 
 
@@ -156,9 +164,7 @@ def _run(arguments: argparse.Namespace, device, cases: tuple[Case, ...], out: Pa
 def _report(found: Run, out: Path, console: Console) -> None:
     """Print the table by category, the first failures and where everything is."""
     for result in found.failures[:SHOWN_FAILURES]:
-        console.print(
-            Text(f"{result.status}: {result.case}", style=_COLOURS[result.status]), soft_wrap=True
-        )
+        console.print(Text(f"{result.status}: {result.case}", style=_COLOURS[result.status]), soft_wrap=True)
         for line in result.detail.splitlines():
             console.print(Text(f"    {line}"), soft_wrap=True)
     if len(found.failures) > SHOWN_FAILURES:
@@ -168,7 +174,10 @@ def _report(found: Run, out: Path, console: Console) -> None:
     console.print(_table(found))
     rate = found.executed / found.seconds if found.seconds else 0.0
     console.print(
-        Text(f"{found.executed} cases executed in {found.seconds:.1f} s ({rate:.0f} a second, {found.jobs} workers)")
+        Text(
+            f"{found.executed} cases executed in {found.seconds:.1f} s "
+            f"({rate:.0f} a second, {found.jobs} workers)"
+        )
     )
     console.print(Text(f"Results: {out / 'results.jsonl'}, {out / 'summary.json'}"), soft_wrap=True)
 

@@ -168,10 +168,7 @@ def body(barrier: Barrier, memory: str, k: int, at: str) -> str:
 
 
 def reset(barrier: Barrier, memory: str, k: int) -> str:
-    """Return the GLSL that lowers a case's flags in shared memory, for the workgroup to execute at its start."""
+    """Return the GLSL by which the workgroup lowers a case's flags in shared memory at its start."""
     if barrier.kind != "message" or memory != "shared":
         return ""
-    return (
-        "for (uint i = gl_LocalInvocationIndex; i < CELLS; i += WORKGROUP_INVOCATIONS) "
-        f"flags_{k}[i] = 0u;"
-    )
+    return f"for (uint i = gl_LocalInvocationIndex; i < CELLS; i += WORKGROUP_INVOCATIONS) flags_{k}[i] = 0u;"

@@ -120,7 +120,7 @@ def sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array
 
 
 def products(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
-    """Factors: odd integers, so that no product vanishes; signed powers of two that stay in float16's range."""
+    """Factors: odd integers, so that no product vanishes; signed powers of two in float16's range."""
     dtype = request.type.scalar.dtype
     if dtype.kind != "f":
         return _integers(generator, request) | dtype.type(1), _integers(generator, request) | dtype.type(1)
@@ -243,7 +243,7 @@ def special_orders(generator: np.random.Generator, request: Request) -> tuple[Ar
 
 def special_sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Summands with one infinity, with both, with NaN, with signed zeros and denormals."""
-    dtype = request.type.scalar.dtype
+    dtype: np.dtype[Any] = request.type.scalar.dtype
     values = generator.integers(-8, 9, request.shape).astype(dtype)
     chance = generator.random(request.shape)
     values[0][chance[0] < 0.1] = np.inf
@@ -272,8 +272,8 @@ RECIPES: dict[str, Recipe] = {
     recipe.__name__: recipe
     for recipe in (
         moves, predicates, equalities, ballots, uniform_ballots, sums, products, rounded_sums,
-        rounded_products, conjunctions, disjunctions, parities, orders, special_moves, special_orders, special_sums,
-        special_products,
+        rounded_products, conjunctions, disjunctions, parities, orders, special_moves, special_orders,
+        special_sums, special_products,
     )
 }  # fmt: skip
 """All recipes by name."""

@@ -79,7 +79,7 @@ def reader(type_: GlslType) -> str:
 
 
 def writer(type_: GlslType) -> str:
-    """Return a GLSL function `void put(uint at, T v)` that writes planes of `INVOCATIONS` words to `outputs`."""
+    """Return a GLSL function `void put(uint at, T v)` that writes to planes of `outputs`."""
     words: list[list[str]] = [[] for _ in range(planes(type_))]
     for component in range(type_.components):
         value = "v" if type_.components == 1 else f"v.{_COMPONENTS[component]}"

@@ -87,9 +87,7 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
     if program.pattern.uniform:
         faults += _uniformity_faults(rows, active, n, workgroup, subgroup)
     subgroups = tuple(np.unique(subgroup[workgroup == group]) for group in range(WORKGROUPS))
-    return Instances(
-        size, rows[:, 0], rows[:, 1], rows[:, 2], subgroups, member, active, mask, tuple(faults)
-    )
+    return Instances(size, rows[:, 0], rows[:, 1], rows[:, 2], subgroups, member, active, mask, tuple(faults))
 
 
 def _empty(size: int, faults: list[str]) -> Instances:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import struct
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from vkgroup.conformance.execute import Transform
 from vkgroup.device import DeviceInfo
@@ -31,7 +31,7 @@ class Failure:
     message: str
 
 
-def send(stream: BinaryIO, message: object) -> None:
+def send(stream: IO[bytes], message: object) -> None:
     """Write one message."""
     data = pickle.dumps(message)
     stream.write(_LENGTH.pack(len(data)))
@@ -39,7 +39,7 @@ def send(stream: BinaryIO, message: object) -> None:
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> Any:
+def receive(stream: IO[bytes]) -> Any:
     """Read one message; EOFError at the end of the stream or in the middle of a message."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:

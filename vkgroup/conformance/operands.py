@@ -55,6 +55,10 @@ def _constant(name: str, sentence: str, value: Callable[[int], int]) -> Operand:
     return Operand(name, sentence, literal=value)
 
 
+def _always(value: int) -> Callable[[int], int]:
+    return lambda size: value
+
+
 def _ids_below(limit: Callable[[int], int]) -> Callable[[np.random.Generator, int, int], Lanes]:
     def table(generator: np.random.Generator, size: int, count: int) -> Lanes:
         return generator.integers(0, limit(size), count, dtype=np.uint32)
@@ -126,14 +130,12 @@ _MASKS = (
 )
 
 _QUAD_IDS = (
-    *(_constant(f"q{i}", f"the quad's invocation {i}", lambda size, i=i: i) for i in range(4)),
+    *(_constant(f"q{i}", f"the quad's invocation {i}", _always(i)) for i in range(4)),
     _constant("beyond", "an index beyond the quad", lambda size: 4),
     Operand("dynamic", "a dynamically uniform index", table=_ids_below(lambda size: 4), uniform=True),
 )
 
-_CLUSTERS = tuple(
-    _constant(f"c{n}", f"clusters of {n}", lambda size, n=n: n) for n in CLUSTER_SIZES
-)
+_CLUSTERS = tuple(_constant(f"c{n}", f"clusters of {n}", _always(n)) for n in CLUSTER_SIZES)
 
 _BIT_INDICES = (
     _FIRST,

@@ -14,8 +14,8 @@ BATCH = 32
 """Cases a batch: compiling many operations in one shader costs far less than one shader each."""
 
 LLVM_BATCH = 16
-"""Cases a batch on lavapipe, whose compiler's time grows faster than the shader: 27 ms a case in batches of 32,
-20 ms in batches of 16 or 8, 25 ms in batches of 4 (lavapipe 25.0, processor time, cold)."""
+"""Cases a batch on lavapipe, whose compiler's time grows faster than the shader: 27 ms a case in batches
+of 32, 20 ms in batches of 16 or 8, 25 ms in batches of 4 (lavapipe 25.0, processor time, cold)."""
 
 BARRIER_BATCH = 4
 """Barrier cases a batch: each has cells and flags in shared memory, of which 16 KiB are promised."""

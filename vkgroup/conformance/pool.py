@@ -12,12 +12,13 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from queue import Empty, Queue
 from typing import Any
 
 from vkgroup.conformance.cases import Case
-from vkgroup.conformance.results import Result, Status
 from vkgroup.conformance.messages import Failure, Setup, receive, send
+from vkgroup.conformance.results import Result, Status
 from vkgroup.errors import NoDevice
 
 START_SECONDS = 120.0
@@ -35,7 +36,7 @@ class Worker:
     """One worker process and its pipes."""
 
     def __init__(self, setup: Setup) -> None:
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         self._process = subprocess.Popen(
             [sys.executable, "-m", "vkgroup.conformance.worker"],
             stdin=subprocess.PIPE,
@@ -98,10 +99,8 @@ class Worker:
 
     def close(self) -> None:
         """Let the process end, and wait for that."""
-        try:
+        with suppress(OSError):
             self._requests.close()
-        except OSError:
-            pass
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:

@@ -38,6 +38,7 @@ LANE_PLANES = 3
 SLOT_PLANES = 5
 """Planes of one slot: executed, and the active mask's four words."""
 
+
 def result_type(case: Case) -> GlslType:
     """Return the type of what a case records."""
     if case.operation in BUILTIN_VARIABLES:
@@ -296,9 +297,7 @@ def _observe(builder: _Builder, ballot: bool, slot: str) -> str:
     lines = [f"uint slot = {slot};", f"uint at = {at};", "outputs[at] = 1u;"]
     if ballot:
         lines.append("uvec4 mask = subgroupBallot(true);")
-        lines += [
-            f"outputs[at + {word + 1}u * INVOCATIONS] = mask.{'xyzw'[word]};" for word in range(4)
-        ]
+        lines += [f"outputs[at + {word + 1}u * INVOCATIONS] = mask.{'xyzw'[word]};" for word in range(4)]
     return "{\n        " + "\n        ".join([*lines, *builder.observations]) + "\n    }"
 
 

@@ -18,10 +18,10 @@ from typing import Any
 from vkgroup.conformance import plan, support
 from vkgroup.conformance.cases import Case, cases_by_name, select
 from vkgroup.conformance.execute import Executor, Transform
+from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.pool import Pool
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.conformance.store import Store
-from vkgroup.conformance.messages import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.dispatch import open_device
 from vkgroup.errors import DeviceLost, DispatchTimeout
@@ -147,9 +147,7 @@ def run(
     """
     chosen = tuple(cases) if cases is not None else select(tuple(filters))
     capabilities = _capabilities(device)
-    found = Run(
-        capabilities, seed, jobs or default_jobs(), datetime.now(UTC).isoformat(timespec="seconds")
-    )
+    found = Run(capabilities, seed, jobs or default_jobs(), datetime.now(UTC).isoformat(timespec="seconds"))
     store = Store(out, _identity(capabilities, seed), resume=resume) if out is not None else None
     start = time.perf_counter()
     with store or nullcontext():
@@ -191,9 +189,7 @@ def _command(device: DeviceInfo, seed: int) -> str:
 class _Session:
     """Takes results as they come: keeps them, writes them, passes them on."""
 
-    def __init__(
-        self, found: Run, command: str, store: Store | None, on_results: OnResults | None
-    ) -> None:
+    def __init__(self, found: Run, command: str, store: Store | None, on_results: OnResults | None) -> None:
         self._found = found
         self._command = command
         self._store = store
@@ -243,9 +239,7 @@ def _run_here(device: DeviceInfo, batches: list[list[Case]], session: _Session, 
     waiting = deque(batches)
     while waiting:
         with open_device(device, robust=False) as opened:
-            executor = Executor(
-                opened, seed=setup.seed, timeout=setup.timeout, transform=setup.transform
-            )
+            executor = Executor(opened, seed=setup.seed, timeout=setup.timeout, transform=setup.transform)
             while waiting:
                 batch = waiting.popleft()
                 try:

@@ -46,7 +46,7 @@ class Store:
                 self.done = _read(results)
             elif results.exists() and results.stat().st_size:
                 raise InvalidInput(
-                    f"{folder} already holds a run: resume it with --resume, or name another folder with --out"
+                    f"{folder} already holds a run: go on with it (--resume), or name another folder (--out)"
                 )
             run.write_text(json.dumps(identity, indent=2) + "\n")
             self._file = results.open("a", encoding="utf-8")

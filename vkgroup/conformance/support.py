@@ -81,7 +81,11 @@ def _missing_operand(case: Case, capabilities: Capabilities) -> list[str]:
             return [f"a subgroup size of at least {cluster} (it is {size}; larger clusters are undefined)"]
         return []
     dynamic = choices(case.operation)[case.operand].dynamic
-    if dynamic and case.operation in _CONSTANT_IDS and "subgroupBroadcastDynamicId" not in capabilities.features:
+    if (
+        dynamic
+        and case.operation in _CONSTANT_IDS
+        and "subgroupBroadcastDynamicId" not in capabilities.features
+    ):
         return ["subgroupBroadcastDynamicId"]
     return []
 

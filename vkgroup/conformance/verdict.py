@@ -75,9 +75,7 @@ def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) 
     return Verdict(Status.PASS if judged else Status.UNDEFINED, defined, undefined)
 
 
-def _results(
-    entry: Entry, program: Program, instances: Instances, outputs: Words
-) -> tuple[Array, Flags]:
+def _results(entry: Entry, program: Program, instances: Instances, outputs: Words) -> tuple[Array, Flags]:
     """Return what each lane recorded, (rows, size, components), and whether it is a value of its type."""
     n, slots = program.invocations, program.pattern.slots
     planes = outputs[entry.at : entry.at + slots * entry.planes * n].reshape(slots, entry.planes, n)
@@ -168,7 +166,7 @@ def _next_active(active: Flags) -> NDArray[np.int64]:
     lane = np.where(active, np.arange(size), size)
     above = np.minimum.accumulate(lane[:, ::-1], axis=1)[:, ::-1]
     above = np.concatenate([above[:, 1:], np.full((len(active), 1), size)], axis=1)
-    return np.where(above < size, above, lane.min(axis=1, keepdims=True)) % size
+    return np.asarray(np.where(above < size, above, lane.min(axis=1, keepdims=True)) % size)
 
 
 def _expected_barrier(entry: Entry, instances: Instances, got: Array) -> Expected:
@@ -178,7 +176,7 @@ def _expected_barrier(entry: Entry, instances: Instances, got: Array) -> Expecte
     value = np.zeros(got.shape, np.uint32)
     defined = np.zeros(got.shape, np.bool_)
     for number in range(ROUNDS):
-        round_ = (instances.slot * ROUNDS + number)[:, None]
+        round_ = (instances.slot * ROUNDS + number)[:, None].astype(np.uint32)
         value[..., 2 * number + 1] = barriers.value_of(cell.astype(np.uint32), round_, workgroup)
         seen = got[..., 2 * number] == 1
         defined[..., 2 * number + 1] = seen & instances.active
@@ -199,9 +197,7 @@ def _legal(got: Array, expected: Expected) -> Flags:
     return np.asarray((got >= low) & (got <= high))
 
 
-def _describe(
-    entry: Entry, instances: Instances, got: Array, expected: Expected, wrong: Flags
-) -> str:
+def _describe(entry: Entry, instances: Instances, got: Array, expected: Expected, wrong: Flags) -> str:
     """Say which lanes are wrong: the first of them with input, mask, expected and got."""
     lines = [f"{int(wrong.sum())} of {int(instances.active.sum())} active lanes are wrong"]
     for row, lane in np.argwhere(wrong)[:SHOWN_LANES]:

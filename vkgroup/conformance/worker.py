@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import BinaryIO
+from typing import IO
 
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.messages import Failure, Setup, receive, send
@@ -17,7 +17,7 @@ from vkgroup.dispatch import open_device
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer batches until the requests end."""
     setup: Setup = receive(requests)
     try:

@@ -93,7 +93,7 @@ class Commands:
             device.instance.raise_validation_errors()
 
     def _poll(self) -> int:
-        """Look at the fence again and again for a while: work of microseconds ends before a wait has begun."""
+        """Look at the fence for a while: work of microseconds ends before a wait has begun."""
         status, device, fence = self._status, self._device_handle, self._fence
         code = vk.VK_NOT_READY
         for _ in range(_POLLS):

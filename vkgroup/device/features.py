@@ -202,7 +202,13 @@ EXTENSIONS: tuple[str, ...] = (
 
 #: Features that keep accesses inside their buffers and images.
 ROBUSTNESS = frozenset(
-    {"robustBufferAccess", "robustBufferAccess2", "robustImageAccess", "robustImageAccess2", "pipelineRobustness"}
+    {
+        "robustBufferAccess",
+        "robustBufferAccess2",
+        "robustImageAccess",
+        "robustImageAccess2",
+        "pipelineRobustness",
+    }
 )
 
 #: Features that cost something, exclude others, or only serve tools and are never asked for.

@@ -21,7 +21,7 @@ _instances: dict[tuple[int, str, bool], Instance] = {}
 
 
 def _hint(code: int) -> str:
-    """Say what a driver probably lacks: NVIDIA's refuses a host without libglvnd's libEGL, and does not say so."""
+    """Say what a driver probably lacks: NVIDIA's refuses a host without libEGL, and does not say so."""
     missing = missing_companions() if code == vk.VK_ERROR_INCOMPATIBLE_DRIVER else []
     if not missing:
         return ""

@@ -250,8 +250,8 @@ def open_device(
     ----------
     choice : a `DeviceInfo`, or whatever `select` takes.
     validate : whether the Khronos validation layer watches; None asks `VKGROUP_VALIDATION`.
-    robust : whether the device keeps accesses inside their buffers (``robustBufferAccess`` and its kin), where
-        it can. Software drivers pay for that with every access that they compile.
+    robust : whether the device keeps accesses inside their buffers (``robustBufferAccess`` and its kin),
+        where it can. Software drivers pay for that with every access that they compile.
 
     Raises
     ------

@@ -303,8 +303,8 @@ def open_device(
         `VKGROUP_DEVICE`, else a GPU, else lavapipe, else SwiftShader.
     validation : whether the Khronos validation layer watches, and its errors become exceptions; None
         asks `VKGROUP_VALIDATION`.
-    robust : whether accesses are kept inside their buffers where the device can do that; without, a shader that
-        reaches beyond one may end the process.
+    robust : whether accesses are kept inside their buffers where the device can do that; without, a shader
+        that reaches beyond one may end the process.
 
     Raises
     ------

@@ -48,8 +48,13 @@ class Slot:
 
     @property
     def names(self) -> list[str]:
-        """All names that the place goes by: of its variable, its block, and the block's member if it has one."""
-        return [name for entry in self.variables for name in (entry.name, entry.block_name, *_member(entry)) if name]
+        """All names of the place: of its variable, its block, and the block's only member."""
+        return [
+            name
+            for entry in self.variables
+            for name in (entry.name, entry.block_name, *_member(entry))
+            if name
+        ]
 
     @property
     def writable(self) -> bool:
@@ -73,7 +78,7 @@ class Slot:
 
 
 def _member(binding: Binding) -> tuple[str, ...]:
-    """Return the name of a block's only member, by which a shader without instance name speaks of the block."""
+    """Return the name of a block's only member, by which a shader may speak of the block."""
     block = binding.type
     return (block.members[0].name,) if isinstance(block, StructType) and len(block.members) == 1 else ()
 

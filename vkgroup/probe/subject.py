@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.generic]
 
 
-class NoFullSubgroup(Exception):  # noqa: N818 - an answer for the runner, not an error for users
+class NoFullSubgroup(Exception):
     """No workgroup of exactly one full subgroup could be had, so the experiment would mislead."""
 
 

@@ -1,11 +1,11 @@
 """The legal range of a floating-point Add or Mul reduction or scan, whatever order the device takes.
 
 The order of the operations is the implementation's (KHR_shader_subgroup, section 8.18, subgroupAdd(): "The
-method ... is implementation defined"); each one is correctly rounded, towards either neighbour, since Vulkan
-leaves the rounding mode open (Vulkan 1.4, "Precision and Operation of SPIR-V Instructions"). With p the bits
-of the significand and u = 2^(1-p), every operation gives the exact result times (1 + d), |d| <= u. Of the
-64-bit type Vulkan asks for the precision of the 32-bit one and no more (ibid.), so its u is 2^-23. Any order is a binary tree: the n active values are its leaves, the k = n - 1
-operations its inner nodes.
+method ... is implementation defined"); each one is correctly rounded, towards either neighbour, since
+Vulkan leaves the rounding mode open (Vulkan 1.4, "Precision and Operation of SPIR-V Instructions"). With p
+the bits of the significand and u = 2^(1-p), every operation gives the exact result times (1 + d), |d| <= u.
+Of the 64-bit type Vulkan asks for the precision of the 32-bit one and no more (ibid.), so its u is 2^-23.
+Any order is a binary tree: the n active values are its leaves, the k = n - 1 operations its inner nodes.
 
 **Sums.** The computed sum is that of each x times the factors (1 + d) of the operations above x. Where these
 are D(x) many, it errs by no more than the sum of |x| ((1+u)^D(x) - 1) <= |x| D(x) u (1+u)^k. The sum of
