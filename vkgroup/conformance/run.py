@@ -74,7 +74,11 @@ class Run:
             "subgroup_size": self.capabilities.subgroup.size,
             "minimum_promises_broken": list(self.capabilities.minimum_promises()),
             "versions": versions(),
-            "machine": {"platform": platform.platform(), "processors": os.cpu_count()},
+            "machine": {
+                "system": platform.system(),
+                "architecture": platform.machine(),
+                "processors": os.cpu_count(),
+            },
             "seed": self.seed,
             "jobs": self.jobs,
             "started": self.started,

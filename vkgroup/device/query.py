@@ -267,9 +267,21 @@ def _cooperative_matrices(functions: vk.Functions, physical: Any) -> tuple[Coope
     )
 
 
+#: VkComponentTypeKHR of extensions newer than the package's headers (vk.xml: VK_KHR_shader_bfloat16,
+#: VK_NV_cooperative_vector).
+_NEWER_COMPONENT_TYPES = {
+    1000141000: "BFLOAT16",
+    1000491000: "SINT8_PACKED",
+    1000491001: "UINT8_PACKED",
+    1000491002: "FLOAT_E4M3",
+    1000491003: "FLOAT_E5M2",
+}
+
+
 def _enumerant(enumeration: str, value: int) -> str:
-    """Name a value as the headers do, without prefix and suffix; a newer one by its number."""
+    """Name a value as the headers do, without prefix and suffix; one unknown here by its number."""
     names = {number: name for name, number in vk.ffi.typeof(enumeration).relements.items()}
+    names |= _NEWER_COMPONENT_TYPES
     name = str(names.get(value, value))
     for prefix in ("VK_COMPONENT_TYPE_", "VK_SCOPE_"):
         name = name.removeprefix(prefix)
