@@ -12,6 +12,8 @@ from vkgroup.device import select as select_device
 PATTERNS = ("all", "odd", "loop", "nested")
 MOST = 40
 
+pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
+
 
 def cases_of(mutation):
     """Return at most `MOST` of the cases that a mutation names, of a few patterns, in one shape."""

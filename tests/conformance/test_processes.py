@@ -71,6 +71,8 @@ def killed_on_elect(data: bytes) -> bytes:
 NEIGHBOURS = ("shuffle.compute.*.int.all.exact.*", "basic.compute.subgroupElect.bool.all.exact")
 GUILTY = "basic.compute.subgroupElect.bool.all.exact"
 
+pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
+
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch):

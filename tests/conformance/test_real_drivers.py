@@ -1,0 +1,61 @@
+"""The suite on real drivers: a sample of every kind of case, all found right but for what is known.
+
+What is known of a driver stands in docs/driver-findings.md with the smallest shader that shows it.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+
+import pytest
+
+import vkgroup.conformance as conformance
+from vkgroup.conformance import Status, all_cases, support
+from vkgroup.device import select as select_device
+from vkgroup.dispatch import open_device
+
+KNOWN = {
+    "swiftshader": ("vote.compute.subgroupAllEqual.*vec*",),
+    "lavapipe": ("*.compute.subgroup*M??.f*16*.special*",),
+}
+SAMPLE = 500
+
+pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
+
+
+@pytest.mark.parametrize("driver", KNOWN)
+def test_a_sample_is_right_but_for_what_is_known(driver) -> None:
+    device = select_device(driver)
+    with open_device(device) as opened:
+        capabilities = opened.capabilities
+    supported = [case for case in all_cases() if not support.missing(case, capabilities)]
+    sample = supported[:: len(supported) // SAMPLE]
+    found = conformance.run(device, cases=sample, jobs=2, seed=17)
+    unknown = [
+        result.case
+        for result in found.failures
+        if not any(fnmatch(result.case, glob) for glob in KNOWN[driver])
+    ]
+    assert unknown == []
+    assert found.counts[Status.PASS] > 0.8 * len(sample)
+
+
+def test_without_ballots_uniform_control_flow_is_judged(monkeypatch) -> None:
+    """SwiftShader, taken for a device without ballots: activity is found from who executed."""
+    monkeypatch.setattr(support, "has_ballot", lambda capabilities: False)
+    cases = [case for case in all_cases() if case.pattern in ("all", "partial") and case.type == "int"]
+    cases = [case for case in cases if case.category in ("arithmetic", "vote") and not case.subgroup_size]
+    found = conformance.run(select_device("swiftshader"), cases=cases, isolate=False)
+    assert not found.failures
+    assert found.counts[Status.PASS] > 50
+
+
+def test_the_summary_counts_every_case() -> None:
+    found = conformance.run(select_device("swiftshader"), filters=("vote.*.int.*",), isolate=False)
+    summary = found.summary()
+    assert sum(summary["totals"].values()) == summary["cases"] == len(found.results)
+    assert {
+        key: sum(c[key] for c in summary["by_category"].values()) for key in summary["totals"]
+    } == summary["totals"]
+    assert summary["executed"] == summary["cases"] - summary["totals"]["NotSupported"]
+    assert summary["device"] == found.capabilities.name
