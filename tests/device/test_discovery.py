@@ -77,7 +77,7 @@ def fake_interpreter(folder: Path, script: str) -> str:
 
 
 def test_a_crashing_driver_costs_only_itself(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = f"""case "$3" in *instance*) echo about to crash >&2; kill -SEGV $$;; esac
+    script = f"""case "$*" in *instance*) echo about to crash >&2; kill -SEGV $$;; esac
 exec {sys.executable} "$@" """
     monkeypatch.setattr(discovery.sys, "executable", fake_interpreter(broken, script))
     found = discover()
@@ -86,6 +86,15 @@ exec {sys.executable} "$@" """
     assert "signal 11 (SIGSEGV)" in report.message
     assert "about to crash" in report.message
     assert found.devices
+
+
+def test_files_of_the_users_folder_are_not_imported(
+    swiftshader: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("json", "random", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('not meant')")
+    monkeypatch.chdir(tmp_path)
+    assert select(str(swiftshader.icd)).icd
 
 
 def test_a_hanging_driver_is_given_up(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,8 @@ def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
     """Look at one driver in a process of its own; a broken manifest needs none."""
     if manifest.problem:
         return _report(manifest, {"status": "manifest", "message": manifest.problem})
-    command = [sys.executable, "-m", "vkgroup.device.inspect", str(manifest.path), manifest.name]
+    # -P: a random.py in the folder that the user is in is not the standard library's.
+    command = [sys.executable, "-P", "-m", "vkgroup.device.inspect", str(manifest.path), manifest.name]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, env=_child_environment()
