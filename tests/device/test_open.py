@@ -172,3 +172,37 @@ def test_an_interrupted_wait_gives_the_device_up(device: Device) -> None:
         device.info.manifest,
     )
     assert done.stdout == "interrupted, a wait for its work was interrupted\n", done.stderr
+
+
+def test_a_forked_process_gives_its_parents_device_up(device: Device) -> None:
+    done = child(
+        """
+        import os
+        shader = ENDLESS.replace("b.d[0] == 0u", "b.d[0] == 5u")
+        device = vkgroup.open(sys.argv[1])
+        data = np.zeros(2, np.uint32)
+        buffer = device.buffer(data)
+        child = os.fork()
+        if child == 0:
+            try:
+                device.run(shader, 1, {"b": data})
+            except DeviceLost as error:
+                print("child:", error)
+            buffer.close()
+            device.close()
+            try:
+                vkgroup.open(sys.argv[1])
+            except NoDevice as error:
+                print("again:", error)
+            sys.exit(7)
+        print("ended:", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        print("parent:", device.run(shader, 1, {"b": data})["b"])
+        """,
+        device.info.manifest,
+    )
+    lines = done.stdout.splitlines()
+    heads = [line.split(":")[0] for line in lines]
+    assert heads == ["child", "again", "ended", "parent"], done.stdout + done.stderr
+    assert "forked" in lines[0]
+    assert "'spawn'" in lines[1]
+    assert lines[2] == "ended: 7"

@@ -135,9 +135,20 @@ def shared_instance(manifest: Path, *, validate: bool) -> Instance:
 
     Drivers stay loaded until the process ends: loading one takes long, and some do not survive being
     unloaded and loaded again.
+
+    Raises
+    ------
+    NoDevice
+        The driver does not load; or this process was forked from one that had loaded it, whose threads are
+        not here.
     """
     key = (os.getpid(), str(manifest), validate)
     with _lock:
+        if any(name == key[1] and process != key[0] for process, name, _ in _instances):
+            raise NoDevice(
+                f"The driver {manifest} was loaded by the process that this one was forked from, and drivers"
+                " do not survive that. Start processes with the method 'spawn' (`multiprocessing.get_context`)."
+            )
         if key not in _instances:
             _instances[key] = Instance(manifest, validate=validate)
         return _instances[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from pathlib import Path
@@ -31,6 +32,17 @@ _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
 #: Open devices live until they are closed, at the latest when the process ends.
 _open: set[LogicalDevice] = set()
 _abandoned: list[LogicalDevice] = []
+
+
+def _forked() -> None:
+    """Give up, in a forked process, the devices of its parent: the threads of their drivers are not here."""
+    for device in _open:
+        device.lock = threading.RLock()  # another thread of the parent may have held it
+        device.abandon("it was opened by the process that this one was forked from")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 class LogicalDevice:
