@@ -122,7 +122,19 @@ def test_zero_groups_do_nothing(device: Device, groups: Any) -> None:
     assert result.seconds == 0.0
 
 
-@pytest.mark.parametrize("groups", [-1, (1, -1), 1.5, (1, 1, 1, 1), (), "1", None])
+@pytest.mark.parametrize("timeout", [0, -1.0, float("nan"), "soon"])
+def test_times_that_make_no_sense_are_refused(device: Device, timeout: Any) -> None:
+    with pytest.raises(InvalidDispatch, match="timeout must be a positive number"):
+        device.run(GRID, 1, {"cells": np.zeros(16, np.uint32)}, timeout=timeout)
+
+
+@pytest.mark.parametrize("repeat", [0, -1, 10**7, 1.5, "2"])
+def test_repetitions_that_make_no_sense_are_refused(device: Device, repeat: Any) -> None:
+    with pytest.raises(InvalidDispatch, match="repeat must be"):
+        device.run(GRID, 1, {"cells": np.zeros(16, np.uint32)}, repeat=repeat)
+
+
+@pytest.mark.parametrize("groups", [-1, (1, -1), 1.5, (1, 1, 1, 1), (), "1", None, np.array(1)])
 def test_groups_that_make_no_sense_are_refused(device: Device, groups: Any) -> None:
     with pytest.raises(InvalidDispatch, match="groups are"):
         device.run(GRID, groups, {"cells": np.zeros(16, np.uint32)})
@@ -185,9 +197,12 @@ def test_repeated_runs_work_on_the_same_memory(device: Device) -> None:
         ({0: np.array([None]), 1: np.zeros(4, np.float32)}, "Python objects"),
         ({0: np.zeros(4, ">f4"), 1: np.zeros(4, np.float32)}, "byte order"),
         ({0: "text", 1: np.zeros(4, np.float32)}, "holds float32"),
+        ({0: [1, [2]], 1: np.zeros(4, np.float32)}, "'source'.*sequence"),
+        ([np.zeros(4, np.float32)] * 2, "bindings are a mapping"),
+        (None, "bindings are a mapping"),
     ],
 )
-def test_wrong_bindings_are_refused(device: Device, bindings: dict[Any, Any], reason: str) -> None:
+def test_wrong_bindings_are_refused(device: Device, bindings: Any, reason: str) -> None:
     with pytest.raises(InvalidDispatch, match=reason):
         device.run(SCALE, 1, bindings)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from vkgroup.device import vk
-from vkgroup.errors import DispatchTimeout
+from vkgroup.errors import DispatchTimeout, InvalidDispatch
 
 if TYPE_CHECKING:
     from vkgroup.device.logical import LogicalDevice
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 _POLLS = 1000  # about a millisecond
 _LONGEST_WAIT_NS = 200_000_000
 """One uninterrupted wait; between two of them Python can act on signals such as Ctrl-C."""
+
+
+def _seconds(timeout: Any) -> float:
+    """Return a time-out as a float; refuse what would wait for ever (NaN), or for no time at all."""
+    try:
+        seconds = float(timeout)
+    except (TypeError, ValueError):
+        seconds = 0.0
+    if not seconds > 0:
+        raise InvalidDispatch(f"timeout must be a positive number of seconds or None; {timeout!r} was given.")
+    return seconds
 
 
 class Commands:
@@ -69,12 +80,16 @@ class Commands:
 
         Raises
         ------
+        InvalidDispatch
+            `timeout` is no positive number.
         DispatchTimeout
             It did not finish in time. The work cannot be called back, so the device is lost.
         DeviceLost
             The driver lost the device, now or earlier.
         """
         device = self.device
+        if timeout is not None and not (type(timeout) is float and timeout > 0):
+            timeout = _seconds(timeout)
         with device.lock:
             if device.lost:
                 device.raise_lost()

@@ -201,8 +201,8 @@ class Bound:
         Seconds of one run, on average; None where the device has no timestamps.
         """
         counts = self._groups(groups)
-        if not 1 <= repeat <= _MOST_REPEATS:
-            raise InvalidDispatch(f"repeat must be from 1 to {_MOST_REPEATS}; {repeat} was given.")
+        if not isinstance(repeat, int | np.integer) or not 1 <= repeat <= _MOST_REPEATS:
+            raise InvalidDispatch(f"repeat must be a number from 1 to {_MOST_REPEATS}; {repeat!r} was given.")
         data = pack_push(self._push, push)
         if 0 in counts:
             self.device.require_open()
@@ -216,7 +216,8 @@ class Bound:
         if type(groups) is tuple and len(groups) == 3:
             counts = groups
         else:
-            given = tuple(groups) if isinstance(groups, Sequence | np.ndarray) else (groups,)
+            several = isinstance(groups, Sequence) or (isinstance(groups, np.ndarray) and groups.ndim > 0)
+            given: tuple[Any, ...] = tuple(groups) if several else (groups,)  # type: ignore[arg-type]
             if not 1 <= len(given) <= 3:
                 raise InvalidDispatch(f"groups are one to three numbers; {groups!r} was given.")
             x, y, z = (*given, 1, 1)[:3]

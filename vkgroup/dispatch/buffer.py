@@ -21,7 +21,10 @@ def as_bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 def checked_array(array: Any, what: str) -> npt.NDArray[Any]:
     """Return `array` as a NumPy array whose bytes a shader can read; `InvalidDispatch` where it has none."""
-    result = np.asarray(array)
+    try:
+        result = np.asarray(array)
+    except ValueError as error:
+        raise InvalidDispatch(f"{what}: {error}") from error
     if result.dtype.hasobject:
         raise InvalidDispatch(
             f"{what}: an array of Python objects has no bytes for a shader; give it a numeric dtype."

@@ -121,6 +121,8 @@ def assign(slots: tuple[Slot, ...], bindings: Mapping[Key, Any]) -> dict[Slot, A
     """
     assigned: dict[Slot, Any] = {}
     valid = [slot.names[0] if slot.names else str(slot.key) for slot in slots]
+    if not isinstance(bindings, Mapping):
+        raise InvalidDispatch(f"bindings are a mapping from names to arrays; {bindings!r} was given.")
     for key, value in bindings.items():
         found = [slot for slot in slots if slot.matches(key)]
         if not found:
