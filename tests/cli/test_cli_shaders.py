@@ -91,6 +91,43 @@ def test_run_refuses_bad_input(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("shape", ["(99999999999999,)", "(9999999999999999999999,)", "(3," + "(" * 3000])
+def test_run_refuses_arrays_whose_header_lies(
+    here: Path, swiftshader: object, shape: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = f"{{'descr': '<u4', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    (here / "liar.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    assert main(["run", "add.comp", "--groups", "1", "--in", "Values=liar.npy", "--out", "Sums=uint[4]"]) == 2
+    assert "liar.npy cannot be read as an .npy file" in capsys.readouterr().err
+
+
+def test_run_writes_what_it_can(here: Path, swiftshader: object) -> None:
+    words = "run add.comp -D SHIFT=0 --groups 2 --in Values=values.npy --push offset=0 --device swiftshader"
+    assert main([*words.split(), "--out", "Values=v.npy", "--out", "Sums=uint[128]:s.npy"]) == 2
+    assert len(np.load(here / "s.npy")) == 128
+    assert not (here / "v.npy").exists()
+
+
+def test_run_refuses_a_folder_as_output_before_it_runs(
+    here: Path, swiftshader: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "run add.comp -D SHIFT=0 --groups 2 --in Values=values.npy --push offset=0 --device swiftshader"
+    assert main([*words.split(), "--out", "Sums=uint[128]:."]) == 2
+    printed = capsys.readouterr().err
+    assert "it is a folder" in printed
+    assert "Ran on" not in printed
+
+
+@pytest.mark.parametrize("seconds", ["nan", "-1", "0", "inf", "soon"])
+def test_run_refuses_times_that_make_no_sense(
+    here: Path, seconds: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "add.comp", "--groups", "1", f"--timeout={seconds}"])
+    assert ended.value.code == 2
+    assert "--timeout" in capsys.readouterr().err
+
+
 def test_run_without_the_device_or_what_it_lacks(here: Path, swiftshader: object) -> None:
     words = "run add.comp -D SHIFT=0 --groups 2 --in Values=values.npy --out Sums=uint[128] --push offset=0"
     assert main([*words.split(), "--device", "nonesuch"]) == 3

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--subgroup-size", metavar="N", type=int, help="require this subgroup size")
     parser.add_argument("--full-subgroups", action="store_true", help="require full subgroups")
     parser.add_argument("--repeat", metavar="N", type=int, default=1, help="run this many times in a row")
-    parser.add_argument("--timeout", metavar="S", type=float, default=10.0, help="seconds (default: 10)")
+    parser.add_argument("--timeout", metavar="S", type=_seconds, default=10.0, help="seconds (default: 10)")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -80,7 +80,7 @@ def execute(arguments: argparse.Namespace) -> int:
             )
         if zeros is not None:
             bindings[key] = zeros
-        files[key] = file
+        files[key] = _writable(file)
     with vkgroup.open(arguments.device) as device:
         module = shaders.load(arguments, device.target)
         result = device.run(
@@ -97,10 +97,27 @@ def execute(arguments: argparse.Namespace) -> int:
         time = f", {result.seconds * 1e6:.1f} µs" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
     for key, file in files.items():
+        if key in result:
+            _write(key, result[key], file)
+    for key in files:
         if key not in result:
             raise InvalidInput(f"--out {_text(key)}: the shader cannot write that binding.")
-        _write(key, result[key], file)
     return 0
+
+
+def _writable(file: Path | None) -> Path | None:
+    """Refuse a file that could not be written in the end, before anything runs."""
+    if file is not None and (file.is_dir() or not file.parent.is_dir()):
+        why = "it is a folder" if file.is_dir() else f"there is no folder {file.parent}"
+        raise InvalidInput(f"{file} cannot be written: {why}")
+    return file
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 86400:
+        raise argparse.ArgumentTypeError("must be a positive number of seconds, less than a day")
+    return value
 
 
 def _groups(text: str) -> tuple[int, ...]:
@@ -162,7 +179,8 @@ def _output(text: str) -> tuple[npt.NDArray[Any] | None, Path | None]:
 def _read(file: Path) -> npt.NDArray[Any]:
     try:
         array = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:
+        # NumPy parses a header as Python and allocates what it promises: a wrong one raises nearly anything.
         raise InvalidInput(f"{file} cannot be read as an .npy file: {error}") from error
     if not isinstance(array, np.ndarray):
         raise InvalidInput(f"{file} holds several arrays; an .npy file holds one.")
