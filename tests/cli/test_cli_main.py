@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import subprocess
@@ -105,6 +107,34 @@ def test_a_reader_that_stops_reading_is_no_error() -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait() == 141
+
+
+def test_a_full_disk_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from vkgroup.cli import devices
+
+    def fail(_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(devices, "execute", fail)
+    assert main(["devices"]) == 2
+    message = os.strerror(errno.ENOSPC)
+    assert capsys.readouterr().err == f"vkgroup: standard output or a file of results: {message}\n"
+
+
+def test_standard_output_may_be_closed(monkeypatch: pytest.MonkeyPatch, swiftshader: object) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["devices"]) == 0
+
+
+def test_a_table_that_nobody_reads_on_is_no_verdict() -> None:
+    from vkgroup.cli.console import Console
+
+    class Closed(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        Console(file=Closed()).print("x")
 
 
 def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:

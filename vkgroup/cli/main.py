@@ -46,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : without the program's name; None takes those of the process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _open_streams()
     try:
         chosen = _parser(words).parse_args(words)
         code: int = import_module(f"vkgroup.cli.{chosen.command}").execute(chosen)
@@ -59,8 +60,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
     except BrokenPipeError:
         # What is left in the buffer must not be written once more at exit, which would fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return _PIPE_CLOSED
+    except OSError as error:
+        place = error.filename if error.filename is not None else "standard output or a file of results"
+        print(f"vkgroup: {place}: {error.strerror or error}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _drop_output()
+        return BAD_INPUT
+
+
+def _open_streams() -> None:
+    """Print into nothing where the caller closed a stream, for which Python has None."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (until the process ends)
+
+
+def _drop_output() -> None:
+    """Send what is still in standard output's buffer to nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 import vkgroup
+from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.probe import EXPERIMENTS, Failed, Probe, probe
 from vkgroup.probe.declared import NO, declared
