@@ -147,7 +147,7 @@ def shared_instance(manifest: Path, *, validate: bool) -> Instance:
         if any(name == key[1] and process != key[0] for process, name, _ in _instances):
             raise NoDevice(
                 f"The driver {manifest} was loaded by the process that this one was forked from, and drivers"
-                " do not survive that. Start processes with the method 'spawn' (`multiprocessing.get_context`)."
+                " do not survive that. Start processes with the method 'spawn' (multiprocessing.get_context)."
             )
         if key not in _instances:
             _instances[key] = Instance(manifest, validate=validate)
