@@ -8,15 +8,19 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from rewriting import instructions
 
 import vkgroup.conformance as conformance
+from vkgroup import processes
 from vkgroup.compiler import compile_source
 from vkgroup.conformance import Status, select
 from vkgroup.conformance.store import RESULTS
 from vkgroup.device import select as select_device
+from vkgroup.errors import NoDevice
 
 ELECT = 333
 
@@ -78,7 +82,7 @@ pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 def importable(monkeypatch):
     """Let workers import this module, which holds the transforms."""
     here = os.path.dirname(__file__)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")])))
 
 
 def run(tmp_path, **options):
@@ -155,3 +159,62 @@ def test_the_same_seed_gives_the_same_verdicts_and_lanes(tmp_path) -> None:
     first = lanes("one", 5)
     assert lanes("two", 5) == first
     assert lanes("three", 6) != first
+
+
+def children(pid: int) -> set[int]:
+    """The processes that a process has started and that still run."""
+    found = set()
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = status.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == pid and fields[0] != "Z":
+                found.add(int(status.parent.name))
+    return found
+
+
+def alive(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_no_worker_stays_behind(tmp_path, ending) -> None:
+    command = [
+        sys.executable, "-m", "vkgroup", "conform", "--device", "swiftshader", "--jobs", "2",
+        "--filter", "arithmetic.*", "--out", str(tmp_path / "run"),
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(workers := children(process.pid)) < 2:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(ending)
+    process.wait(timeout=30)
+    while any(alive(pid) for pid in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    lines = (tmp_path / "run" / RESULTS).read_text().splitlines()
+    assert not any('"Crash"' in line for line in lines)
+
+
+def test_files_in_the_current_folder_are_not_imported(tmp_path, monkeypatch) -> None:
+    (tmp_path / "random.py").write_text("raise SystemExit('not the standard library')")
+    monkeypatch.chdir(tmp_path)
+    found = run(tmp_path)
+    assert not found.failures
+
+
+def test_a_worker_that_cannot_start_is_an_error_and_no_verdict(tmp_path, monkeypatch) -> None:
+    honest = processes.command
+
+    def command(module: str, *arguments: str) -> list[str]:
+        worker = module == "vkgroup.conformance.worker"
+        return [sys.executable, "-c", "raise SystemExit(7)"] if worker else honest(module, *arguments)
+
+    monkeypatch.setattr(processes, "command", command)
+    with pytest.raises(NoDevice, match="exit code 7"):
+        run(tmp_path)
+    lines = (tmp_path / "run" / RESULTS).read_text().splitlines()
+    assert {json.loads(line)["status"] for line in lines} <= {"NotSupported"}

@@ -69,3 +69,20 @@ def test_a_folder_that_cannot_be_made(tmp_path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="cannot write"):
         Store(tmp_path / "file" / "run", IDENTITY)
+
+
+def test_two_runs_do_not_write_into_one_folder(tmp_path) -> None:
+    with Store(tmp_path, IDENTITY) as store:
+        store.append(results(1))
+        with pytest.raises(InvalidInput, match="another run is writing"):
+            Store(tmp_path, IDENTITY, resume=True)
+    with Store(tmp_path, IDENTITY, resume=True) as store:
+        assert list(store.done) == ["case0"]
+
+
+def test_an_identity_that_is_none_is_refused(tmp_path) -> None:
+    with Store(tmp_path, IDENTITY) as store:
+        store.append(results(1))
+    (tmp_path / "run.json").write_text("[]")
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        Store(tmp_path, IDENTITY, resume=True)

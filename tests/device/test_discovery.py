@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from vkgroup import processes
 from vkgroup.device import Discovery, IcdReport, discover, discovery, select
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.manifests import read_manifest
@@ -79,7 +80,7 @@ def fake_interpreter(folder: Path, script: str) -> str:
 def test_a_crashing_driver_costs_only_itself(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = f"""case "$*" in *instance*) echo about to crash >&2; kill -SEGV $$;; esac
 exec {sys.executable} "$@" """
-    monkeypatch.setattr(discovery.sys, "executable", fake_interpreter(broken, script))
+    monkeypatch.setattr(processes.sys, "executable", fake_interpreter(broken, script))
     found = discover()
     report = next(report for report in found.icds if report.name == "instance")
     assert report.status == "crash"
@@ -98,7 +99,7 @@ def test_files_of_the_users_folder_are_not_imported(
 
 
 def test_a_hanging_driver_is_given_up(broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discovery.sys, "executable", fake_interpreter(broken, "exec sleep 60"))
+    monkeypatch.setattr(processes.sys, "executable", fake_interpreter(broken, "exec sleep 60"))
     monkeypatch.setattr(discovery, "find_manifests", lambda: [read_manifest(broken / "instance.json")])
     report = discover(timeout=0.2).icds[0]
     assert report.status == "timeout"
@@ -108,7 +109,7 @@ def test_a_hanging_driver_is_given_up(broken: Path, monkeypatch: pytest.MonkeyPa
 def test_a_driver_that_leaves_without_a_word_is_a_crash(
     broken: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(discovery.sys, "executable", fake_interpreter(broken, "exit 3"))
+    monkeypatch.setattr(processes.sys, "executable", fake_interpreter(broken, "exit 3"))
     monkeypatch.setattr(discovery, "find_manifests", lambda: [read_manifest(broken / "instance.json")])
     report = discover().icds[0]
     assert (report.status, report.message) == ("crash", "the driver ended the process with exit code 3")

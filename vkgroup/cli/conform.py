@@ -8,11 +8,11 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from vkgroup.cli.console import Console
 from vkgroup.conformance import AGAINST_THE_DEVICE, Case, Result, Run, Status, run, select
 from vkgroup.conformance.caselist import read_caselist
 from vkgroup.device import select as select_device
@@ -61,21 +61,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
+    value = _whole(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
     return value
 
 
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+
+
 def _natural(text: str) -> int:
-    value = int(text)
+    value = _whole(text)
     if value < 0:
         raise argparse.ArgumentTypeError("must not be negative")
     return value
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
     if not 0 < value < 86400:
         raise argparse.ArgumentTypeError("must be a positive number of seconds, less than a day")
     return value
@@ -84,6 +94,8 @@ def _seconds(text: str) -> float:
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     console = Console(stderr=False, highlight=False)
+    if arguments.junit is not None and arguments.junit.is_dir():
+        raise InvalidInput(f"--junit {arguments.junit} is a folder: name a file")
     if arguments.resume and arguments.out is None:
         raise InvalidInput("--resume needs the folder of the run to resume: --out DIR")
     cases = _cases(arguments, Console(stderr=True, highlight=False))
@@ -92,12 +104,13 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     device = select_device(arguments.device)
     out = arguments.out or _default_folder(device.name)
-    console.print(Text(f"Judging {device.name} on {len(cases)} cases, results in {out}"))
+    number = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
+    console.print(Text(f"Judging {device.name} on {number}, results in {out}"), soft_wrap=True)
     found = _run(arguments, device, cases, out, console)
     write_summary(found, out / "summary.json")
+    _report(found, out, console)
     if arguments.junit is not None:
         write_junit(found, arguments.junit)
-    _report(found, out, console)
     return 1 if found.failures or found.capabilities.minimum_promises() else 0
 
 

@@ -7,7 +7,6 @@ in fresh workers, until the guilty case stands alone.
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 import threading
 from collections import deque
@@ -16,6 +15,7 @@ from contextlib import suppress
 from queue import Empty, Queue
 from typing import Any
 
+from vkgroup import processes
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.messages import Failure, Setup, receive, send
 from vkgroup.conformance.results import Result, Status
@@ -23,6 +23,9 @@ from vkgroup.errors import NoDevice
 
 START_SECONDS = 120.0
 """Seconds that a worker may take to start and open its device."""
+
+STARTS = 3
+"""Times that a worker is started before the run gives up."""
 
 SECONDS_PER_CASE = 2.0
 """Seconds that each further case adds to the time of a batch: slow compilers are not hangs."""
@@ -38,7 +41,8 @@ class Worker:
     def __init__(self, setup: Setup) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "vkgroup.conformance.worker"],
+            processes.command("vkgroup.conformance.worker"),
+            env=processes.environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -47,10 +51,14 @@ class Worker:
         self._requests = self._process.stdin
         self._answers: Queue[Any] = Queue()
         threading.Thread(target=self._listen, daemon=True).start()
-        send(self._requests, setup)
-        answer = self._wait(START_SECONDS)
-        if isinstance(answer, Failure):
-            raise NoDevice(answer.message)
+        try:
+            send(self._requests, setup)
+            answer = self._wait(START_SECONDS)
+            if isinstance(answer, Failure):
+                raise NoDevice(answer.message)
+        except BaseException:
+            self.kill()
+            raise
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
@@ -123,6 +131,7 @@ class Pool:
         self._batches: deque[list[Case]] = deque()
         self._results: Queue[list[Result] | BaseException | None] = Queue()
         self._lock = threading.Condition()
+        self._workers: set[Worker] = set()
         self._busy = 0
         self._stopped = False
 
@@ -156,6 +165,9 @@ class Pool:
                 self._stopped = True
                 self._batches.clear()
                 self._lock.notify_all()
+            if alive:
+                for worker in list(self._workers):
+                    worker.kill()
 
     def _next(self) -> list[Case] | None:
         """Take a batch; wait while another worker may still split one; None when all are done."""
@@ -173,14 +185,28 @@ class Pool:
             self._batches.extendleft(reversed(again))
             self._lock.notify_all()
 
+    def _start(self) -> Worker:
+        """Start a worker; one that dies on the way is given another chance, for others may have killed it."""
+        for left in reversed(range(STARTS)):
+            try:
+                worker = Worker(self._setup)
+            except (WorkerDied, OSError) as error:
+                if not left:
+                    raise NoDevice(f"No worker process starts: {error}") from error
+            else:
+                self._workers.add(worker)
+                return worker
+        raise AssertionError("STARTS is positive")
+
     def _feed(self) -> None:
         """Feed one worker until nothing is left, starting another when it dies."""
         worker: Worker | None = None
         try:
             while (batch := self._next()) is not None:
                 if worker is None:
-                    worker = Worker(self._setup)
+                    worker = self._start()
                 if not self._one(worker, batch):
+                    self._workers.discard(worker)
                     worker = None
         except BaseException as error:
             self._done([])

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 from vkgroup.conformance.results import Result
 from vkgroup.errors import InvalidInput
+
+try:
+    import fcntl
+except ImportError:  # no such thing outside POSIX
+    fcntl = None  # type: ignore[assignment]
 
 RESULTS = "results.jsonl"
 RUN = "run.json"
@@ -38,33 +44,61 @@ class Store:
     def __init__(self, folder: Path, identity: dict[str, Any], *, resume: bool = False) -> None:
         self.folder = folder
         self.done: dict[str, Result] = {}
-        results, run = folder / RESULTS, folder / RUN
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if resume and results.exists():
-                _check_identity(run, identity)
-                self.done = _read(results)
-            elif results.exists() and results.stat().st_size:
-                raise InvalidInput(
-                    f"{folder} already holds a run: go on with it (--resume), or name another folder (--out)"
-                )
-            run.write_text(json.dumps(identity, indent=2) + "\n")
-            self._file = results.open("a", encoding="utf-8")
+            self._file = (folder / RESULTS).open("a", encoding="utf-8")
         except OSError as error:
-            raise InvalidInput(f"cannot write results into {folder}: {error.strerror}") from error
+            raise self._unwritable(error) from error
+        try:
+            _lock(self._file, folder)
+            self._begin(identity, resume)
+        except OSError as error:
+            self._file.close()
+            raise self._unwritable(error) from error
+        except InvalidInput:
+            self._file.close()
+            raise
+
+    def _begin(self, identity: dict[str, Any], resume: bool) -> None:
+        """Take up the run that is in the folder, or begin one where none is."""
+        results, run = self.folder / RESULTS, self.folder / RUN
+        if not results.stat().st_size:
+            _write_whole(run, json.dumps(identity, indent=2) + "\n")
+        elif resume:
+            _check_identity(run, identity)
+            self.done = _read(results)
+        else:
+            raise InvalidInput(
+                f"{self.folder} already holds a run: go on with it (--resume), or name another folder (--out)"
+            )
 
     def append(self, results: list[Result]) -> None:
         """Write results and hand them to the operating system."""
         lines = [json.dumps(result.to_json(), ensure_ascii=False) + "\n" for result in results]
-        self._file.write("".join(lines))
-        self._file.flush()
+        try:
+            self._file.write("".join(lines))
+            self._file.flush()
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     def close(self) -> None:
         """Close the file, its content on disk."""
-        if not self._file.closed:
+        if self._file.closed:
+            return
+        try:
             self._file.flush()
             os.fsync(self._file.fileno())
-            self._file.close()
+        except OSError as error:
+            raise self._unwritable(error) from error
+        finally:
+            with suppress(OSError):
+                self._file.close()
+
+    def _unwritable(self, error: OSError) -> InvalidInput:
+        return InvalidInput(
+            f"cannot write results into {self.folder}: {error.strerror}; make room or name another folder "
+            "with --out; what was written can be resumed with --resume"
+        )
 
     def __enter__(self) -> Store:
         return self
@@ -75,9 +109,30 @@ class Store:
         self.close()
 
 
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file that is there whole or not at all."""
+    aside = path.with_suffix(".unfinished")
+    aside.write_text(text, encoding="utf-8")
+    os.replace(aside, path)
+
+
+def _lock(file: TextIO, folder: Path) -> None:
+    """Keep other runs out of the folder until the file is closed, where the system can do that."""
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InvalidInput(
+            f"another run is writing into {folder}: wait for it, or name another folder with --out"
+        ) from None
+
+
 def _check_identity(run: Path, identity: dict[str, Any]) -> None:
     try:
         found = json.loads(run.read_text())
+        if not isinstance(found, dict):
+            raise ValueError("no JSON object")
     except (OSError, ValueError) as error:
         raise InvalidInput(
             f"{run} cannot be read, so the run cannot be resumed: start another with --out"

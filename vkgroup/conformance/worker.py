@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import IO
+import threading
+from queue import Queue
+from typing import IO, Any
 
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.messages import Failure, Setup, receive, send
@@ -17,31 +19,65 @@ from vkgroup.dispatch import open_device
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
 
 
+class _Requests:
+    """Reads requests ahead in a thread, to notice when nobody is left to answer.
+
+    Whatever ends the run, its workers must not stay behind: not even one that is deep in a driver.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._queue: Queue[Any] = Queue()
+        self._idle = threading.Event()
+        self._idle.set()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                request = receive(self._stream)
+            except EOFError:
+                if not self._idle.is_set():
+                    os._exit(0)
+                self._queue.put(None)
+                return
+            self._idle.clear()
+            self._queue.put(request)
+
+    def next(self) -> Any:
+        """Return the next request, None at the end of them."""
+        return self._queue.get()
+
+    def answered(self) -> None:
+        """Say that the last request has its answer."""
+        self._idle.set()
+
+
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer batches until the requests end."""
-    setup: Setup = receive(requests)
+    queue = _Requests(requests)
+    setup: Setup = queue.next()
     try:
         device = open_device(setup.device, robust=False)
     except VkgroupError as error:
         send(answers, Failure("open", str(error)))
         return
     executor = Executor(device, seed=setup.seed, timeout=setup.timeout, transform=setup.transform)
+    queue.answered()
     send(answers, "ready")
-    while True:
+    while (cases := queue.next()) is not None:
         try:
-            cases = receive(requests)
-        except EOFError:
-            executor.close()
-            device.close()
-            return
-        try:
-            send(answers, executor.run(cases))
+            results = executor.run(cases)
+            queue.answered()
+            send(answers, results)
         except DispatchTimeout as error:
             send(answers, Failure("timeout", str(error)))
             return
         except DeviceLost as error:
             send(answers, Failure("lost", str(error)))
             return
+    executor.close()
+    device.close()
 
 
 def main() -> None:

@@ -6,13 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vkgroup import processes
 from vkgroup.device import vk
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
@@ -111,11 +111,14 @@ def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
     """Look at one driver in a process of its own; a broken manifest needs none."""
     if manifest.problem:
         return _report(manifest, {"status": "manifest", "message": manifest.problem})
-    # -P: a random.py in the folder that the user is in is not the standard library's.
-    command = [sys.executable, "-P", "-m", "vkgroup.device.inspect", str(manifest.path), manifest.name]
+    command = processes.command("vkgroup.device.inspect", str(manifest.path), manifest.name)
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, env=_child_environment()
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout,
+            env=processes.environment(),
         )
     except subprocess.TimeoutExpired:
         return _report(
@@ -125,13 +128,6 @@ def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
         return _report(manifest, json.loads(done.stdout))
     except ValueError:
         return _report(manifest, {"status": "crash", "message": _death(done.returncode, done.stderr)})
-
-
-def _child_environment() -> dict[str, str]:
-    """Let the child import vkgroup from where this process has it."""
-    source = str(Path(__file__).resolve().parents[2])
-    paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _death(code: int, stderr: bytes) -> str:
