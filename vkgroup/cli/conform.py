@@ -181,7 +181,8 @@ def _report(found: Run, out: Path, console: Console) -> None:
         for line in result.detail.splitlines():
             console.print(Text(f"    {line}"), soft_wrap=True)
     if len(found.failures) > SHOWN_FAILURES:
-        console.print(Text(f"… and {len(found.failures) - SHOWN_FAILURES} more in {out / 'results.jsonl'}"), soft_wrap=True)
+        more = len(found.failures) - SHOWN_FAILURES
+        console.print(Text(f"… and {more} more in {out / 'results.jsonl'}"), soft_wrap=True)
     for promise in found.capabilities.minimum_promises():
         console.print(Text(f"The device breaks a promise of Vulkan: {promise}", style="bold red"))
     console.print(_table(found))
