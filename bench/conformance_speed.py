@@ -15,22 +15,40 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from vkgroup.conformance import plan, select, support
+from vkgroup import drivers
+from vkgroup.conformance import Case, Result, plan, select, support
 from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.pool import Pool
 from vkgroup.conformance.run import versions
+from vkgroup.device import DeviceInfo
 from vkgroup.device import select as select_device
 from vkgroup.dispatch import open_device
 
 
-def seconds(device, cases, jobs: int, batch: int, cache: str) -> float:
-    """Judge cases once with fresh workers and a fresh shader cache; return wall-clock seconds."""
-    os.environ["VKGROUP_SHADER_CACHE"] = cache
-    judged = []
+@contextmanager
+def cold_cache() -> Iterator[None]:
+    """Let vkgroup's cache be empty but for the drivers: every shader is compiled anew."""
+    real = drivers.cache_folder()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "drivers").symlink_to(real / "drivers", target_is_directory=True)
+        before = os.environ.get("VKGROUP_CACHE")
+        os.environ["VKGROUP_CACHE"] = folder
+        try:
+            yield
+        finally:
+            os.environ["VKGROUP_CACHE"] = before if before is not None else str(real)
+
+
+def seconds(device: DeviceInfo, cases: Sequence[Case], jobs: int, batch: int) -> float:
+    """Judge cases once with fresh workers and a cold cache; return wall-clock seconds."""
+    judged: list[Result] = []
     start = time.perf_counter()
-    Pool(Setup(device, 0, 60.0), jobs).run(plan.batches(cases, batch), judged.extend)
+    with cold_cache():
+        Pool(Setup(device, 0, 60.0), jobs).run(plan.batches(cases, batch), judged.extend)
     elapsed = time.perf_counter() - start
     assert len(judged) == len(cases)
     return elapsed
@@ -55,8 +73,7 @@ def main() -> int:
     rates: dict[str, list[float]] = {"batched": [], "single": []}
     for _ in range(arguments.repeats):
         for name, cases, batch in (("batched", many, plan.BATCH), ("single", few, 1)):
-            with tempfile.TemporaryDirectory() as cache:
-                elapsed = seconds(device, cases, arguments.jobs, batch, cache)
+            elapsed = seconds(device, cases, arguments.jobs, batch)
             rates[name].append(len(cases) / elapsed)
             print(
                 f"{name}: {len(cases)} cases in {elapsed:.2f} s, {rates[name][-1]:.0f} a second",
