@@ -90,7 +90,7 @@ def main() -> int:
         "ratio_of_medians": round(
             statistics.median(rates["batched"]) / statistics.median(rates["single"]), 2
         ),
-        "note": "worker start included; shader caches cold",
+        "note": "worker start included; vkgroup's and Mesa's caches cold, other drivers' own as they are",
     }
     text = json.dumps(result, indent=2)
     print(text)

@@ -12,9 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from vkgroup.cli.arguments import seconds
 from vkgroup.cli.console import Console
 from vkgroup.conformance import AGAINST_THE_DEVICE, Case, Result, Run, Status, run, select
 from vkgroup.conformance.caselist import read_caselist
+from vkgroup.device import DeviceInfo
 from vkgroup.device import select as select_device
 from vkgroup.errors import InvalidInput
 from vkgroup.report import write_junit, write_summary
@@ -54,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
         metavar="S",
-        type=_seconds,
+        type=seconds,
         default=20.0,
         help="seconds a dispatch may take (default: 20)",
     )
@@ -81,16 +83,6 @@ def _natural(text: str) -> int:
     return value
 
 
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
-    if not 0 < value < 86400:
-        raise argparse.ArgumentTypeError("must be a positive number of seconds, less than a day")
-    return value
-
-
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     console = Console(stderr=False, highlight=False)
@@ -106,7 +98,7 @@ def execute(arguments: argparse.Namespace) -> int:
     out = arguments.out or _default_folder(device.name)
     number = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
     console.print(Text(f"Judging {device.name} on {number}, results in {out}"), soft_wrap=True)
-    found = _run(arguments, device, cases, out, console)
+    found = _run(arguments, device, cases, out)
     write_summary(found, out / "summary.json")
     _report(found, out, console)
     if arguments.junit is not None:
@@ -142,7 +134,7 @@ def _default_folder(device: str) -> Path:
     return Path("vkgroup-results") / f"{slug}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
-def _run(arguments: argparse.Namespace, device, cases: tuple[Case, ...], out: Path, console: Console) -> Run:  # type: ignore[no-untyped-def]
+def _run(arguments: argparse.Namespace, device: DeviceInfo, cases: tuple[Case, ...], out: Path) -> Run:
     """Run the cases under a progress bar."""
     counts = dict.fromkeys(Status, 0)
     with Progress(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 import vkgroup
 from vkgroup.cli import shaders
+from vkgroup.cli.arguments import seconds
 from vkgroup.errors import InvalidInput
 
 Key = str | int | tuple[int, int]
@@ -64,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--subgroup-size", metavar="N", type=int, help="require this subgroup size")
     parser.add_argument("--full-subgroups", action="store_true", help="require full subgroups")
     parser.add_argument("--repeat", metavar="N", type=int, default=1, help="run this many times in a row")
-    parser.add_argument("--timeout", metavar="S", type=_seconds, default=10.0, help="seconds (default: 10)")
+    parser.add_argument("--timeout", metavar="S", type=seconds, default=10.0, help="seconds (default: 10)")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -111,13 +112,6 @@ def _writable(file: Path | None) -> Path | None:
         why = "it is a folder" if file.is_dir() else f"there is no folder {file.parent}"
         raise InvalidInput(f"{file} cannot be written: {why}")
     return file
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 86400:
-        raise argparse.ArgumentTypeError("must be a positive number of seconds, less than a day")
-    return value
 
 
 def _groups(text: str) -> tuple[int, ...]:

@@ -22,8 +22,7 @@ from vkgroup.reference.types import TYPES, GlslType
 REQUIRED_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 """Subgroup sizes that a pipeline may require: the powers of two up to 128."""
 
-_SHAPED_PATTERNS = ("all", "partial", "data_mask")
-_SIZED_PATTERNS = ("all", "partial", "data_mask")
+_VARIED_PATTERNS = ("all", "partial", "data_mask")
 _SPECIAL_MOVE_PATTERNS = ("all", "partial")
 
 # The choices that stand for their operation where not all are combined: one constant, one dynamic.
@@ -77,6 +76,16 @@ class Case:
         return TYPES[self.type]
 
     @property
+    def preserved_width(self) -> int:
+        """Width of the floats whose special values the module must ask to be preserved; 0 if none.
+
+        Arithmetic on NaN, infinities and signed zeros is judged under that promise alone; moves need none.
+        """
+        operation, scalar = OPERATIONS.get(self.operation), self.glsl_type.scalar
+        arithmetic = operation is not None and operation.operator is not None
+        return scalar.bits if self.data == "special" and scalar.kind == "float" and arithmetic else 0
+
+    @property
     def sentence(self) -> str:
         """What the case tests, in one sentence."""
         text = f"{self.operation} of {self.type} on {self.data} data"
@@ -128,11 +137,11 @@ def _variations(case: Case) -> Iterator[Case]:
     if case.data != "exact" or case.operand not in _representatives(case.operation):
         return
     base = (case.category, case.stage, case.operation, case.type, case.pattern, case.data, case.operand)
-    if case.pattern in _SHAPED_PATTERNS:
+    if case.pattern in _VARIED_PATTERNS:
         for shape in SHAPES:
             if shape != "1d":
                 yield Case(*base, shape=shape)
-    if case.pattern in _SIZED_PATTERNS:
+    if case.pattern in _VARIED_PATTERNS:
         for size in REQUIRED_SIZES:
             yield Case(*base, subgroup_size=size)
 
@@ -153,7 +162,7 @@ def _barrier_cases() -> Iterator[Case]:
             for pattern in PATTERNS:
                 case = Case("basic", "compute", barrier.name, "uint", pattern, "exact", memory)
                 yield case
-                if pattern in _SIZED_PATTERNS:
+                if pattern in _VARIED_PATTERNS:
                     base = ("basic", "compute", barrier.name, "uint", pattern, "exact", memory)
                     yield from (Case(*base, subgroup_size=size) for size in REQUIRED_SIZES)
 

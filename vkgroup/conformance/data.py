@@ -106,10 +106,6 @@ def uniform_ballots(generator: np.random.Generator, request: Request) -> tuple[A
     return values, ~values
 
 
-def _integers(generator: np.random.Generator, request: Request) -> Array:
-    return _bits(generator, request)
-
-
 def sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Summands: any integers; floating-point integers up to 15, whose sums of 128 are exact in float16."""
     dtype = request.type.scalar.dtype
@@ -123,7 +119,7 @@ def products(generator: np.random.Generator, request: Request) -> tuple[Array, A
     """Factors: odd integers, so that no product vanishes; signed powers of two in float16's range."""
     dtype = request.type.scalar.dtype
     if dtype.kind != "f":
-        return _integers(generator, request) | dtype.type(1), _integers(generator, request) | dtype.type(1)
+        return _bits(generator, request) | dtype.type(1), _bits(generator, request) | dtype.type(1)
     return _signed_powers(generator, request), _signed_powers(generator, request)
 
 

@@ -8,7 +8,6 @@ from itertools import groupby
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import Case
 from vkgroup.device import Capabilities
-from vkgroup.reference.operations import OPERATIONS
 
 BATCH = 32
 """Cases a batch: compiling many operations in one shader costs far less than one shader each."""
@@ -35,12 +34,7 @@ def batch_key(case: Case) -> Key:
     Pattern, shape and subgroup size make the control flow and the pipeline; barrier cases stand apart for
     their memory; special data on floats needs an execution mode of its width for the whole module.
     """
-    operation = OPERATIONS.get(case.operation)
-    scalar = case.glsl_type.scalar
-    mode = 0
-    if case.data == "special" and scalar.kind == "float" and operation and operation.operator is not None:
-        mode = scalar.bits
-    return case.pattern, case.shape, case.subgroup_size, case.operation in BARRIERS, mode
+    return case.pattern, case.shape, case.subgroup_size, case.operation in BARRIERS, case.preserved_width
 
 
 def batches(cases: Iterable[Case], size: int = BATCH) -> Iterator[list[Case]]:

@@ -240,13 +240,7 @@ _FLOAT_CONTROLS = {"SignedZeroInfNanPreserve": (4466, 4461), "DenormPreserve": (
 
 def _execution_modes(cases: list[Case], denormals: frozenset[int]) -> list[str]:
     """Return the declarations that forbid the device to treat special values as it likes."""
-    widths = {
-        case.glsl_type.scalar.bits
-        for case in cases
-        if case.data == "special"
-        and case.glsl_type.scalar.kind == "float"
-        and OPERATIONS[case.operation].operator is not None
-    }
+    widths = {case.preserved_width for case in cases} - {0}
     modes = []
     for width in sorted(widths):
         for name, (capability, mode) in _FLOAT_CONTROLS.items():

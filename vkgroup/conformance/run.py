@@ -122,7 +122,6 @@ def run(
     isolate: bool = True,
     transform: Transform | None = None,
     on_results: OnResults | None = None,
-    on_plan: Callable[[int, int], None] | None = None,
 ) -> Run:
     """Judge a device on the cases of the suite.
 
@@ -140,7 +139,6 @@ def run(
         happens in this process, and a crash of the driver is a crash of it.
     transform : see `vkgroup.conformance.execute.Transform`; must be picklable with `isolate`.
     on_results : called with each batch's results as they come.
-    on_plan : called once with (cases, cases that will be executed).
 
     Raises
     ------
@@ -158,8 +156,6 @@ def run(
         session = _Session(found, _command(device, seed), store, on_results)
         pending = session.sort_out(chosen)
         found.executed = len(pending)
-        if on_plan is not None:
-            on_plan(len(chosen), len(pending))
         batches = list(plan.batches(pending, plan.batch_size(capabilities)))
         if isolate:
             Pool(Setup(device, seed, timeout, transform), found.jobs).run(batches, session.take)

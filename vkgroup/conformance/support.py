@@ -8,7 +8,6 @@ from vkgroup.conformance.operands import CLUSTER_SIZES, choices
 from vkgroup.conformance.patterns import PATTERNS
 from vkgroup.conformance.shapes import SHAPES
 from vkgroup.device import Capabilities
-from vkgroup.reference.operations import OPERATIONS
 
 # Choices that leave the operand's value to memory need it to be no constant expression.
 _CONSTANT_IDS = ("subgroupBroadcast", "subgroupQuadBroadcast")
@@ -59,9 +58,8 @@ def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
 def _missing_type(case: Case, capabilities: Capabilities) -> list[str]:
     scalar = case.glsl_type.scalar
     needs = [feature for feature in scalar.subgroup_features if feature not in capabilities.features]
-    operation = OPERATIONS.get(case.operation)
-    if case.data == "special" and scalar.kind == "float" and operation and operation.operator is not None:
-        control = f"shaderSignedZeroInfNanPreserveFloat{scalar.bits}"
+    if case.preserved_width:
+        control = f"shaderSignedZeroInfNanPreserveFloat{case.preserved_width}"
         if not capabilities.float_controls.get(control, False):
             needs.append(control)
     return needs
