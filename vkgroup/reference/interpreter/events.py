@@ -1,0 +1,60 @@
+"""What an execution notices: undefined values that matter, races, barriers in divergence, hangs, bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a value is undefined, or depends on the order of atomics.
+
+    Attributes
+    ----------
+    kind : such as ``"inactive_lane"``, ``"uninitialised"``, ``"shift"``; ``"order"`` for atomics.
+    detail : in a sentence.
+    position : of the instruction that made it, as `Instruction.position`; -1 where none did.
+    """
+
+    kind: str
+    detail: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One invocation of a dispatch: its workgroup, its place there, its subgroup and its lane."""
+
+    workgroup: tuple[int, int, int]
+    local: tuple[int, int, int]
+    subgroup: int
+    lane: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that went wrong; the same thing in other invocations is counted, not repeated.
+
+    Attributes
+    ----------
+    kind : ``"undefined"``, ``"race"``, ``"barrier"``, ``"hang"`` or ``"bounds"``.
+    message : what happened, in a sentence.
+    position : of the instruction where it shows, as `Instruction.position`; -1 where there is none.
+    invocation : an example; None where it concerns none in particular.
+    other_position, other_invocation : the other side of a race.
+    memory : name of the buffer, image or variable; empty where it concerns none.
+    offset : byte in that memory, of the example; -1 where there is none.
+    cause : of an undefined value.
+    count : how often it happened.
+    """
+
+    kind: str
+    message: str
+    position: int
+    invocation: Invocation | None = None
+    other_position: int = -1
+    other_invocation: Invocation | None = None
+    memory: str = ""
+    offset: int = -1
+    cause: Cause | None = None
+    count: int = 1

@@ -1,0 +1,166 @@
+"""Values of SPIR-V ids in many invocations at once, with what is undefined about them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.spirv import (
+    ArrayType,
+    ImageType,
+    MatrixType,
+    OpaqueType,
+    PointerType,
+    SampledImageType,
+    ScalarType,
+    StructType,
+    Type,
+    VectorType,
+)
+
+Data = npt.NDArray[Any]
+Causes = npt.NDArray[np.uint16]
+
+HARD = 0x8000
+"""Causes from here on say that a value is undefined; smaller ones that it depends on the order of atomics."""
+
+ADDRESS = ScalarType("uint", 64)
+"""What a pointer to physical storage is."""
+
+RESOURCE = ScalarType("int", 32)
+"""What an image or a sampler is: the number of a resource."""
+
+
+class Leaf(NamedTuple):
+    """One array of a value: numbers of one type.
+
+    Attributes
+    ----------
+    scalar : their type.
+    dims : the array's shape without its last axis, which counts invocations.
+    """
+
+    scalar: ScalarType
+    dims: tuple[int, ...]
+
+
+class Value:
+    """What an id holds in some invocations.
+
+    A scalar, vector, matrix, or array of these is one array, its last axis the invocations (or of length
+    one: the same in all); a structure is the arrays of its members, one after the other. See `leaves_of`.
+
+    Attributes
+    ----------
+    leaves : the arrays. Nobody writes into them.
+    causes : for each leaf None where all is defined, else an array that broadcasts to the leaf: 0 where it
+        is defined, else the number that says why it is not.
+    """
+
+    __slots__ = ("causes", "leaves")
+
+    def __init__(self, leaves: tuple[Data, ...], causes: tuple[Causes | None, ...] | None = None) -> None:
+        self.leaves = leaves
+        self.causes = causes if causes is not None else (None,) * len(leaves)
+
+    @property
+    def data(self) -> Data:
+        """The only array of a scalar, vector or matrix."""
+        return self.leaves[0]
+
+    @property
+    def cause(self) -> Causes | None:
+        """What is undefined about `data`."""
+        return self.causes[0]
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in self.leaves)
+        return f"Value({shapes})"
+
+
+def single(data: Data, cause: Causes | None = None) -> Value:
+    """Make the value of a scalar, vector or matrix."""
+    return Value((data,), (cause,))
+
+
+def combine(*causes: Causes | None) -> Causes | None:
+    """Return the larger cause in each place; None where all are None. Shapes broadcast."""
+    present = [cause for cause in causes if cause is not None]
+    if not present:
+        return None
+    result = present[0]
+    for cause in present[1:]:
+        result = np.maximum(result, cause)
+    return result
+
+
+def reduce_cause(cause: Causes | None, axes: int = 1) -> Causes | None:
+    """Return the largest cause over the first `axes` axes: of a result that needs every component."""
+    if cause is None or cause.ndim <= axes:
+        return cause
+    return np.asarray(cause.max(axis=tuple(range(axes))))
+
+
+def overall_cause(value: Value) -> Causes | None:
+    """Return the largest cause of anything in a value, for each invocation: (n,) or (1,)."""
+    return combine(
+        *(reduce_cause(cause, cause.ndim - 1) if cause is not None else None for cause in value.causes)
+    )
+
+
+@lru_cache(maxsize=4096)
+def leaves_of(kind: Type) -> tuple[Leaf, ...]:
+    """Return the arrays that a value of this type consists of.
+
+    Raises `TypeError` for what has no value: a runtime array, void.
+    """
+    if isinstance(kind, ScalarType):
+        return (Leaf(kind, ()),)
+    if isinstance(kind, VectorType):
+        return (Leaf(kind.component, (kind.count,)),)
+    if isinstance(kind, MatrixType):
+        return (Leaf(kind.column.component, (kind.columns, kind.column.count)),)
+    if isinstance(kind, ArrayType) and kind.length is not None:
+        return tuple(Leaf(leaf.scalar, (kind.length, *leaf.dims)) for leaf in leaves_of(kind.element))
+    if isinstance(kind, StructType):
+        return tuple(leaf for member in kind.members for leaf in leaves_of(member.type))
+    if isinstance(kind, PointerType):
+        return (Leaf(ADDRESS, ()),)
+    if isinstance(kind, SampledImageType):
+        return (Leaf(RESOURCE, (2,)),)
+    if isinstance(kind, ImageType) or (isinstance(kind, OpaqueType) and kind.name == "sampler"):
+        return (Leaf(RESOURCE, ()),)
+    raise TypeError(f"{kind} has no value")
+
+
+def member_leaves(kind: StructType, index: int) -> slice:
+    """Return which leaves of a structure belong to a member."""
+    first = sum(len(leaves_of(member.type)) for member in kind.members[:index])
+    return slice(first, first + len(leaves_of(kind.members[index].type)))
+
+
+def zeros(kind: Type, n: int = 1) -> Value:
+    """Return a value whose every bit is zero, in `n` invocations."""
+    return Value(tuple(np.zeros((*leaf.dims, n), leaf.scalar.dtype) for leaf in leaves_of(kind)))
+
+
+def undefined(kind: Type, cause: int, n: int = 1) -> Value:
+    """Return a value that is undefined altogether; its bits are zero."""
+    leaves = zeros(kind, n).leaves
+    return Value(leaves, tuple(np.full(leaf.shape, cause, np.uint16) for leaf in leaves))
+
+
+def take(array: Data, index: npt.NDArray[np.int64]) -> Data:
+    """Choose invocations: the last axis by `index`, unless it is the same in all."""
+    return array if array.shape[-1] == 1 else array[..., index]
+
+
+def select(value: Value, index: npt.NDArray[np.int64]) -> Value:
+    """Choose invocations of a value."""
+    return Value(
+        tuple(take(leaf, index) for leaf in value.leaves),
+        tuple(None if cause is None else take(cause, index) for cause in value.causes),
+    )
