@@ -26,7 +26,7 @@ from vkgroup.conformance.pool import Pool
 from vkgroup.conformance.run import versions
 from vkgroup.device import DeviceInfo
 from vkgroup.device import select as select_device
-from vkgroup.dispatch import open_device
+from vkgroup.opening import open_device
 
 
 @contextmanager

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vkgroup.device import Capabilities, DeviceInfo
     from vkgroup.device import discover as devices
     from vkgroup.dispatch import Bound, Buffer, Device, Image, Pipeline, RunResult
-    from vkgroup.dispatch import open_device as open
+    from vkgroup.opening import open_device as open
     from vkgroup.spirv import Module
 
 __version__ = "0.1.0"
@@ -37,7 +37,7 @@ _PUBLIC = {
     "devices": ("vkgroup.device", "discover"),
     "disassemble": ("vkgroup.compiler", "disassemble"),
     "errors": ("vkgroup.errors", ""),
-    "open": ("vkgroup.dispatch", "open_device"),
+    "open": ("vkgroup.opening", "open_device"),
 }
 
 __all__ = [

@@ -9,7 +9,7 @@ import pytest
 
 from vkgroup.device import vk
 from vkgroup.dispatch import Device
-from vkgroup.dispatch.image import FORMATS, Format
+from vkgroup.dispatch.formats import FORMATS, Format
 from vkgroup.errors import InvalidDispatch, Unsupported
 
 ADD = """#version 450

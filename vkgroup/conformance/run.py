@@ -23,8 +23,8 @@ from vkgroup.conformance.pool import Pool
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.conformance.store import Store
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.dispatch import open_device
 from vkgroup.errors import DeviceLost, DispatchTimeout
+from vkgroup.opening import open_device
 
 OnResults = Callable[[list[Result]], None]
 

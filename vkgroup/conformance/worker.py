@@ -15,8 +15,8 @@ from typing import IO, Any
 
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.messages import Failure, Setup, receive, send
-from vkgroup.dispatch import open_device
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
+from vkgroup.opening import open_device
 
 
 class _Requests:

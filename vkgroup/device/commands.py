@@ -18,7 +18,7 @@ _LONGEST_WAIT_NS = 200_000_000
 """One uninterrupted wait; between two of them Python can act on signals such as Ctrl-C."""
 
 
-def _seconds(timeout: Any) -> float:
+def checked_timeout(timeout: Any) -> float:
     """Return a time-out as a float; refuse what would wait for ever (NaN), or for no time at all."""
     try:
         seconds = float(timeout)
@@ -89,7 +89,7 @@ class Commands:
         """
         device = self.device
         if timeout is not None and not (type(timeout) is float and timeout > 0):
-            timeout = _seconds(timeout)
+            timeout = checked_timeout(timeout)
         with device.lock:
             if device.lost:
                 device.raise_lost()

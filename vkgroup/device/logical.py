@@ -6,25 +6,15 @@ import os
 import sys
 import threading
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
-from weakref import WeakSet
+from typing import Any
 
 from vkgroup.device import discovery, features, validation, vk
-from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.instance import Instance, shared_instance
 from vkgroup.device.memory import DeviceBuffer, Staging
+from vkgroup.device.owner import Owner
 from vkgroup.device.query import queue_family, read_capabilities
 from vkgroup.errors import DeviceLost, DriverError, NoDevice, Unsupported, ValidationError
-
-
-class Closable(Protocol):
-    """What is made from a device and must be gone before it."""
-
-    def close(self) -> None:
-        """Free it; doing so again is allowed."""
-
 
 #: Buffers for arrays are kept in sizes of powers of two between these, so many of each.
 _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
@@ -45,41 +35,31 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-class LogicalDevice:
+class LogicalDevice(Owner):
     """A VkDevice with one queue.
+
+    The features in its capabilities that vkgroup knows are enabled, except
+    `vkgroup.device.features.NOT_ENABLED`.
 
     Attributes
     ----------
     instance, physical, handle, queue : Vulkan's objects.
-    info : names the device for other processes.
-    capabilities : what it declares; `features` of it that vkgroup knows are enabled, except
-        `vkgroup.device.features.NOT_ENABLED`.
     functions : device functions.
     enabled_features, enabled_extensions : what the VkDevice was made with.
     command_pool : for `Commands`.
     lock : held while the queue is used.
-    validated : hashes of the modules that SPIRV-Tools has passed for this device.
-    closings : how many objects of the device have been closed; as long as it stays the same, what was
-        open still is.
-    lost : why the device can no longer be used; empty as long as it can.
     """
 
     def __init__(self, instance: Instance, index: int, icd: str, *, robust: bool = True) -> None:
         self.instance = instance
         self.physical = instance.physical_device(index)
-        self.capabilities: Capabilities = read_capabilities(
-            instance.functions, self.physical, instance.version
-        )
-        self.info = DeviceInfo.of(str(instance.manifest), icd, index, self.capabilities)
+        declared = read_capabilities(instance.functions, self.physical, instance.version)
+        super().__init__(DeviceInfo.of(str(instance.manifest), icd, index, declared), declared)
         self.lock = threading.RLock()
-        self.lost = ""
-        self.closings = 0
         self.handle: Any = None
         self._stuck = False
-        self.validated: set[int] = set()
         self._idle_buffers: dict[int, list[DeviceBuffer]] = {}
         self._staging: Staging | None = None
-        self._children: WeakSet[Closable] = WeakSet()
         self._enable(robust)
         family = self._create()
         self.functions = vk.device_functions(instance.functions, self.handle)
@@ -155,6 +135,15 @@ class LogicalDevice:
         return pool[0]
 
     @property
+    def closed(self) -> bool:
+        """Whether the device was closed."""
+        return self.handle is None
+
+    def raise_validation_errors(self) -> None:
+        """Raise what the Khronos validation layer has found since the last time, where it watches."""
+        self.instance.raise_validation_errors()
+
+    @property
     def usable(self) -> bool:
         """Whether objects of the device may still be destroyed: it is open, and no work hangs in it."""
         return self.handle is not None and not self._stuck
@@ -167,20 +156,6 @@ class LogicalDevice:
                 self.lost = f"{what} failed ({error.result})"
             self.instance.raise_validation_errors(error)
             raise error
-
-    def require_open(self) -> None:
-        """Raise where the device was closed or lost."""
-        if self.lost:
-            self.raise_lost()
-        if self.handle is None:
-            raise DriverError(f"The device {self.capabilities.name} is closed; open it anew.")
-
-    def raise_lost(self) -> None:
-        """Raise `DeviceLost` with the reason."""
-        raise DeviceLost(
-            f"The device {self.capabilities.name} was lost earlier: {self.lost}. Open it anew.",
-            "VK_ERROR_DEVICE_LOST",
-        )
 
     def abandon(self, why: str) -> None:
         """Give the device up with work in flight: nothing of it can be freed without waiting for that."""
@@ -210,37 +185,19 @@ class LogicalDevice:
         elif buffer.handle is not None:
             idle.append(buffer)
 
-    def register(self, child: Closable) -> None:
-        """Have `child` closed before the device."""
-        self._children.add(child)
-
-    def forget(self, child: Closable) -> None:
-        """Undo `register`, as `child` is being closed."""
-        self._children.discard(child)
-        self.closings += 1
-
     def close(self) -> None:
         """Free everything made from the device, then the device; what hangs is left to the process's end."""
         if self.handle is None:
             return
         if self.usable:
             self.functions.vkDeviceWaitIdle(self.handle)
-        for child in list(self._children):
-            child.close()
+        self.close_children()
         if self.usable:
             self.functions.vkDestroyCommandPool(self.handle, self.command_pool, vk.NULL)
             self.functions.vkDestroyDevice(self.handle, vk.NULL)
         self.handle = None
         _open.discard(self)
         self.instance.raise_validation_errors()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def close_all() -> set[Instance]:

@@ -1,11 +1,15 @@
-"""Running compute shaders: buffers, images, pipelines, bindings by reflection, dispatches."""
+"""Running compute shaders: buffers, images, pipelines, bindings by reflection, dispatches.
+
+What all devices share is here; `vkgroup.dispatch.vulkan` does it through Vulkan.
+"""
 
 from __future__ import annotations
 
 from vkgroup.dispatch.bound import Bound
 from vkgroup.dispatch.buffer import Buffer
-from vkgroup.dispatch.device import Device, RunResult, open_device
+from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.dispatch.results import RunResult
 
-__all__ = ["Bound", "Buffer", "Device", "Image", "Pipeline", "RunResult", "open_device"]
+__all__ = ["Bound", "Buffer", "Device", "Image", "Pipeline", "RunResult"]

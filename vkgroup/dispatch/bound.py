@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device import vk
-from vkgroup.device.commands import Commands
-from vkgroup.device.memory import DeviceBuffer, barrier
+from vkgroup.closing import Closing
 from vkgroup.dispatch.blocks import pack_push
-from vkgroup.dispatch.buffer import Buffer, as_bytes
+from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_value, items_of
-from vkgroup.dispatch.image import Image, choose_format
+from vkgroup.dispatch.formats import choose_format
+from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.pipeline import Pipeline
-from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot, assign
-from vkgroup.dispatch.timer import Timer
+from vkgroup.dispatch.slots import Slot, assign
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 from vkgroup.spirv import ImageType
 
@@ -26,57 +24,66 @@ Groups = tuple[int, int, int]
 _MOST_REPEATS = 1_000_000
 
 
-class ArrayBuffer:
-    """A pooled buffer that stands for an array of the caller's while it is bound."""
+class ArrayBuffer(ABC):
+    """Memory that stands for an array of the caller's while it is bound.
 
-    def __init__(self, memory: DeviceBuffer, array: npt.NDArray[Any]) -> None:
-        self.memory = memory
+    Attributes
+    ----------
+    nbytes, dtype, shape : the array's.
+    """
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
         self.nbytes, self.dtype, self.shape = array.nbytes, array.dtype, array.shape
-        memory.write(as_bytes(array))
 
+    @abstractmethod
     def read(self) -> npt.NDArray[Any]:
         """Copy the bytes back into a new array."""
-        return self.memory.read(self.nbytes).view(self.dtype).reshape(self.shape)
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """Whether the memory was freed."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the memory back."""
 
 
 Resource = Buffer | Image | ArrayBuffer
 
 
-class Bound:
+class Bound(Closing):
     """A pipeline with everything bound; `Pipeline.bind` makes it.
 
-    A dispatch with the same groups and push constants as the last one is not recorded again: it costs
-    a submit and a wait.
+    A dispatch with the same groups and push constants as the last one costs the least.
     """
+
+    _images: type[Image]
 
     def __init__(self, pipeline: Pipeline, bindings: Mapping[Any, Any]) -> None:
         device = pipeline.device
         device.require_open()
-        if pipeline.handle is None:
+        if pipeline.closed:
             raise DriverError("The pipeline is closed; make a new one.")
         self.pipeline, self.device = pipeline, device
         self.resources: dict[Slot, list[Resource]] = {}
         self._own: list[ArrayBuffer | Image] = []
-        self._pool: Any = None
-        self._sets: Any = None
-        self._recorded: tuple[Groups, bytes] | None = None
         self._limits: Groups = device.capabilities.limits["maxComputeWorkGroupCount"]
         self._push = pipeline.module.reflection.push_constants
-        self._timer: Timer | None = None
         self._closings = -1
         assigned = assign(pipeline.slots, bindings)
         for slot, value in assigned.items():
-            check_value(slot, value, pipeline.device)
+            check_value(slot, value, device)
         device.register(self)
+        self._holding = True
         try:
             for slot, value in assigned.items():
                 self.resources[slot] = [self._resource(slot, item) for item in items_of(slot, value)]
-            self._create_sets()
-            self._commands = Commands(device)
+            self._create()
         except (DriverError, InvalidDispatch, Unsupported):
             self.close()
             raise
-        device.instance.raise_validation_errors()
+        device.raise_validation_errors()
 
     def _resource(self, slot: Slot, value: Any) -> Resource:
         if isinstance(value, Buffer | Image):
@@ -84,7 +91,7 @@ class Bound:
         kind, array = slot.variables[0].type, np.asarray(value)
         own: ArrayBuffer | Image
         if isinstance(kind, ImageType):
-            own = Image(
+            own = self._images(
                 self.device,
                 array.shape,
                 choose_format(kind, array, slot.label),
@@ -94,65 +101,30 @@ class Bound:
             self._own.append(own)
             own.write(array)
         else:
-            own = ArrayBuffer(self.device.take_buffer(array.nbytes), array)
+            own = self._array_buffer(array)
             self._own.append(own)
         return own
 
-    # --- descriptors ----------------------------------------------------------------------------------
+    @abstractmethod
+    def _array_buffer(self, array: npt.NDArray[Any]) -> ArrayBuffer:
+        """Copy an array into memory of the device."""
 
-    def _create_sets(self) -> None:
-        device, functions = self.device, self.device.functions
-        layouts = self.pipeline.set_layouts
-        if not layouts:
-            return
-        totals: dict[str, int] = {}
-        for slot in self.pipeline.slots:
-            totals[slot.kind] = totals.get(slot.kind, 0) + slot.count
-        sizes = [
-            vk.new("VkDescriptorPoolSize", type=getattr(vk, DESCRIPTOR_TYPES[kind]), descriptorCount=count)
-            for kind, count in totals.items()
-        ]
-        info = vk.new(
-            "VkDescriptorPoolCreateInfo", maxSets=len(layouts), poolSizeCount=len(sizes), pPoolSizes=sizes
-        )
-        pool = vk.ffi.new("VkDescriptorPool *")
-        code = functions.vkCreateDescriptorPool(device.handle, info, vk.NULL, pool)
-        device.check(code, "creating a descriptor pool")
-        self._pool = pool[0]
-        info = vk.new(
-            "VkDescriptorSetAllocateInfo",
-            descriptorPool=self._pool,
-            descriptorSetCount=len(layouts),
-            pSetLayouts=layouts,
-        )
-        self._sets = vk.ffi.new("VkDescriptorSet[]", len(layouts))
-        code = functions.vkAllocateDescriptorSets(device.handle, info, self._sets)
-        device.check(code, "allocating descriptor sets")
-        writes = vk.array("VkWriteDescriptorSet", [self._write(slot) for slot in self.pipeline.slots])
-        functions.vkUpdateDescriptorSets(device.handle, len(writes), writes, 0, vk.NULL)
+    @abstractmethod
+    def _create(self) -> None:
+        """Make what dispatches need besides the resources."""
 
-    def _write(self, slot: Slot) -> Any:
-        """Describe a place's resources to Vulkan."""
-        infos: list[Any] = []
-        for resource in self.resources[slot]:
-            if isinstance(resource, Image):
-                general = vk.VK_IMAGE_LAYOUT_GENERAL
-                infos.append(vk.new("VkDescriptorImageInfo", imageView=resource.view, imageLayout=general))
-            else:
-                handle = resource.memory.handle
-                infos.append(vk.new("VkDescriptorBufferInfo", buffer=handle, range=resource.nbytes))
-        images = slot.kind == "storage_image"
-        return vk.new(
-            "VkWriteDescriptorSet",
-            dstSet=self._sets[slot.set],
-            dstBinding=slot.binding,
-            descriptorCount=slot.count,
-            descriptorType=getattr(vk, DESCRIPTOR_TYPES[slot.kind]),
-            pImageInfo=infos if images else vk.NULL,
-            pBufferInfo=vk.NULL if images else infos,
-        )
+    @abstractmethod
+    def _dispatch(self, counts: Groups, push: bytes, timeout: float | None) -> None:
+        """Run the pipeline once on at least one workgroup."""
 
-    # --- dispatches -----------------------------------------------------------------------------------
+    @abstractmethod
+    def _timed(self, counts: Groups, push: bytes, timeout: float | None, repeat: int) -> float | None:
+        """Run it `repeat` times; gives seconds of one, None where they cannot be measured."""
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """Whether the bindings were freed."""
 
     def dispatch(self, groups: int | Sequence[int], push: Any = None, timeout: float | None = 10.0) -> None:
         """Run the pipeline once and wait until it has finished.
@@ -177,9 +149,7 @@ class Bound:
             return
         if self._closings != self.device.closings:
             self.require_open()
-        if self._recorded != (counts, data):
-            self._record(counts, data)
-        self._commands.run(timeout)
+        self._dispatch(counts, data, timeout)
 
     def timed(
         self,
@@ -208,9 +178,7 @@ class Bound:
             self.device.require_open()
             return 0.0
         self.require_open()
-        if self._timer is None:
-            self._timer = Timer(self)
-        return self._timer.run(counts, data, timeout, repeat)
+        return self._timed(counts, data, timeout, repeat)
 
     def _groups(self, groups: int | Sequence[int]) -> Groups:
         if type(groups) is tuple and len(groups) == 3:
@@ -232,42 +200,15 @@ class Bound:
                 )
         return counts
 
-    def _record(self, counts: Groups, push: bytes) -> None:
-        self._recorded = None
-        with self._commands.record() as commands:
-            barrier(self.device.functions, commands)
-            self.record_state(commands, push)
-            self.device.functions.vkCmdDispatch(commands, *counts)
-            barrier(self.device.functions, commands)
-        self._recorded = (counts, push)
-
-    def record_state(self, commands: Any, push: bytes) -> None:
-        """Record what a dispatch needs set: pipeline, descriptors, push constants."""
-        functions, compute = self.device.functions, vk.VK_PIPELINE_BIND_POINT_COMPUTE
-        layout = self.pipeline.layout
-        functions.vkCmdBindPipeline(commands, compute, self.pipeline.handle)
-        if self._sets is not None:
-            functions.vkCmdBindDescriptorSets(
-                commands, compute, layout, 0, len(self._sets), self._sets, 0, vk.NULL
-            )
-        if push:
-            stage = vk.VK_SHADER_STAGE_COMPUTE_BIT
-            functions.vkCmdPushConstants(commands, layout, stage, 0, len(push), vk.ffi.from_buffer(push))
-
     def require_open(self) -> None:
         """Raise where the device, the pipeline or anything bound is closed."""
         closings = self.device.closings
         self.device.require_open()
-        if self.pipeline.handle is None or self._commands.handle is None:
+        if self.pipeline.closed or self.closed:
             raise DriverError("The pipeline or its bindings are closed; bind anew.")
-        for resources in self.resources.values():
-            for resource in resources:
-                handle = resource.handle if isinstance(resource, Image) else resource.memory.handle
-                if handle is None:
-                    raise DriverError("A bound buffer or image is closed; bind anew.")
+        if any(resource.closed for resources in self.resources.values() for resource in resources):
+            raise DriverError("A bound buffer or image is closed; bind anew.")
         self._closings = closings
-
-    # --- results --------------------------------------------------------------------------------------
 
     def results(self) -> dict[Any, npt.NDArray[Any]]:
         """Read back every array that a shader may have written, by the binding's name.
@@ -281,36 +222,13 @@ class Bound:
             arrays = [entry.read() for entry in resources if any(entry is own for own in self._own)]
             if slot.writable and arrays:
                 found[slot.key] = arrays[0] if slot.count == 1 else arrays
-        self.device.instance.raise_validation_errors()
+        self.device.raise_validation_errors()
         return found
 
     def close(self) -> None:
-        """Free the descriptors and what was made for arrays; the caller's buffers stay."""
-        device = self.device
-        device.forget(self)
-        commands: Commands | None = getattr(self, "_commands", None)
-        if commands is not None:
-            commands.close()
-        if self._timer is not None:
-            self._timer.close()
-        if self._pool is not None and device.usable:
-            device.functions.vkDestroyDescriptorPool(device.handle, self._pool, vk.NULL)
-        self._pool = self._recorded = None
+        """Free what was made for arrays; the caller's buffers stay."""
+        self.device.forget(self)
         for own in self._own:
-            if isinstance(own, Image):
-                own.close()
-            else:
-                device.give_buffer(own.memory)
+            own.close()
         self._own = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_pool", None) is not None:
-            self.close()
+        self._holding = False

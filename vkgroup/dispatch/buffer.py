@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from types import TracebackType
-from typing import Any, Self
+from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import DeviceBuffer
+from vkgroup.closing import Closing
+from vkgroup.device.owner import Owner
 from vkgroup.errors import InvalidDispatch
 
 
@@ -39,28 +39,46 @@ def checked_array(array: Any, what: str) -> npt.NDArray[Any]:
     return result
 
 
-class Buffer:
+class Buffer(Closing):
     """Memory on a device that shaders read and write; `Device.buffer` makes it.
 
     Attributes
     ----------
     nbytes : its size.
     dtype, shape : those of the array it was made from; bytes where it was made from a size.
+    device : what it was made from.
     """
 
-    def __init__(self, device: LogicalDevice, data: npt.ArrayLike | int, *, host: bool = False) -> None:
+    def __init__(self, device: Owner, data: npt.ArrayLike | int, *, host: bool = False) -> None:
+        self.device = device
         if isinstance(data, int | np.integer) and not isinstance(data, bool | np.bool_):
             if data <= 0:
                 raise InvalidDispatch(f"A buffer of {data} bytes cannot be made; give a positive number.")
             self.nbytes, self.dtype, self.shape = int(data), np.dtype(np.uint8), (int(data),)
-            self.memory = DeviceBuffer(device, self.nbytes, host=host)
+            self._create(host)
         else:
             array = checked_array(data, "Device.buffer")
             self.nbytes, self.dtype, self.shape = array.nbytes, array.dtype, array.shape
-            self.memory = DeviceBuffer(device, self.nbytes, host=host)
-            self.memory.write(as_bytes(array))
-        self.device = device
-        device.instance.raise_validation_errors()
+            self._create(host)
+            self._write(as_bytes(array), 0)
+        device.raise_validation_errors()
+
+    @abstractmethod
+    def _create(self, host: bool) -> None:
+        """Get the memory; its contents are undefined."""
+
+    @abstractmethod
+    def _write(self, data: npt.NDArray[np.uint8], offset: int) -> None:
+        """Copy bytes into it."""
+
+    @abstractmethod
+    def _read(self, nbytes: int, offset: int) -> npt.NDArray[np.uint8]:
+        """Copy bytes out of it."""
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """Whether the memory was freed."""
 
     def write(self, array: npt.ArrayLike, offset: int = 0) -> None:
         """Copy an array's elements, in C order, into the buffer.
@@ -77,8 +95,8 @@ class Buffer:
         """
         data = as_bytes(checked_array(array, "Buffer.write"))
         self._check_range(data.size, offset)
-        self.memory.write(data, offset)
-        self.device.instance.raise_validation_errors()
+        self._write(data, offset)
+        self.device.raise_validation_errors()
 
     def read(
         self,
@@ -111,8 +129,8 @@ class Buffer:
         dimensions = (int(shape),) if isinstance(shape, int | np.integer) else tuple(shape)
         nbytes = math.prod(dimensions) * kind.itemsize
         self._check_range(nbytes, offset)
-        data = self.memory.read(nbytes, offset)
-        self.device.instance.raise_validation_errors()
+        data = self._read(nbytes, offset)
+        self.device.raise_validation_errors()
         return data.view(kind).reshape(dimensions)
 
     def _check_range(self, nbytes: int, offset: int) -> None:
@@ -120,18 +138,6 @@ class Buffer:
             raise InvalidDispatch(
                 f"{nbytes} bytes from byte {offset} on do not fit into a buffer of {self.nbytes} bytes."
             )
-
-    def close(self) -> None:
-        """Free the memory."""
-        self.memory.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<vkgroup Buffer of {self.nbytes} bytes>"

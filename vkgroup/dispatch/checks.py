@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from vkgroup.device.logical import LogicalDevice
+from vkgroup.device.owner import Owner
 from vkgroup.dispatch.blocks import check_array
 from vkgroup.dispatch.buffer import Buffer, checked_array
-from vkgroup.dispatch.image import Image, choose_format
+from vkgroup.dispatch.formats import choose_format
+from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.slots import Slot
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import ImageType, StructType
@@ -23,7 +24,7 @@ def items_of(slot: Slot, value: Any) -> list[Any]:
     return list(value)
 
 
-def check_value(slot: Slot, value: Any, device: LogicalDevice) -> None:
+def check_value(slot: Slot, value: Any, device: Owner) -> None:
     """Check a place's value before anything is made for it.
 
     Raises
@@ -47,16 +48,15 @@ def check_value(slot: Slot, value: Any, device: LogicalDevice) -> None:
             _check_range(slot, array.nbytes, device)
 
 
-def _check_resource(slot: Slot, item: Buffer | Image, device: LogicalDevice) -> None:
+def _check_resource(slot: Slot, item: Buffer | Image, device: Owner) -> None:
     kind = slot.variables[0].type
     if item.device is not device:
         raise InvalidDispatch(f"{slot.label} is given a resource of another device.")
     if isinstance(item, Image) != isinstance(kind, ImageType):
-        raise InvalidDispatch(
-            f"{slot.label} is a {slot.kind.replace('_', ' ')}; {type(item).__name__.lower()} given."
-        )
+        given = "image" if isinstance(item, Image) else "buffer"
+        raise InvalidDispatch(f"{slot.label} is a {slot.kind.replace('_', ' ')}; {given} given.")
     if isinstance(item, Buffer) and isinstance(kind, StructType):
-        if item.memory.handle is None:
+        if item.closed:
             raise InvalidDispatch(f"{slot.label} is given a closed buffer.")
         if item.nbytes < kind.fixed_size:
             raise InvalidDispatch(
@@ -68,7 +68,7 @@ def _check_resource(slot: Slot, item: Buffer | Image, device: LogicalDevice) -> 
 
 
 def _check_image(slot: Slot, image: Image, kind: ImageType) -> None:
-    if image.handle is None:
+    if image.closed:
         raise InvalidDispatch(f"{slot.label} is given a closed image.")
     if (image.dimension, image.arrayed) != (kind.dimension, kind.arrayed):
         raise InvalidDispatch(f"{slot.label} is a {kind.glsl}; a {image.dimension} image is given.")
@@ -78,7 +78,7 @@ def _check_image(slot: Slot, image: Image, kind: ImageType) -> None:
         )
 
 
-def _check_range(slot: Slot, nbytes: int, device: LogicalDevice) -> None:
+def _check_range(slot: Slot, nbytes: int, device: Owner) -> None:
     name = "maxUniformBufferRange" if slot.kind == "uniform_buffer" else "maxStorageBufferRange"
     most = device.capabilities.limits[name]
     if nbytes > most:

@@ -4,65 +4,40 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.closing import Closing
 from vkgroup.compiler import Target, compile_file, compile_source
-from vkgroup.device import logical
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.info import DeviceInfo
+from vkgroup.device.owner import Owner
 from vkgroup.dispatch.buffer import Buffer, checked_array
-from vkgroup.dispatch.image import Image, choose_format, named_format
+from vkgroup.dispatch.formats import choose_format, named_format
+from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.dispatch.results import RunResult
 from vkgroup.spirv import ImageType, Module
 
 _KEPT_PIPELINES = 32
 
 
-class RunResult(Mapping[Any, npt.NDArray[Any]]):
-    """What a run wrote: a mapping from a binding's name to its array.
+class Device(Closing):
+    """An open device; `vkgroup.open` gives one.
 
-    Where a binding has no name, its key is its number in set 0, or (set, number).
-
-    Attributes
-    ----------
-    seconds : GPU time of one dispatch, on average; None where the device has no timestamps.
+    A kind of device is a subclass that names its kinds of buffers, images and pipelines.
     """
 
-    def __init__(self, arrays: Mapping[Any, Any], places: Mapping[Any, Any], seconds: float | None) -> None:
-        self._arrays = dict(arrays)
-        self._places = dict(places)
-        self.seconds = seconds
+    _buffers: type[Buffer]
+    _images: type[Image]
+    _kind_of_pipelines: type[Pipeline]
 
-    def __getitem__(self, key: Any) -> Any:
-        """Return an array by the binding's name, its number in set 0, or (set, number)."""
-        return self._arrays[key if key in self._arrays else self._places[key]]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._arrays)
-
-    def __len__(self) -> int:
-        return len(self._arrays)
-
-    def __repr__(self) -> str:
-        return f"RunResult({self._arrays!r}, seconds={self.seconds!r})"
-
-
-class Device:
-    """An open Vulkan device; `vkgroup.open` gives one.
-
-    Attributes
-    ----------
-    logical : the layer below.
-    """
-
-    def __init__(self, logical_device: logical.LogicalDevice) -> None:
-        self.logical = logical_device
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
         self._pipelines: OrderedDict[Any, Pipeline] = OrderedDict()
 
     @property
@@ -73,12 +48,12 @@ class Device:
     @property
     def capabilities(self) -> Capabilities:
         """What the device declares."""
-        return self.logical.capabilities
+        return self._owner.capabilities
 
     @property
     def info(self) -> DeviceInfo:
         """What another process needs to open the same device."""
-        return self.logical.info
+        return self._owner.info
 
     @property
     def target(self) -> Target:
@@ -121,7 +96,7 @@ class Device:
         Unsupported, OutOfMemory
             It is over the device's limit; there is no memory for it.
         """
-        return Buffer(self.logical, data, host=host)
+        return self._buffers(self._owner, data, host=host)
 
     def image(
         self, array: npt.ArrayLike, *, format: str | None = None, dimension: str = "2D", layers: bool = False
@@ -147,7 +122,7 @@ class Device:
         if format is not None:
             kind = ImageType(None, dimension, False, layers, False, True, named_format(format).name)
         chosen = choose_format(kind, texels, "The image")
-        image = Image(self.logical, texels.shape, chosen, dimension=dimension, arrayed=layers)
+        image = self._images(self._owner, texels.shape, chosen, dimension=dimension, arrayed=layers)
         image.write(texels)
         return image
 
@@ -177,8 +152,8 @@ class Device:
         InvalidModule, InvalidDispatch
             The module breaks SPIR-V's rules, or is no compute shader; a value fits no constant.
         """
-        return Pipeline(
-            self.logical,
+        return self._kind_of_pipelines(
+            self._owner,
             module,
             entry_point=entry_point,
             specialization=specialization,
@@ -255,7 +230,7 @@ class Device:
         values = tuple((key, np.asarray(value).tobytes()) for key, value in (specialization or {}).items())
         key = (module, entry_point, values, subgroup_size, full_subgroups)
         pipeline = self._pipelines.pop(key, None)
-        if pipeline is None or pipeline.handle is None:
+        if pipeline is None or pipeline.closed:
             pipeline = self.pipeline(
                 module,
                 entry_point=entry_point,
@@ -271,46 +246,13 @@ class Device:
     def close(self) -> None:
         """Free the device and everything made from it; doing so again is allowed."""
         self._pipelines.clear()
-        self.logical.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        self._owner.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self.logical.handle is None else "lost" if self.logical.lost else "open"
+        state = "closed" if self._owner.closed else "lost" if self._owner.lost else "open"
         return f"<vkgroup Device {self.name!r}, {state}>"
 
 
 def _is_path(source: str) -> bool:
     """Whether a text is a file's name: GLSL never is a single word that ends like one."""
     return "\n" not in source and source.endswith((".comp", ".glsl", ".hlsl", ".spv", ".spvasm"))
-
-
-def open_device(
-    choice: DeviceInfo | str | int | None = None, *, validation: bool | None = None, robust: bool = True
-) -> Device:
-    """Open a device.
-
-    Parameters
-    ----------
-    choice : an index in `vkgroup.devices()`, part of a device's or driver's name, ``"gpu"``,
-        ``"lavapipe"``, ``"swiftshader"``, an ICD's JSON file, or a `DeviceInfo`; None takes
-        `VKGROUP_DEVICE`, else a GPU, else lavapipe, else SwiftShader.
-    validation : whether the Khronos validation layer watches, and its errors become exceptions; None
-        asks `VKGROUP_VALIDATION`.
-    robust : whether accesses are kept inside their buffers where the device can do that; without, a shader
-        that reaches beyond one may end the process.
-
-    Raises
-    ------
-    NoDevice
-        Nothing fits; says what was looked for, where, and how to get one.
-    Unsupported
-        The device has no Vulkan 1.1, or the validation layer was not found.
-    """
-    return Device(logical.open_device(choice, validate=validation, robust=robust))

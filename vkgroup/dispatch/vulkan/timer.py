@@ -9,13 +9,14 @@ from vkgroup.device.commands import Commands
 from vkgroup.device.memory import barrier
 
 if TYPE_CHECKING:
-    from vkgroup.dispatch.bound import Bound, Groups
+    from vkgroup.dispatch.bound import Groups
+    from vkgroup.dispatch.vulkan.bound import VulkanBound
 
 
 class Timer:
     """Measures dispatches with two timestamps around them."""
 
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, bound: VulkanBound) -> None:
         self._bound, self._device = bound, bound.device
         self._commands = Commands(self._device)
         self._queries: Any = None

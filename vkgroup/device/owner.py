@@ -1,0 +1,77 @@
+"""What buffers, images and pipelines are made from, and must be gone before: an open device of any kind."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NoReturn, Protocol
+from weakref import WeakSet
+
+from vkgroup.closing import Closing
+from vkgroup.device.capabilities import Capabilities
+from vkgroup.device.info import DeviceInfo
+from vkgroup.errors import DeviceLost, DriverError
+
+
+class Closable(Protocol):
+    """What is made from a device and must be gone before it."""
+
+    def close(self) -> None:
+        """Free it; doing so again is allowed."""
+
+
+class Owner(Closing):
+    """An open device as its buffers, images and pipelines see it.
+
+    Attributes
+    ----------
+    info : names the device for other processes.
+    capabilities : what it declares.
+    validated : hashes of the modules that SPIRV-Tools has passed for this device.
+    closings : how many objects of the device have been closed; as long as it stays the same, what was
+        open still is.
+    lost : why the device can no longer be used; empty as long as it can.
+    """
+
+    def __init__(self, info: DeviceInfo, capabilities: Capabilities) -> None:
+        self.info, self.capabilities = info, capabilities
+        self.validated: set[int] = set()
+        self.closings = 0
+        self.lost = ""
+        self._children: WeakSet[Closable] = WeakSet()
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """Whether the device was closed."""
+
+    def raise_validation_errors(self) -> None:
+        """Raise what a validation layer has found since the last time; without a layer, nothing."""
+        return
+
+    def require_open(self) -> None:
+        """Raise where the device was closed or lost."""
+        if self.lost:
+            self.raise_lost()
+        if self.closed:
+            raise DriverError(f"The device {self.capabilities.name} is closed; open it anew.")
+
+    def raise_lost(self) -> NoReturn:
+        """Raise `DeviceLost` with the reason."""
+        raise DeviceLost(
+            f"The device {self.capabilities.name} was lost earlier: {self.lost}. Open it anew.",
+            "VK_ERROR_DEVICE_LOST",
+        )
+
+    def register(self, child: Closable) -> None:
+        """Have `child` closed before the device."""
+        self._children.add(child)
+
+    def forget(self, child: Closable) -> None:
+        """Undo `register`, as `child` is being closed."""
+        self._children.discard(child)
+        self.closings += 1
+
+    def close_children(self) -> None:
+        """Close everything made from the device."""
+        for child in list(self._children):
+            child.close()

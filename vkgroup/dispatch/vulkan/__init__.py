@@ -1,0 +1,7 @@
+"""Dispatching through Vulkan."""
+
+from __future__ import annotations
+
+from vkgroup.dispatch.vulkan.device import VulkanDevice
+
+__all__ = ["VulkanDevice"]

@@ -1,0 +1,40 @@
+"""Buffers of Vulkan."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.device.logical import LogicalDevice
+from vkgroup.device.memory import DeviceBuffer
+from vkgroup.dispatch.buffer import Buffer
+
+
+class VulkanBuffer(Buffer):
+    """A buffer in a device's memory.
+
+    Attributes
+    ----------
+    memory : the VkBuffer and its memory.
+    """
+
+    device: LogicalDevice
+    memory: DeviceBuffer
+
+    def _create(self, host: bool) -> None:
+        self.memory = DeviceBuffer(self.device, self.nbytes, host=host)
+
+    def _write(self, data: npt.NDArray[np.uint8], offset: int) -> None:
+        self.memory.write(data, offset)
+
+    def _read(self, nbytes: int, offset: int) -> npt.NDArray[np.uint8]:
+        return self.memory.read(nbytes, offset)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the memory was freed."""
+        return self.memory.handle is None
+
+    def close(self) -> None:
+        """Free the memory."""
+        self.memory.close()
