@@ -51,6 +51,16 @@ class Category(Enum):
         return "GroupNonUniform" + "".join(word.capitalize() for word in self.name.split("_"))
 
 
+class ExtendedCategory(Enum):
+    """What other extensions add to the subgroup functions; the value is the GLSL extension's name."""
+
+    ROTATE = "GL_KHR_shader_subgroup_rotate"
+    PARTITIONED = "GL_NV_shader_subgroup_partitioned"
+    QUAD_CONTROL = "GL_EXT_shader_quad_control"
+    ARB_BALLOT = "GL_ARB_shader_ballot"
+    ARB_VOTE = "GL_ARB_shader_group_vote"
+
+
 class MemorySemantics(IntFlag):
     """The bits of SPIR-V's Memory Semantics that the barriers use."""
 
@@ -107,14 +117,15 @@ class Operation:
         `vkgroup.reference.semantics`.
     section : where it is specified.
     operator : "Add", "Mul", "Min", "Max", "And", "Or" or "Xor" of a reduction or scan.
-    group_operation : SPIR-V's "Reduce", "InclusiveScan", "ExclusiveScan" or "ClusteredReduce".
+    group_operation : SPIR-V's "Reduce", "InclusiveScan", "ExclusiveScan" or "ClusteredReduce", or one of the
+        partitioned ones.
     direction : the last operand of OpGroupNonUniformQuadSwap.
     memory_semantics : of a barrier.
     stages : the stages it is limited to; None for all.
     """
 
     name: str
-    category: Category
+    category: Category | ExtendedCategory
     opcodes: Mapping[str | None, str] = field(hash=False)
     operands: tuple[Operand, ...]
     types: tuple[GlslType, ...]
@@ -176,24 +187,28 @@ _WORKGROUP_STAGES = ("compute", "task", "mesh")
 _VALUE = Operand(OperandKind.VALUE)
 _PREDICATE = Operand(OperandKind.PREDICATE, TYPES["bool"])
 _BALLOT = Operand(OperandKind.BALLOT, TYPES["uvec4"])
-_ALL_KINDS = ("float", "int", "uint", "bool")
+ALL_KINDS = ("float", "int", "uint", "bool")
 
 
 def _uint(kind: OperandKind, *, constant: bool = False) -> Operand:
     return Operand(kind, TYPES["uint"], constant)
 
 
-def _types(kinds: tuple[str, ...]) -> tuple[GlslType, ...]:
+def types_of(kinds: tuple[str, ...]) -> tuple[GlslType, ...]:
+    """Return the types whose scalars are of these kinds, in the order of `TYPES`."""
     return tuple(type_ for type_ in TYPES.values() if type_.scalar.kind in kinds)
 
 
 def _snake_case(name: str) -> str:
     """Return ``"subgroup_ballot_find_lsb"`` of ``"subgroupBallotFindLSB"``."""
-    words = name.replace("LSB", "Lsb").replace("MSB", "Msb").replace("ID", "Id")
+    words = name
+    for capitals in ("LSB", "MSB", "ID", "NV", "ARB"):
+        words = words.replace(capitals, capitals.capitalize())
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in words)
 
 
-def _reference(name: str) -> Reference:
+def reference_of(name: str) -> Reference:
+    """Return the function of the semantics for a built-in by its GLSL name."""
     function: Reference = getattr(semantics, _snake_case(name))
     return function
 
@@ -212,7 +227,7 @@ def _barrier(
         operands=(),
         types=(),
         result=None,
-        reference=_reference(name),
+        reference=reference_of(name),
         section=_section(name),
         memory_semantics=MemorySemantics.ACQUIRE_RELEASE | memory,
         stages=stages,
@@ -237,7 +252,7 @@ def _fixed(
         operands,
         types=(type_,),
         result=result,
-        reference=_reference(name),
+        reference=reference_of(name),
         section=_section(name),
         group_operation=group_operation,
     )
@@ -255,11 +270,11 @@ def _generic(
     return Operation(
         name,
         category,
-        MappingProxyType(dict.fromkeys(_ALL_KINDS, f"OpGroupNonUniform{opcode}")),
+        MappingProxyType(dict.fromkeys(ALL_KINDS, f"OpGroupNonUniform{opcode}")),
         (_VALUE, *operands),
-        types=_types(_ALL_KINDS),
+        types=types_of(ALL_KINDS),
         result=result,
-        reference=_reference(name),
+        reference=reference_of(name),
         section=_section(name),
         direction=direction,
     )
@@ -269,7 +284,7 @@ def _generic(
 _SUMS = {"float": "F", "int": "I", "uint": "I"}
 _LIMITS = {"float": "F", "int": "S", "uint": "U"}
 _LOGIC = {"int": "Bitwise", "uint": "Bitwise", "bool": "Logical"}
-_PREFIXES = {
+OPCODE_PREFIXES = {
     "Add": _SUMS,
     "Mul": _SUMS,
     "Min": _LIMITS,
@@ -285,16 +300,16 @@ def _group(group_operation: str, infix: str, operator: str) -> Operation:
     name = f"subgroup{infix}{operator}"
     clustered = group_operation == "ClusteredReduce"
     opcodes: dict[str | None, str] = {
-        kind: f"OpGroupNonUniform{prefix}{operator}" for kind, prefix in _PREFIXES[operator].items()
+        kind: f"OpGroupNonUniform{prefix}{operator}" for kind, prefix in OPCODE_PREFIXES[operator].items()
     }
     return Operation(
         name,
         Category.CLUSTERED if clustered else Category.ARITHMETIC,
         MappingProxyType(opcodes),
         (_VALUE, _uint(OperandKind.CLUSTER_SIZE, constant=True)) if clustered else (_VALUE,),
-        types=_types(tuple(_PREFIXES[operator])),
+        types=types_of(tuple(OPCODE_PREFIXES[operator])),
         result="value",
-        reference=_reference(name),
+        reference=reference_of(name),
         section=_section(name),
         operator=operator,
         group_operation=group_operation,
@@ -325,7 +340,7 @@ _ROWS = (
             ("InclusiveScan", "Inclusive"),
             ("ExclusiveScan", "Exclusive"),
         )
-        for operator in _PREFIXES
+        for operator in OPCODE_PREFIXES
     ),
     _generic("subgroupBroadcast", Category.BALLOT, "Broadcast", _CONSTANT_ID),
     _generic("subgroupBroadcastFirst", Category.BALLOT, "BroadcastFirst"),
@@ -346,7 +361,7 @@ _ROWS = (
     _generic("subgroupShuffleXor", Category.SHUFFLE, "ShuffleXor", _uint(OperandKind.MASK)),
     _generic("subgroupShuffleUp", Category.SHUFFLE_RELATIVE, "ShuffleUp", _uint(OperandKind.DELTA)),
     _generic("subgroupShuffleDown", Category.SHUFFLE_RELATIVE, "ShuffleDown", _uint(OperandKind.DELTA)),
-    *(_group("ClusteredReduce", "Clustered", operator) for operator in _PREFIXES),
+    *(_group("ClusteredReduce", "Clustered", operator) for operator in OPCODE_PREFIXES),
     _generic("subgroupQuadBroadcast", Category.QUAD, "QuadBroadcast", _CONSTANT_ID),
     _generic("subgroupQuadSwapHorizontal", Category.QUAD, "QuadSwap", direction=0),
     _generic("subgroupQuadSwapVertical", Category.QUAD, "QuadSwap", direction=1),
@@ -362,7 +377,7 @@ def _variable(
 ) -> BuiltinVariable:
     stem = name.removeprefix("gl_")
     renamed = {"SubgroupID": "SubgroupId", "SubgroupInvocationID": "SubgroupLocalInvocationId"}
-    reference = _reference(stem[0].lower() + stem[1:])
+    reference = reference_of(stem[0].lower() + stem[1:])
     section = f"KHR_shader_subgroup, section 7.1, {name}"
     return BuiltinVariable(name, category, renamed.get(stem, stem), TYPES[type_], reference, section, stages)
 

@@ -1,10 +1,11 @@
-"""The meaning of each built-in variable and function of KHR_shader_subgroup, one function each.
+"""The meaning of each built-in variable and function of KHR_shader_subgroup and its kin, one function each.
 
 A function takes the value where the GLSL function has one, `active`, then the other operand where there is
 one, and returns `Lanes`::
 
     value           (subgroups, size, components), the type's NumPy dtype, bool for bool; a ballot is a uvec4
     id, index, mask, delta   (subgroups, size) uint32
+    ballot          (subgroups, size, 4) uint32, where it is the other operand
     cluster_size    int
     active          (subgroups, size) bool: the lanes that execute the function together
 
@@ -66,11 +67,49 @@ from vkgroup.reference.semantics.clustered import (
     subgroup_clustered_xor,
 )
 from vkgroup.reference.semantics.lanes import Lanes
+from vkgroup.reference.semantics.legacy import (
+    all_invocations_arb,
+    all_invocations_equal_arb,
+    any_invocation_arb,
+    ballot_arb,
+    read_first_invocation_arb,
+    read_invocation_arb,
+)
+from vkgroup.reference.semantics.partitioned import (
+    subgroup_partition_nv,
+    subgroup_partitioned_add_nv,
+    subgroup_partitioned_and_nv,
+    subgroup_partitioned_exclusive_add_nv,
+    subgroup_partitioned_exclusive_and_nv,
+    subgroup_partitioned_exclusive_max_nv,
+    subgroup_partitioned_exclusive_min_nv,
+    subgroup_partitioned_exclusive_mul_nv,
+    subgroup_partitioned_exclusive_or_nv,
+    subgroup_partitioned_exclusive_xor_nv,
+    subgroup_partitioned_inclusive_add_nv,
+    subgroup_partitioned_inclusive_and_nv,
+    subgroup_partitioned_inclusive_max_nv,
+    subgroup_partitioned_inclusive_min_nv,
+    subgroup_partitioned_inclusive_mul_nv,
+    subgroup_partitioned_inclusive_or_nv,
+    subgroup_partitioned_inclusive_xor_nv,
+    subgroup_partitioned_max_nv,
+    subgroup_partitioned_min_nv,
+    subgroup_partitioned_mul_nv,
+    subgroup_partitioned_or_nv,
+    subgroup_partitioned_xor_nv,
+)
 from vkgroup.reference.semantics.quad import (
+    subgroup_quad_all,
+    subgroup_quad_any,
     subgroup_quad_broadcast,
     subgroup_quad_swap_diagonal,
     subgroup_quad_swap_horizontal,
     subgroup_quad_swap_vertical,
+)
+from vkgroup.reference.semantics.rotate import (
+    subgroup_clustered_rotate,
+    subgroup_rotate,
 )
 from vkgroup.reference.semantics.shuffle import (
     subgroup_shuffle,
@@ -99,7 +138,13 @@ from vkgroup.reference.semantics.vote import (
 
 __all__ = [
     "Lanes",
+    "all_invocations_arb",
+    "all_invocations_equal_arb",
+    "any_invocation_arb",
+    "ballot_arb",
     "num_subgroups",
+    "read_first_invocation_arb",
+    "read_invocation_arb",
     "subgroup_add",
     "subgroup_all",
     "subgroup_all_equal",
@@ -121,6 +166,7 @@ __all__ = [
     "subgroup_clustered_min",
     "subgroup_clustered_mul",
     "subgroup_clustered_or",
+    "subgroup_clustered_rotate",
     "subgroup_clustered_xor",
     "subgroup_elect",
     "subgroup_eq_mask",
@@ -153,10 +199,35 @@ __all__ = [
     "subgroup_min",
     "subgroup_mul",
     "subgroup_or",
+    "subgroup_partition_nv",
+    "subgroup_partitioned_add_nv",
+    "subgroup_partitioned_and_nv",
+    "subgroup_partitioned_exclusive_add_nv",
+    "subgroup_partitioned_exclusive_and_nv",
+    "subgroup_partitioned_exclusive_max_nv",
+    "subgroup_partitioned_exclusive_min_nv",
+    "subgroup_partitioned_exclusive_mul_nv",
+    "subgroup_partitioned_exclusive_or_nv",
+    "subgroup_partitioned_exclusive_xor_nv",
+    "subgroup_partitioned_inclusive_add_nv",
+    "subgroup_partitioned_inclusive_and_nv",
+    "subgroup_partitioned_inclusive_max_nv",
+    "subgroup_partitioned_inclusive_min_nv",
+    "subgroup_partitioned_inclusive_mul_nv",
+    "subgroup_partitioned_inclusive_or_nv",
+    "subgroup_partitioned_inclusive_xor_nv",
+    "subgroup_partitioned_max_nv",
+    "subgroup_partitioned_min_nv",
+    "subgroup_partitioned_mul_nv",
+    "subgroup_partitioned_or_nv",
+    "subgroup_partitioned_xor_nv",
+    "subgroup_quad_all",
+    "subgroup_quad_any",
     "subgroup_quad_broadcast",
     "subgroup_quad_swap_diagonal",
     "subgroup_quad_swap_horizontal",
     "subgroup_quad_swap_vertical",
+    "subgroup_rotate",
     "subgroup_shuffle",
     "subgroup_shuffle_down",
     "subgroup_shuffle_up",

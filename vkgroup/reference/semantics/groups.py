@@ -156,13 +156,18 @@ def scan(operator: Operator, group: str, value: Values, active: Flags) -> Lanes:
     return Lanes(result, lanes.defined & known)
 
 
+def divides(cluster_size: int, size: int) -> bool:
+    """Return whether a subgroup of `size` lanes has clusters of `cluster_size`, a power of two."""
+    return 1 <= cluster_size <= size and not cluster_size & (cluster_size - 1)
+
+
 def clustered(operator: Operator, value: Values, active: Flags, cluster_size: int) -> Lanes:
     """Return `reduce` within each cluster: `cluster_size` lanes from a multiple of `cluster_size` on.
 
     Undefined everywhere if `cluster_size` is no power of two or exceeds the size of the subgroup.
     """
     subgroups, size, components = value.shape
-    if not 1 <= cluster_size <= size or cluster_size & (cluster_size - 1):
+    if not divides(cluster_size, size):
         return Lanes(value, np.zeros(value.shape, dtype=np.bool_))
     split = (subgroups * (size // cluster_size), cluster_size)
     lanes = reduce(operator, value.reshape(*split, components), active.reshape(split))

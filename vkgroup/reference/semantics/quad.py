@@ -1,4 +1,4 @@
-"""Quad functions: GL_KHR_shader_subgroup_quad.
+"""Quad functions: GL_KHR_shader_subgroup_quad, and the votes of GL_EXT_shader_quad_control.
 
 A quad is the cluster of four lanes from a multiple of four on; in a fragment shader its lanes 0, 1, 2, 3
 are the pixels (x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1) (KHR_shader_subgroup, section 3.8).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vkgroup.reference.semantics.groups import OPERATORS, clustered
 from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, lane_index, read, same_in_all
 
 _QUAD = 4
@@ -51,3 +52,21 @@ def subgroup_quad_swap_diagonal(value: Values, active: Flags) -> Lanes:
     (SPIR-V, OpGroupNonUniformQuadSwap).
     """
     return read(value, lane_index(active.shape[1]) ^ 3, active)
+
+
+def subgroup_quad_all(value: Flags, active: Flags) -> Lanes:
+    """Return whether `value` is true in all active lanes of this lane's quad.
+
+    EXT_shader_quad_control, section 8.18, subgroupQuadAll(). A subgroup of fewer than four lanes is one quad,
+    of which the others are not active.
+    """
+    return clustered(OPERATORS["And"], value, active, min(_QUAD, active.shape[1]))
+
+
+def subgroup_quad_any(value: Flags, active: Flags) -> Lanes:
+    """Return whether `value` is true in any active lane of this lane's quad.
+
+    EXT_shader_quad_control, section 8.18, subgroupQuadAny(). A subgroup of fewer than four lanes is one quad,
+    of which the others are not active.
+    """
+    return clustered(OPERATORS["Or"], value, active, min(_QUAD, active.shape[1]))
