@@ -1,0 +1,117 @@
+"""The texel formats of images and texel buffers, and how arrays hold them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Format:
+    """A texel format.
+
+    Attributes
+    ----------
+    name : as in SPIR-V; ``"D16"`` and ``"D32f"``, which no shader declares, hold depths.
+    vulkan : the VkFormat's name.
+    dtype, components : what an array has for a texel: that many elements of that type.
+    numeric : ``"uint"``, ``"int"``, ``"float"``, ``"unorm"`` or ``"snorm"``.
+    packed : where one element holds all channels, their bits from the lowest on; else empty.
+    """
+
+    name: str
+    vulkan: str
+    dtype: np.dtype[Any]
+    components: int
+    numeric: str
+    packed: tuple[int, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a texel."""
+        return self.dtype.itemsize * self.components
+
+    @property
+    def channels(self) -> int:
+        """How many of red, green, blue and alpha it has."""
+        return len(self.packed) or self.components
+
+    @property
+    def kind(self) -> str:
+        """What a shader reads: ``"uint"``, ``"int"`` or ``"float"``."""
+        return self.numeric if self.numeric in ("uint", "int") else "float"
+
+    @property
+    def depth(self) -> bool:
+        """Whether it holds depths, to be compared with a reference value."""
+        return self.name.startswith("D")
+
+
+def _equal_channels() -> list[Format]:
+    """Formats of one, two and four channels of the same type."""
+    kinds = [
+        (f"{bits}{suffix}", f"{bits}", vulkan, f"{letter}{bits // 8}", numeric)
+        for suffix, vulkan, letter, numeric, widths in (
+            ("ui", "UINT", "u", "uint", (32, 16, 8)),
+            ("i", "SINT", "i", "int", (32, 16, 8)),
+            ("f", "SFLOAT", "f", "float", (32, 16)),
+            ("", "UNORM", "u", "unorm", (16, 8)),
+            ("Snorm", "SNORM", "i", "snorm", (16, 8)),
+        )
+        for bits in widths
+    ]
+    return [
+        Format(
+            prefix + name,
+            f"VK_FORMAT_{''.join(f'{letter}{bits}' for letter in prefix.upper())}_{vulkan}",
+            np.dtype(dtype),
+            len(prefix),
+            numeric,
+        )
+        for prefix in ("R", "Rg", "Rgba")
+        for name, bits, vulkan, dtype, numeric in kinds
+    ]
+
+
+_WORD = np.dtype(np.uint32)
+
+_OTHERS = (
+    Format("R64ui", "VK_FORMAT_R64_UINT", np.dtype(np.uint64), 1, "uint"),
+    Format("R64i", "VK_FORMAT_R64_SINT", np.dtype(np.int64), 1, "int"),
+    Format("R11fG11fB10f", "VK_FORMAT_B10G11R11_UFLOAT_PACK32", _WORD, 1, "float", (11, 11, 10)),
+    Format("Rgb10A2", "VK_FORMAT_A2B10G10R10_UNORM_PACK32", _WORD, 1, "unorm", (10, 10, 10, 2)),
+    Format("Rgb10a2ui", "VK_FORMAT_A2B10G10R10_UINT_PACK32", _WORD, 1, "uint", (10, 10, 10, 2)),
+    Format("D16", "VK_FORMAT_D16_UNORM", np.dtype(np.uint16), 1, "unorm"),
+    Format("D32f", "VK_FORMAT_D32_SFLOAT", np.dtype(np.float32), 1, "float"),
+)
+
+FORMATS: dict[str, Format] = {entry.name: entry for entry in (*_equal_channels(), *_OTHERS)}
+"""Every format by its name, in the order in which they are guessed from an array."""
+
+
+def fitting(dtype: np.dtype[Any], components: int, kind: str | None, *, depth: bool = False) -> Format | None:
+    """Choose the format of an array's texels where nothing else says it.
+
+    Parameters
+    ----------
+    dtype, components : of the array's texels.
+    kind : what the shader reads (`Format.kind`); None where no shader is known.
+    depth : whether it compares depths.
+
+    Returns
+    -------
+    The first that fits, or None. Packed formats are never guessed.
+    """
+    for entry in FORMATS.values():
+        same = (entry.dtype, entry.components) == (dtype, components) and not entry.packed
+        if same and entry.depth == depth and kind in (None, entry.kind):
+            return entry
+    return None
+
+
+def find(name: str) -> Format | None:
+    """Find a format by SPIR-V's name or GLSL's (``"R32ui"``, ``"rgba8_snorm"``); None where there is none."""
+    wanted = name.lower().replace("_", "")
+    return next((entry for entry in FORMATS.values() if entry.name.lower() == wanted), None)
