@@ -1,0 +1,138 @@
+"""The function of a group instruction: lanes to the semantics' arrays and back, and what is undefined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vkgroup.reference.interpreter.groups.explain import UNIFORM, Use, explain
+from vkgroup.reference.interpreter.groups.flow import Flow, flow_of, of_all, of_lane
+from vkgroup.reference.interpreter.groups.rows import ALIASES, integer, kinds_of, row_of
+from vkgroup.reference.interpreter.site import Site
+from vkgroup.reference.interpreter.subgroups import Subgroups
+from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, leaves_of, single
+from vkgroup.reference.operations import ExtendedCategory, OperandKind, Operation
+from vkgroup.reference.semantics import Lanes
+from vkgroup.reference.semantics.lanes import Flags, Values, Words
+
+_LARGEST_WORD = 2**32 - 1
+
+
+class GroupInstruction:
+    """One instruction of a subgroup, as the reference function of its row computes it.
+
+    Called with the `Subgroups` that execute it and its operands, in their order in the instruction.
+
+    Raises
+    ------
+    Unsupported
+        On construction: the group is no subgroup, or the instruction has no such variant.
+    """
+
+    def __init__(self, site: Site) -> None:
+        assert site.type is not None
+        self._site = site
+        self._row = row_of(site)
+        self._name = site.name if site.name in ALIASES else f"{self._row.name}()"
+        self._kinds = kinds_of(site, self._row)
+        self._constants = {
+            place: integer(site, place)
+            for place, operand in enumerate(self._row.operands)
+            if operand.kind is OperandKind.CLUSTER_SIZE
+        }
+        (self._leaf,) = leaves_of(site.type)
+        self._flows = _flows_of(self._row)
+
+    def __call__(self, subgroups: Subgroups, *operands: Value) -> Value:
+        """Return the result in the active invocations."""
+        operands = operands[: len(self._row.operands)]
+        arguments = [self._argument(subgroups, place, operand.data) for place, operand in enumerate(operands)]
+        active = subgroups.active
+        lanes = self._row.reference(*arguments[:1], active, *arguments[1:])
+        dtype = self._leaf.scalar.dtype
+        result = lanes.value if lanes.value.dtype == dtype else lanes.value.view(dtype)
+        causes = combine(
+            self._undefined(subgroups, lanes, arguments),
+            *(
+                self._carried(subgroups, place, operand.cause, arguments)
+                for place, operand in enumerate(operands)
+                if operand.cause is not None
+            ),
+        )
+        return single(subgroups.collect(result, self._leaf.dims), causes)
+
+    def _argument(self, subgroups: Subgroups, place: int, data: Data) -> Any:
+        """Return an operand as the reference function takes it."""
+        if place in self._constants:
+            return self._constants[place]
+        kind = self._row.operands[place].kind
+        if place == 0:
+            return _seen_as(self._kinds, subgroups.spread(data))
+        if kind is OperandKind.BALLOT:
+            return subgroups.spread(data).view(np.uint32)
+        words = _words(data, wraps=self._row.category is ExtendedCategory.ROTATE)
+        if len(words) == 1:
+            return np.broadcast_to(words, subgroups.active.shape)
+        return subgroups.spread(words)[:, :, 0]
+
+    def _undefined(self, subgroups: Subgroups, lanes: Lanes, arguments: list[Any]) -> Causes | None:
+        """Return the causes of what the operation itself leaves undefined."""
+        defined = lanes.defined
+        if defined.strides[2] == 0:
+            defined = defined[:, :, :1]
+        if np.count_nonzero(defined) == subgroups.count * defined.shape[2]:
+            return None
+        value: Values = arguments[0]
+        use = Use(self._row, value, subgroups.active, tuple(arguments[1:]))
+        missing: Flags = subgroups.active[:, :, None] & ~defined
+        return self._collected(subgroups, explain(self._site, self._name, use, missing))
+
+    def _carried(
+        self, subgroups: Subgroups, place: int, cause: Causes | None, arguments: list[Any]
+    ) -> Causes | None:
+        """Return the causes that come to the result with those of an operand."""
+        if cause is None:
+            return None
+        flow = self._flows[place]
+        return self._collected(subgroups, flow(subgroups.spread(cause), subgroups.active, *arguments[1:]))
+
+    def _collected(self, subgroups: Subgroups, causes: Causes) -> Causes | None:
+        """Return causes (subgroups, size, 1 or components) of the active lanes."""
+        return subgroups.collect(causes, () if causes.shape[2] == 1 else self._leaf.dims)
+
+
+def _flows_of(row: Operation) -> list[Flow]:
+    """Return how the causes of each operand come to the result."""
+    uniform = UNIFORM.get(row.name)
+    flows: list[Flow] = []
+    for place, operand in enumerate(row.operands):
+        if operand.kind is uniform:
+            flows.append(of_all)
+        elif place == 0:
+            flows.append(flow_of(row))
+        else:  # the ballots of a partition are judged together
+            flows.append(of_all if operand.kind is OperandKind.BALLOT else of_lane)
+    return flows
+
+
+def _seen_as(kinds: frozenset[str | None], value: Values) -> Values:
+    """Return integers with the sign that the instruction sees: OpGroupNonUniformSMin takes uint as int."""
+    letter = value.dtype.kind
+    if letter == "u" and kinds == {"int"}:
+        return value.view(f"i{value.itemsize}")
+    if letter == "i" and kinds == {"uint"}:
+        return value.view(f"u{value.itemsize}")
+    return value
+
+
+def _words(data: Data, *, wraps: bool) -> Words:
+    """Return ids, masks and deltas of any integer type as uint.
+
+    What does not fit becomes the largest, which is as far out of range, unless its low bits matter.
+    """
+    if data.dtype == np.uint32:
+        return data
+    if not wraps:
+        data = np.where(data < 0, _LARGEST_WORD, np.minimum(data, _LARGEST_WORD))
+    return data.astype(np.uint32)
