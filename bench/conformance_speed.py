@@ -25,8 +25,8 @@ from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.pool import Pool
 from vkgroup.conformance.run import versions
 from vkgroup.device import DeviceInfo
-from vkgroup.device import select as select_device
 from vkgroup.opening import open_device
+from vkgroup.opening import select as select_device
 
 
 @contextmanager

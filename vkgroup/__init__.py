@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from vkgroup.compiler import compile_file as compile_file
     from vkgroup.compiler import compile_source as compile
     from vkgroup.device import Capabilities, DeviceInfo
-    from vkgroup.device import discover as devices
     from vkgroup.dispatch import Bound, Buffer, Device, Image, Pipeline, RunResult
+    from vkgroup.opening import devices
     from vkgroup.opening import open_device as open
     from vkgroup.spirv import Module
 
@@ -34,7 +34,7 @@ _PUBLIC = {
     "assemble": ("vkgroup.compiler", "assemble"),
     "compile": ("vkgroup.compiler", "compile_source"),
     "compile_file": ("vkgroup.compiler", "compile_file"),
-    "devices": ("vkgroup.device", "discover"),
+    "devices": ("vkgroup.opening", "devices"),
     "disassemble": ("vkgroup.compiler", "disassemble"),
     "errors": ("vkgroup.errors", ""),
     "open": ("vkgroup.opening", "open_device"),

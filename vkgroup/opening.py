@@ -1,33 +1,113 @@
-"""Opening a device of any kind by choice."""
+"""Every device there is, and opening one of them by choice."""
 
 from __future__ import annotations
 
-from vkgroup.device import logical
+from dataclasses import replace
+
+from vkgroup.device import discovery, logical
+from vkgroup.device.discovery import Discovery, IcdReport
 from vkgroup.device.info import DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.vulkan import VulkanDevice
+from vkgroup.errors import InvalidInput, NoDevice
+from vkgroup.reference.device.capabilities import DEFAULT_SIZE, info_of
+
+REFERENCE = "reference"
+"""The choice of the reference device; a subgroup size may follow a colon."""
+
+
+def devices(timeout: float = discovery.TIMEOUT) -> Discovery:
+    """Find every device: those of Vulkan, as `vkgroup.device.discover` does, and last the reference device.
+
+    Parameters
+    ----------
+    timeout : seconds that one driver may take.
+    """
+    try:
+        found = discovery.discover(timeout)
+    except NoDevice as error:
+        found = Discovery("", (), str(error))
+    reference = IcdReport("", REFERENCE, "", "ok", "", (info_of(),))
+    return replace(found, icds=(*found.icds, reference))
+
+
+def select(choice: str | int | None = None) -> DeviceInfo:
+    """Choose a device.
+
+    Parameters
+    ----------
+    choice : as for `open_device`.
+
+    Raises
+    ------
+    NoDevice, InvalidInput, Unsupported
+        As `open_device` does.
+    """
+    choice = discovery.normal_choice(choice)
+    size = _reference_size(choice)
+    return discovery.select(choice, devices) if size is None else info_of(size)
 
 
 def open_device(
-    choice: DeviceInfo | str | int | None = None, *, validation: bool | None = None, robust: bool = True
+    choice: DeviceInfo | str | int | None = None,
+    *,
+    validation: bool | None = None,
+    robust: bool = True,
+    subgroup_size: int | None = None,
 ) -> Device:
     """Open a device.
 
     Parameters
     ----------
     choice : an index in `vkgroup.devices()`, part of a device's or driver's name, ``"gpu"``,
-        ``"lavapipe"``, ``"swiftshader"``, an ICD's JSON file, or a `DeviceInfo`; None takes
-        `VKGROUP_DEVICE`, else a GPU, else lavapipe, else SwiftShader.
+        ``"lavapipe"``, ``"swiftshader"``, an ICD's JSON file, ``"reference"`` (the device made of NumPy,
+        which needs no Vulkan) or ``"reference:64"`` (the same, with subgroups of 64), or a `DeviceInfo`.
+        None takes `VKGROUP_DEVICE`, else a GPU, else lavapipe, else SwiftShader, else the reference device.
     validation : whether the Khronos validation layer watches, and its errors become exceptions; None
-        asks `VKGROUP_VALIDATION`.
+        asks `VKGROUP_VALIDATION`. The reference device has none, and needs none.
     robust : whether accesses are kept inside their buffers where the device can do that; without, a shader
-        that reaches beyond one may end the process.
+        that reaches beyond one may end the process. The reference device always keeps them inside.
+    subgroup_size : the subgroup size of the reference device (32 unless given, a power of two up to 128); of
+        a Vulkan device, the size that pipelines require unless they are given another.
 
     Raises
     ------
     NoDevice
         Nothing fits; says what was looked for, where, and how to get one.
     Unsupported
-        The device has no Vulkan 1.1, or the validation layer was not found.
+        The device has no Vulkan 1.1, or not that subgroup size, or the validation layer was not found.
+    InvalidInput
+        The choice names a subgroup size that is no number, or another than `subgroup_size`.
     """
-    return VulkanDevice(logical.open_device(choice, validate=validation, robust=robust))
+    if not isinstance(choice, DeviceInfo):
+        choice = discovery.normal_choice(choice)
+        named = _reference_size(choice, subgroup_size)
+        if named is not None:
+            return _open_reference(named)
+        if not (isinstance(choice, str) and discovery.direct_manifest(choice)):
+            choice = discovery.select(choice, devices)
+    if isinstance(choice, DeviceInfo) and choice.is_reference:
+        return _open_reference(choice.subgroup_size if subgroup_size is None else subgroup_size)
+    opened = logical.open_device(choice, validate=validation, robust=robust)
+    return VulkanDevice(opened, subgroup_size)
+
+
+def _open_reference(subgroup_size: int) -> Device:
+    # Imported here: the interpreter takes longer to load than a driver to open.
+    from vkgroup.reference.device.device import ReferenceDevice
+
+    return ReferenceDevice(subgroup_size)
+
+
+def _reference_size(choice: str | int | None, wanted: int | None = None) -> int | None:
+    """Return the subgroup size of the reference device that a choice names; None where it names another."""
+    word, colon, size = choice.lower().partition(":") if isinstance(choice, str) else ("", "", "")
+    if word != REFERENCE:
+        return None
+    if not colon:
+        return DEFAULT_SIZE if wanted is None else wanted
+    if not size.isdecimal():
+        raise InvalidInput(f"{choice!r}: a subgroup size follows the colon, as in {REFERENCE}:64.")
+    if wanted not in (None, int(size)):
+        raise InvalidInput(f"{choice!r} and a subgroup size of {wanted} contradict each other.")
+    return int(size)

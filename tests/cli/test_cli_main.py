@@ -171,7 +171,7 @@ def test_devices_marks_the_default(swiftshader: object, capsys: pytest.CaptureFi
     )
 
 
-def test_without_any_driver_devices_says_how_to_get_one(
+def test_without_any_driver_the_reference_device_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swiftshader: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from vkgroup import drivers
@@ -180,8 +180,9 @@ def test_without_any_driver_devices_says_how_to_get_one(
     monkeypatch.setenv("VKGROUP_LOADER", str(loader))
     monkeypatch.setenv("VKGROUP_CACHE", str(tmp_path))
     monkeypatch.setenv("VK_DRIVER_FILES", str(tmp_path / "none.json"))
-    assert main(["devices"]) == 3
+    assert main(["devices"]) == 0
     printed = capsys.readouterr().out
+    assert "*  0  vkgroup reference" in printed
     assert "vkgroup drivers fetch swiftshader" in printed
     assert "none.json" in printed
 

@@ -7,7 +7,7 @@ from mutations import MUTATIONS
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, select
-from vkgroup.device import select as select_device
+from vkgroup.opening import select as select_device
 
 PATTERNS = ("all", "odd", "loop", "nested")
 MOST = 40

@@ -19,8 +19,8 @@ from vkgroup import processes
 from vkgroup.compiler import compile_source
 from vkgroup.conformance import Status, select
 from vkgroup.conformance.store import RESULTS
-from vkgroup.device import select as select_device
 from vkgroup.errors import NoDevice
+from vkgroup.opening import select as select_device
 
 ELECT = 333
 

@@ -11,8 +11,8 @@ import pytest
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, all_cases, support
-from vkgroup.device import select as select_device
 from vkgroup.opening import open_device
+from vkgroup.opening import select as select_device
 
 KNOWN = {
     "swiftshader": ("vote.compute.subgroupAllEqual.*vec*",),

@@ -18,7 +18,7 @@ from vkgroup.device import Discovery, IcdReport, discover, discovery, select
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.manifests import read_manifest
 from vkgroup.drivers import Driver
-from vkgroup.errors import NoDevice, Unsupported
+from vkgroup.errors import NoDevice
 
 
 def manifest_of(folder: Path, name: str, library: str, **more: str) -> Path:
@@ -130,7 +130,7 @@ DISCRETE = info("Big Graphics", "discrete_gpu", "NVIDIA", "nvidia_icd")
 
 def choose(devices: list[DeviceInfo], choice: str | int | None) -> DeviceInfo:
     reports = tuple(IcdReport(d.manifest, d.icd, "x.so", "ok", "", (d,)) for d in devices)
-    return discovery._choose(Discovery("loader", reports), choice)
+    return discovery.choose(Discovery("loader", reports), choice)
 
 
 @pytest.mark.parametrize(
@@ -178,11 +178,6 @@ def test_each_of_several_equal_devices_can_be_chosen() -> None:
     twins = [replace(DISCRETE, index=n, uuid=f"{n:032x}") for n in range(3)]
     assert [choose(twins, twin.choice) for twin in twins[1:]] == twins[1:]
     assert twins[0].choice == twins[0].manifest
-
-
-def test_the_reference_device_is_named_as_missing() -> None:
-    with pytest.raises(Unsupported, match="reference"):
-        select("reference")
 
 
 def test_the_environment_names_the_default(monkeypatch: pytest.MonkeyPatch, swiftshader: Driver) -> None:

@@ -17,8 +17,8 @@ from vkgroup.cli.console import Console
 from vkgroup.conformance import AGAINST_THE_DEVICE, Case, Result, Run, Status, run, select
 from vkgroup.conformance.caselist import read_caselist
 from vkgroup.device import DeviceInfo
-from vkgroup.device import select as select_device
 from vkgroup.errors import InvalidInput
+from vkgroup.opening import select as select_device
 from vkgroup.report import write_junit, write_summary
 
 SHOWN_FAILURES = 5

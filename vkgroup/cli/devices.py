@@ -6,7 +6,8 @@ import argparse
 from dataclasses import asdict
 
 from vkgroup.cli.output import people, table, write_json
-from vkgroup.device import Discovery, discover
+from vkgroup.device import Discovery
+from vkgroup.opening import devices as find_devices
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,10 +16,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command; returns its exit code: 3 where there is no device."""
-    discovery = discover()
+    """Run the command; returns its exit code. There always is a device: the reference device."""
+    discovery = find_devices()
     stream = people(arguments.json)
-    print(f"Loader: {discovery.loader}", file=stream)
+    print(f"Loader: {discovery.loader or discovery.problem}", file=stream)
     rows = [["", "#", "device", "type", "Vulkan", "subgroup", "driver"]]
     for index, device in enumerate(discovery.devices):
         rows.append(
@@ -27,24 +28,25 @@ def execute(arguments: argparse.Namespace) -> int:
                 str(index),
                 device.name,
                 device.type.replace("_", " "),
-                ".".join(map(str, device.api_version)),
+                "none" if device.is_reference else ".".join(map(str, device.api_version)),
                 str(device.subgroup_size or "none"),
                 f"{device.driver_name} {device.driver_info}",
             ]
         )
-    if len(rows) > 1:
-        table(rows, stream)
+    table(rows, stream)
+    print("* is the default; --device takes the number, part of a name, or the driver's file;", file=stream)
+    print("reference:64 is the reference device with subgroups of 64", file=stream)
+    icds = [icd for icd in discovery.icds if icd.manifest]
+    if icds:
+        print("Drivers (ICDs):", file=stream)
+        table([[f"  {icd.manifest}", _state(icd.status, icd.message)] for icd in icds], stream)
+    if all(device.is_reference for device in discovery.devices):
         print(
-            "* is the default; --device takes the number, part of a name, or the driver's file", file=stream
-        )
-    print("Drivers (ICDs):", file=stream)
-    table([[f"  {icd.manifest}", _state(icd.status, icd.message)] for icd in discovery.icds], stream)
-    if not discovery.devices:
-        print(
-            "There is no device. `vkgroup drivers fetch swiftshader` fetches a software driver.", file=stream
+            "There is no Vulkan device. `vkgroup drivers fetch swiftshader` fetches a software driver.",
+            file=stream,
         )
     write_json(_data(discovery), arguments.json)
-    return 0 if discovery.devices else 3
+    return 0
 
 
 def _state(status: str, message: str) -> str:
@@ -55,7 +57,7 @@ def _data(discovery: Discovery) -> dict[str, object]:
     default = discovery.default
     devices = discovery.devices
     return {
-        "loader": discovery.loader,
+        "loader": discovery.loader or None,
         "default": devices.index(default) if default is not None else None,
         "devices": [{"number": number, **asdict(device)} for number, device in enumerate(devices)],
         "icds": [
@@ -68,5 +70,6 @@ def _data(discovery: Discovery) -> dict[str, object]:
                 "devices": [devices.index(device) for device in icd.devices],
             }
             for icd in discovery.icds
+            if icd.manifest
         ],
     }

@@ -127,7 +127,7 @@ def run(
 
     Parameters
     ----------
-    device : the device, as `vkgroup.device.select` gives it.
+    device : the device, as `vkgroup.opening.select` gives it.
     filters : globs over case names; all cases where there is none. Ignored if `cases` is given.
     cases : the cases to judge, instead of `filters`.
     jobs : worker processes; one a processor by default.

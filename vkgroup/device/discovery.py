@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from vkgroup import processes
 from vkgroup.device import vk
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
-from vkgroup.errors import NoDevice, Unsupported
+from vkgroup.errors import NoDevice
 
 TIMEOUT = 30.0
 """Seconds that one driver may take to say what devices it has."""
@@ -61,12 +61,14 @@ class Discovery:
 
     Attributes
     ----------
-    loader : the Vulkan loader that is used.
+    loader : the Vulkan loader that is used; empty where there is none.
     icds : one report for each driver, in the order of search.
+    problem : why there is no loader.
     """
 
     loader: str
     icds: tuple[IcdReport, ...]
+    problem: str = ""
 
     @property
     def devices(self) -> tuple[DeviceInfo, ...]:
@@ -75,7 +77,10 @@ class Discovery:
 
     @property
     def default(self) -> DeviceInfo | None:
-        """The device that is used unless another is asked for: a GPU, else lavapipe, else SwiftShader."""
+        """The device that is used unless another is asked for: a GPU, else lavapipe, else SwiftShader.
+
+        Else it is the first there is.
+        """
         devices = self.devices
         for found in (
             _gpus(devices),
@@ -157,7 +162,7 @@ def _report(manifest: Manifest, data: dict[str, Any]) -> IcdReport:
 # --- choosing -----------------------------------------------------------------------------------------
 
 
-def select(choice: str | int | None = None) -> DeviceInfo:
+def select(choice: str | int | None = None, find: Callable[[], Discovery] | None = None) -> DeviceInfo:
     """Choose a device.
 
     Parameters
@@ -170,24 +175,20 @@ def select(choice: str | int | None = None) -> DeviceInfo:
     ------
     NoDevice
         Nothing fits; the message lists what there is.
-    Unsupported
-        The choice is ``"reference"``, the device of the reference model, which does not open here.
     """
     choice = normal_choice(choice)
     if isinstance(choice, str):
-        vk.load()
         manifest = direct_manifest(choice)
         if manifest is not None:
+            vk.load()
             return first_device(manifest)
-    return _choose(discover(), choice)
+    return choose((find or discover)(), choice)
 
 
 def normal_choice(choice: str | int | None) -> str | int | None:
-    """Fill in `VKGROUP_DEVICE`, and refuse the device that is none of Vulkan's."""
+    """Fill in `VKGROUP_DEVICE`."""
     if choice is None:
         choice = os.environ.get("VKGROUP_DEVICE") or None
-    if isinstance(choice, str) and choice.strip().lower() == "reference":
-        raise Unsupported("The device 'reference' cannot execute modules; choose a Vulkan device.")
     return choice.strip() if isinstance(choice, str) else choice
 
 
@@ -214,7 +215,14 @@ def first_device(manifest: Manifest) -> DeviceInfo:
     return report.devices[0]
 
 
-def _choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
+def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
+    """Choose one of the devices that were found, as `select` does.
+
+    Raises
+    ------
+    NoDevice
+        Nothing fits; the message lists what there is.
+    """
     devices = discovery.devices
     if choice is None:
         if discovery.default is None:
@@ -237,7 +245,7 @@ def _choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
             if any(word in name.lower() for name in (device.name, device.driver_name, device.icd))
         ]
     if not found:
-        raise NoDevice(_nothing(f"No Vulkan device fits {choice!r}.", discovery))
+        raise NoDevice(_nothing(f"No device fits {choice!r}.", discovery))
     return found[0]
 
 
@@ -256,14 +264,17 @@ def _software(devices: Iterable[DeviceInfo], word: str) -> list[DeviceInfo]:
 
 def _nothing(problem: str, discovery: Discovery) -> str:
     """Say what was found instead, driver by driver, and how to get one."""
+    if not discovery.loader:
+        return f"{problem} {discovery.problem}"
     lines = [problem, f"Loader: {discovery.loader}. Drivers (ICDs) looked at:"]
     for icd in discovery.icds:
         for device in icd.devices:
+            origin = icd.manifest or "which needs no driver"
             lines.append(
-                f"  [{discovery.devices.index(device)}] {device.name} ({device.driver_name}), {icd.manifest}"
+                f"  [{discovery.devices.index(device)}] {device.name} ({device.driver_name}), {origin}"
             )
         if icd.status != "ok":
             lines.append(f"  {icd.manifest}: {icd.message}")
-    if not discovery.icds:
+    if not any(icd.manifest for icd in discovery.icds):
         lines.append("  none: no manifest in the folders of the Vulkan loader, none fetched")
     return "\n".join([*lines, _HOW])

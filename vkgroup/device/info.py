@@ -15,8 +15,8 @@ class DeviceInfo:
 
     Attributes
     ----------
-    manifest : the ICD's JSON file.
-    icd : the ICD's name: a fetched driver's, or the manifest's file name without ending.
+    manifest : the ICD's JSON file; empty for the reference device, which has none.
+    icd : the ICD's name: a fetched driver's, or the manifest's file name without ending; ``"reference"``.
     index : the device's number within its driver.
     name, type, driver_name, driver_info, api_version, uuid : as in `Capabilities`.
     subgroup_size : invocations in a subgroup; 0 where the device has no Vulkan 1.1.
@@ -39,11 +39,19 @@ class DeviceInfo:
         return self.type in ("discrete_gpu", "integrated_gpu", "virtual_gpu")
 
     @property
+    def is_reference(self) -> bool:
+        """Whether this is the reference device, which needs no Vulkan."""
+        return not self.manifest
+
+    @property
     def choice(self) -> str:
         """What to give as ``--device`` to choose this device again: the manifest of a driver's first one.
 
-        A further device of the same driver, which may have the same name, goes by its UUID.
+        A further device of the same driver, which may have the same name, goes by its UUID; the reference
+        device by its subgroup size.
         """
+        if self.is_reference:
+            return f"reference:{self.subgroup_size}"
         return self.manifest if self.index == 0 else self.uuid
 
     @classmethod

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from vkgroup.device.capabilities import Capabilities
+from vkgroup.errors import Unsupported
 from vkgroup.spirv import EntryPoint, Reflection, Value
 
 _DESCRIPTORS = {
@@ -63,6 +64,16 @@ def _local_size(
     if invocations > limits["maxComputeWorkGroupInvocations"]:
         over.append(_text("maxComputeWorkGroupInvocations", invocations, limits))
     return over
+
+
+def require_buffer_size(nbytes: int, capabilities: Capabilities) -> None:
+    """Raise `Unsupported` where a device has no buffers that large."""
+    most = capabilities.limits.get("maxBufferSize", 1 << 62)
+    if nbytes > most:
+        raise Unsupported(
+            f"A buffer of {nbytes} bytes is over the limit of {capabilities.name}: maxBufferSize is {most}.",
+            [f"maxBufferSize of {nbytes} (it is {most})"],
+        )
 
 
 def _text(name: str, need: int, limits: Mapping[str, int]) -> str:

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
-from vkgroup.errors import DriverError, OutOfMemory, Unsupported
+from vkgroup.device.limits import require_buffer_size
+from vkgroup.errors import DriverError, OutOfMemory
 
 if TYPE_CHECKING:
     from vkgroup.device.logical import LogicalDevice
@@ -94,13 +95,7 @@ class DeviceBuffer:
         self.memory: Any = None
         self.mapped: Bytes | None = None
         device.require_open()
-        most = device.capabilities.limits.get("maxBufferSize", 1 << 62)
-        if nbytes > most:
-            raise Unsupported(
-                f"A buffer of {nbytes} bytes is over the limit of {device.capabilities.name}:"
-                f" maxBufferSize is {most}.",
-                [f"maxBufferSize of {nbytes} (it is {most})"],
-            )
+        require_buffer_size(nbytes, device.capabilities)
         device.register(self)
         try:
             self._create(host)

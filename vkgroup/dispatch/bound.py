@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.slots import Slot, assign
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 from vkgroup.spirv import ImageType
+
+if TYPE_CHECKING:
+    from vkgroup.reference.interpreter.events import Event
 
 Groups = tuple[int, int, int]
 _MOST_REPEATS = 1_000_000
@@ -218,12 +221,36 @@ class Bound(Closing):
         """
         self.require_open()
         found: dict[Any, Any] = {}
-        for slot, resources in self.resources.items():
-            arrays = [entry.read() for entry in resources if any(entry is own for own in self._own)]
-            if slot.writable and arrays:
-                found[slot.key] = arrays[0] if slot.count == 1 else arrays
+        for slot, own in self._writable():
+            arrays = [entry.read() for entry in own]
+            found[slot.key] = arrays[0] if slot.count == 1 else arrays
         self.device.raise_validation_errors()
         return found
+
+    def _writable(self) -> Iterator[tuple[Slot, list[ArrayBuffer | Image]]]:
+        """Go over the places that a shader may have written, and what stands there for arrays."""
+        for slot, resources in self.resources.items():
+            own = [entry for entry in self._own if any(entry is resource for resource in resources)]
+            if slot.writable and own:
+                yield slot, own
+
+    def defined(self, *, ordered: bool = False) -> dict[Any, Any] | None:
+        """Tell which elements of the results the specifications define.
+
+        Parameters
+        ----------
+        ordered : whether elements that depend on the order of atomics count as not defined.
+
+        Returns
+        -------
+        Bool arrays of the shapes of `results`; None where the device cannot tell.
+        """
+        return None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What went wrong in the last dispatch, as far as the device notices."""
+        return ()
 
     def close(self) -> None:
         """Free what was made for arrays; the caller's buffers stay."""

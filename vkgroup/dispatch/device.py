@@ -30,14 +30,20 @@ class Device(Closing):
     """An open device; `vkgroup.open` gives one.
 
     A kind of device is a subclass that names its kinds of buffers, images and pipelines.
+
+    Parameters
+    ----------
+    owner : the layer below.
+    subgroup_size : required of pipelines that require no other; None leaves it to the device.
     """
 
     _buffers: type[Buffer]
     _images: type[Image]
     _kind_of_pipelines: type[Pipeline]
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Owner, subgroup_size: int | None = None) -> None:
         self._owner = owner
+        self._subgroup_size = subgroup_size
         self._pipelines: OrderedDict[Any, Pipeline] = OrderedDict()
 
     @property
@@ -142,7 +148,7 @@ class Device(Closing):
         module : a compute shader.
         entry_point : its name; None takes the module's only one.
         specialization : values of specialization constants, by id or by name.
-        subgroup_size : a required subgroup size; None leaves it to the device.
+        subgroup_size : a required subgroup size; None takes that which the device was opened with, if any.
         full_subgroups : whether every subgroup must be full.
 
         Raises
@@ -157,7 +163,7 @@ class Device(Closing):
             module,
             entry_point=entry_point,
             specialization=specialization,
-            subgroup_size=subgroup_size,
+            subgroup_size=self._subgroup_size if subgroup_size is None else subgroup_size,
             full_subgroups=full_subgroups,
         )
 
@@ -190,7 +196,8 @@ class Device(Closing):
 
         Returns
         -------
-        Arrays of every writable binding that was given an array, and the GPU time.
+        Arrays of every writable binding that was given an array, the GPU time, and on the reference device
+        what of it is defined.
 
         Raises
         ------
@@ -216,7 +223,14 @@ class Device(Closing):
                 places.update(dict.fromkeys(slot.names, slot.key))
                 if slot.set == 0:
                     places[slot.binding] = slot.key
-            return RunResult(bound.results(), places, seconds)
+            return RunResult(
+                bound.results(),
+                places,
+                seconds,
+                defined=bound.defined(),
+                ordered=bound.defined(ordered=True),
+                events=bound.events,
+            )
 
     def _pipeline(
         self,

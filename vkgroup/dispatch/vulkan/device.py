@@ -2,23 +2,55 @@
 
 from __future__ import annotations
 
+from vkgroup.device.capabilities import Capabilities
+from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
+from vkgroup.errors import Unsupported
 
 
 class VulkanDevice(Device):
     """An open Vulkan device.
 
+    Parameters
+    ----------
+    logical : the layer below; closed with this.
+    subgroup_size : required of pipelines that require no other; None leaves it to the device.
+
     Attributes
     ----------
     logical : the layer below.
+
+    Raises
+    ------
+    Unsupported
+        The device does not run at that subgroup size; it is closed.
     """
 
     _buffers, _images, _kind_of_pipelines = VulkanBuffer, VulkanImage, VulkanPipeline
 
-    def __init__(self, logical: LogicalDevice) -> None:
-        super().__init__(logical)
+    def __init__(self, logical: LogicalDevice, subgroup_size: int | None = None) -> None:
+        try:
+            super().__init__(logical, _required(subgroup_size, logical.capabilities))
+        except Unsupported:
+            logical.close()
+            raise
         self.logical = logical
+
+
+def _required(size: int | None, capabilities: Capabilities) -> int | None:
+    """Return the size to require; none where the device has no other anyway."""
+    declared, control = capabilities.subgroup.size, capabilities.size_control
+    if size is None or (size == declared and not control.supported):
+        return None
+    problems = subgroup_size_problems(size, False, (1, 1, 1), capabilities)
+    if problems:
+        raise Unsupported(
+            f"{capabilities.name} has subgroups of {declared} and cannot be made to use {size}; it lacks:"
+            f" {'; '.join(problems)}. The reference device has every size (--device reference:{size}).",
+            problems,
+        )
+    return size

@@ -1,0 +1,106 @@
+"""Bindings of the reference device, and executing on them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from vkgroup.device.commands import checked_timeout
+from vkgroup.dispatch.bound import ArrayBuffer, Bound, Groups, Resource
+from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.slots import Slot
+from vkgroup.reference.device import memory
+from vkgroup.reference.device.buffer import CopiedArray, ReferenceBuffer
+from vkgroup.reference.device.image import ReferenceImage
+from vkgroup.reference.interpreter import execute
+from vkgroup.reference.interpreter.events import Event
+from vkgroup.reference.interpreter.memory import Memory
+
+if TYPE_CHECKING:
+    from vkgroup.reference.device.pipeline import ReferencePipeline
+
+
+class ReferenceBound(Bound):
+    """The memories of everything that is bound."""
+
+    _images = ReferenceImage
+
+    pipeline: ReferencePipeline
+    _places: dict[tuple[int, int], list[Memory]] | None = None
+    _events: tuple[Event, ...] = ()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the bindings were freed."""
+        return self._places is None
+
+    def _array_buffer(self, array: npt.NDArray[Any]) -> ArrayBuffer:
+        return CopiedArray(array)
+
+    def _create(self) -> None:
+        self._places = {
+            (slot.set, slot.binding): [_memory_of(slot, resource) for resource in resources]
+            for slot, resources in self.resources.items()
+        }
+
+    def _dispatch(self, counts: Groups, push: bytes, timeout: float | None) -> None:
+        self._events = self._run(counts, push, None if timeout is None else checked_timeout(timeout))
+
+    def _timed(self, counts: Groups, push: bytes, timeout: float | None, repeat: int) -> float | None:
+        end = None if timeout is None else time.monotonic() + checked_timeout(timeout)
+        events: list[Event] = []
+        for _ in range(repeat):
+            left = None if end is None else max(end - time.monotonic(), 1e-3)
+            events += self._run(counts, push, left)
+        self._events = tuple(events)
+        return None
+
+    def _run(self, counts: Groups, push: bytes, deadline: float | None) -> tuple[Event, ...]:
+        assert self.pipeline.program is not None
+        assert self._places is not None
+        size = self.pipeline.subgroup_size or self.device.capabilities.subgroup.size
+        outcome = execute(
+            self.pipeline.program, counts, self._places, push, subgroup_size=size, deadline=deadline
+        )
+        return outcome.events
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What went wrong in the last dispatch."""
+        return self._events
+
+    def defined(self, *, ordered: bool = False) -> dict[Any, Any]:
+        """Tell which elements of the results the specifications define.
+
+        Parameters
+        ----------
+        ordered : whether elements that depend on the order of atomics count as not defined.
+        """
+        self.require_open()
+        found: dict[Any, Any] = {}
+        for slot, own in self._writable():
+            arrays = [_defined(entry, ordered) for entry in own]
+            found[slot.key] = arrays[0] if slot.count == 1 else arrays
+        return found
+
+    def close(self) -> None:
+        """Free what was made for arrays; the caller's buffers stay."""
+        self._places = None
+        super().close()
+
+
+def _memory_of(slot: Slot, resource: Resource) -> Memory:
+    """Return a resource's memory, which from now on goes by the name that the shader has for it."""
+    assert isinstance(resource, ReferenceBuffer | ReferenceImage | CopiedArray)
+    assert resource.memory is not None
+    found = resource.memory
+    found.name = slot.names[0] if slot.names else f"set {slot.set}, binding {slot.binding}"
+    return found
+
+
+def _defined(entry: ArrayBuffer | Image, ordered: bool) -> npt.NDArray[Any]:
+    assert isinstance(entry, CopiedArray | ReferenceImage)
+    assert entry.memory is not None
+    return memory.defined(entry.memory, entry.dtype, entry.shape, ordered=ordered)

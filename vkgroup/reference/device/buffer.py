@@ -1,0 +1,83 @@
+"""Buffers of the reference device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.device.limits import require_buffer_size
+from vkgroup.dispatch.bound import ArrayBuffer
+from vkgroup.dispatch.buffer import Buffer, as_bytes
+from vkgroup.errors import DriverError
+from vkgroup.reference.device.memory import allocate, write
+from vkgroup.reference.interpreter.memory import Memory
+
+
+class ReferenceBuffer(Buffer):
+    """A buffer in Python's memory.
+
+    Attributes
+    ----------
+    memory : as the interpreter knows it; None when closed.
+    """
+
+    memory: Memory | None = None
+
+    def _create(self, host: bool) -> None:
+        self.device.require_open()
+        require_buffer_size(self.nbytes, self.device.capabilities)
+        self.memory = Memory(allocate(self.nbytes), f"a buffer of {self.nbytes} bytes", defined=False)
+        self.device.register(self)
+
+    def _write(self, data: npt.NDArray[np.uint8], offset: int) -> None:
+        write(self._opened(), data, offset)
+
+    def _read(self, nbytes: int, offset: int) -> npt.NDArray[np.uint8]:
+        return self._opened().data[offset : offset + nbytes].copy()
+
+    def _opened(self) -> Memory:
+        self.device.require_open()
+        if self.memory is None:
+            raise DriverError("The buffer is closed; make a new one.")
+        return self.memory
+
+    @property
+    def closed(self) -> bool:
+        """Whether the memory was freed."""
+        return self.memory is None
+
+    def close(self) -> None:
+        """Free the memory."""
+        if self.memory is not None:
+            self.memory = None
+            self.device.forget(self)
+
+
+class CopiedArray(ArrayBuffer):
+    """A copy of an array that is bound.
+
+    Attributes
+    ----------
+    memory : as the interpreter knows it.
+    """
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        super().__init__(array)
+        self.memory = Memory(allocate(array.nbytes), "an array")
+        self.memory.data[:] = as_bytes(array)
+        self._closed = False
+
+    def read(self) -> npt.NDArray[Any]:
+        """Copy the bytes back into a new array."""
+        return self.memory.data.copy().view(self.dtype).reshape(self.shape)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the memory was freed."""
+        return self._closed
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._closed = True

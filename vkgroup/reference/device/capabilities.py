@@ -1,0 +1,165 @@
+"""What the reference device declares: all that the interpreter executes, and limits."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from vkgroup.device.capabilities import Capabilities, SizeControl, Subgroup
+from vkgroup.device.info import DeviceInfo
+from vkgroup.errors import Unsupported
+
+DRIVER_NAME = "vkgroup"
+"""`Capabilities.driver_name` of the reference device, and of no other."""
+
+DEFAULT_SIZE = 32
+MIN_SIZE, MAX_SIZE = 1, 128
+
+_MOST_INVOCATIONS = 1024
+
+_FEATURES = """
+    shaderInt8 shaderInt16 shaderInt64 shaderFloat16 shaderFloat64
+    storageBuffer8BitAccess uniformAndStorageBuffer8BitAccess storagePushConstant8
+    storageBuffer16BitAccess uniformAndStorageBuffer16BitAccess storagePushConstant16
+    scalarBlockLayout uniformBufferStandardLayout
+    robustBufferAccess robustBufferAccess2 robustImageAccess robustImageAccess2
+    bufferDeviceAddress
+    vulkanMemoryModel vulkanMemoryModelDeviceScope vulkanMemoryModelAvailabilityVisibilityChains
+    shaderZeroInitializeWorkgroupMemory
+    maintenance4
+    subgroupSizeControl computeFullSubgroups subgroupBroadcastDynamicId shaderSubgroupExtendedTypes
+    shaderSubgroupRotate shaderSubgroupRotateClustered
+    shaderMaximalReconvergence shaderSubgroupUniformControlFlow
+    shaderBufferInt64Atomics shaderSharedInt64Atomics
+    shaderBufferFloat16Atomics shaderBufferFloat16AtomicAdd shaderBufferFloat16AtomicMinMax
+    shaderSharedFloat16Atomics shaderSharedFloat16AtomicAdd shaderSharedFloat16AtomicMinMax
+    shaderBufferFloat32Atomics shaderBufferFloat32AtomicAdd shaderBufferFloat32AtomicMinMax
+    shaderSharedFloat32Atomics shaderSharedFloat32AtomicAdd shaderSharedFloat32AtomicMinMax
+    shaderImageFloat32Atomics shaderImageFloat32AtomicAdd shaderImageFloat32AtomicMinMax
+    shaderBufferFloat64Atomics shaderBufferFloat64AtomicAdd shaderBufferFloat64AtomicMinMax
+    shaderSharedFloat64Atomics shaderSharedFloat64AtomicAdd shaderSharedFloat64AtomicMinMax
+    shaderUniformBufferArrayDynamicIndexing shaderUniformBufferArrayNonUniformIndexing
+    shaderStorageBufferArrayDynamicIndexing shaderStorageBufferArrayNonUniformIndexing
+    shaderSampledImageArrayDynamicIndexing shaderSampledImageArrayNonUniformIndexing
+    shaderStorageImageArrayDynamicIndexing shaderStorageImageArrayNonUniformIndexing
+    shaderUniformTexelBufferArrayDynamicIndexing shaderStorageTexelBufferArrayDynamicIndexing
+    shaderStorageImageExtendedFormats
+    shaderStorageImageReadWithoutFormat shaderStorageImageWriteWithoutFormat
+    shaderImageGatherExtended imageCubeArray samplerMirrorClampToEdge
+"""
+
+_EXTENSIONS = (
+    "VK_EXT_shader_atomic_float",
+    "VK_EXT_shader_atomic_float2",
+    "VK_EXT_shader_subgroup_ballot",
+    "VK_EXT_shader_subgroup_vote",
+    "VK_GOOGLE_decorate_string",
+    "VK_GOOGLE_hlsl_functionality1",
+    "VK_GOOGLE_user_type",
+    "VK_KHR_shader_maximal_reconvergence",
+    "VK_KHR_shader_subgroup_rotate",
+    "VK_KHR_shader_subgroup_uniform_control_flow",
+    "VK_NV_shader_subgroup_partitioned",
+)
+
+_OPERATIONS = (
+    "basic",
+    "vote",
+    "arithmetic",
+    "ballot",
+    "shuffle",
+    "shuffle_relative",
+    "clustered",
+    "quad",
+    "partitioned_nv",
+    "rotate",
+    "rotate_clustered",
+)
+
+# Larger than most GPUs' where that costs nothing; the sizes of workgroups and the ranges are those of the
+# best GPUs, so that a shader that runs here has a device to run on.
+_LIMITS: dict[str, Any] = {
+    "maxComputeWorkGroupCount": (2**31 - 1, 2**31 - 1, 2**31 - 1),
+    "maxComputeWorkGroupSize": (_MOST_INVOCATIONS, _MOST_INVOCATIONS, _MOST_INVOCATIONS),
+    "maxComputeWorkGroupInvocations": _MOST_INVOCATIONS,
+    "maxComputeSharedMemorySize": 1 << 16,
+    "maxPushConstantsSize": 256,
+    "maxStorageBufferRange": 2**32 - 1,
+    "maxUniformBufferRange": 1 << 16,
+    "maxTexelBufferElements": 2**32 - 1,
+    "maxBufferSize": 1 << 40,
+    "maxBoundDescriptorSets": 32,
+    **{
+        f"max{scope}{kind}": 1 << 20
+        for scope in ("PerStageDescriptor", "DescriptorSet")
+        for kind in ("StorageBuffers", "UniformBuffers", "StorageImages", "SampledImages", "Samplers")
+    },
+    "maxImageDimension1D": 1 << 14,
+    "maxImageDimension2D": 1 << 14,
+    "maxImageDimension3D": 1 << 11,
+    "maxImageDimensionCube": 1 << 14,
+    "maxImageArrayLayers": 1 << 11,
+    "minTexelOffset": -32,
+    "maxTexelOffset": 31,
+    "minTexelGatherOffset": -32,
+    "maxTexelGatherOffset": 31,
+}
+
+# NumPy keeps denormals, signed zeros, infinities and NaN, and rounds to nearest even.
+_FLOAT_CONTROLS: dict[str, int | bool] = {
+    "denormBehaviorIndependence": 2,
+    "roundingModeIndependence": 2,
+    **{
+        f"shader{mode}Float{width}": mode in ("DenormPreserve", "SignedZeroInfNanPreserve", "RoundingModeRTE")
+        for mode in (
+            "DenormPreserve",
+            "DenormFlushToZero",
+            "SignedZeroInfNanPreserve",
+            "RoundingModeRTE",
+            "RoundingModeRTZ",
+        )
+        for width in (16, 32, 64)
+    },
+}
+
+
+def capabilities_of(subgroup_size: int = DEFAULT_SIZE) -> Capabilities:
+    """Return what the reference device of a subgroup size declares.
+
+    Raises
+    ------
+    Unsupported
+        The size is no power of two from 1 to 128.
+    """
+    size = subgroup_size
+    if size not in (1, 2, 4, 8, 16, 32, 64, 128):
+        raise Unsupported(
+            f"The reference device has no subgroup size of {size}; give a power of two from {MIN_SIZE} to"
+            f" {MAX_SIZE}.",
+            [f"a subgroup size of {size} (powers of two from {MIN_SIZE} to {MAX_SIZE})"],
+        )
+    return Capabilities(
+        name=f"vkgroup reference, subgroups of {size}",
+        type="cpu",
+        driver_name=DRIVER_NAME,
+        driver_info=f"{version('vkgroup')}, NumPy {version('numpy')}",
+        api_version=(1, 3, 0),
+        subgroup=Subgroup(size, ("compute",), _OPERATIONS),
+        size_control=SizeControl(
+            supported=True,
+            min_size=MIN_SIZE,
+            max_size=MAX_SIZE,
+            max_compute_workgroup_subgroups=_MOST_INVOCATIONS,
+            required_size_stages=("compute",),
+            compute_full_subgroups=True,
+        ),
+        features=frozenset(_FEATURES.split()),
+        extensions=dict.fromkeys(_EXTENSIONS, 1),
+        limits=_LIMITS,
+        float_controls=_FLOAT_CONTROLS,
+    )
+
+
+def info_of(subgroup_size: int = DEFAULT_SIZE) -> DeviceInfo:
+    """Name the reference device of a subgroup size, so that any process can make it."""
+    return DeviceInfo.of("", "reference", 0, capabilities_of(subgroup_size))
