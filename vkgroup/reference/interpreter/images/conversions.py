@@ -129,7 +129,8 @@ def _to_fixed(
 
 def _to_small_float(values: Data, mantissa: int) -> Data:
     """Round to an unsigned float with five bits of exponent; negative numbers become zero."""
-    given = values.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        given = values.astype(np.float64)
     positive = np.where(given > 0, given, 0.0)
     finite = np.where(np.isinf(positive), 0.0, positive)
     exponent = np.maximum(np.frexp(finite)[1] - 1, _LEAST_EXPONENT)

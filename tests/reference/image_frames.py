@@ -1,0 +1,60 @@
+"""Running single image instructions: frames without a program, sites, values."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from vkgroup.reference.interpreter.frame import Frame
+from vkgroup.reference.interpreter.images import IMAGES
+from vkgroup.reference.interpreter.site import CauseTable, Site
+from vkgroup.reference.interpreter.values import Value, single
+from vkgroup.spirv import ScalarType, Type, VectorType
+
+FLOAT, INT, UINT = ScalarType("float", 32), ScalarType("int", 32), ScalarType("uint", 32)
+VEC4 = VectorType(FLOAT, 4)
+
+#: Bits of the mask of image operands.
+BIAS, LOD, GRAD, CONST_OFFSET, OFFSET, CONST_OFFSETS, SAMPLE, MIN_LOD = (1 << bit for bit in range(8))
+
+
+class Events(list[Any]):
+    """Keeps what happened: kind, the invocations, the message."""
+
+    def add(self, kind: str, position: int, lanes: Any, where: Any, message: str, **_: Any) -> None:
+        self.append((kind, lanes[where].tolist(), message))
+
+
+def frame_of(count: int, *resources: Any) -> Frame:
+    """Make a frame of `count` invocations with these resources, numbered from 0."""
+    machine = SimpleNamespace(count=count, regs=[], resources=list(resources), events=Events(), first=0)
+    return Frame(machine, None)  # type: ignore[arg-type]
+
+
+def vec(*components: Any, dtype: Any = np.float32) -> Value:
+    """Make a vector, one argument a component: a number, or one for each invocation."""
+    arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(entry, dtype)) for entry in components))
+    return single(np.stack(arrays))
+
+
+def ivec(*components: Any) -> Value:
+    return vec(*components, dtype=np.int32)
+
+
+def number(value: Any, dtype: Any = np.float32) -> Value:
+    """Make a scalar: one number, or one for each invocation."""
+    return single(np.atleast_1d(np.asarray(value, dtype)))
+
+
+def run(frame: Frame, name: str, kind: Type | None, *operands: Value, mask: int | None = None) -> Value:
+    """Execute one instruction."""
+    literals = () if mask is None else (mask,)
+    types = (None,) * len(operands)
+    site = Site(name, kind, types, types, literals, (), 0, CauseTable())
+    return IMAGES[name](site)(frame, *operands)  # type: ignore[return-value]
+
+
+IMAGE = number(0, np.int32)
+SAMPLED = single(np.array([[0], [0]], np.int32))
