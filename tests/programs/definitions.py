@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import programs_matrices
 import programs_scans
+import programs_sorting
 import programs_tutorial
 
-PROGRAMS = (*programs_tutorial.PROGRAMS, *programs_scans.PROGRAMS)
+PROGRAMS = (
+    *programs_tutorial.PROGRAMS,
+    *programs_scans.PROGRAMS,
+    *programs_sorting.PROGRAMS,
+    *programs_matrices.PROGRAMS,
+)

@@ -1,6 +1,7 @@
 #version 460
 // Histogram with one atomic for all invocations of a subgroup that hit the same bin: they find each other in a loop.
-// values: one uint an invocation. counts: how many values fall into each bin, value modulo the number of bins; 0 before.
+// values: one uint an invocation. counts: how many values fall into each bin, which is the value modulo the number of
+// bins; 0 before.
 #extension GL_KHR_shader_subgroup_ballot : require
 
 layout(local_size_x = 64) in;

@@ -1,7 +1,7 @@
 #version 460
 // Inclusive sums that begin anew at every flag, in shared memory: pairs (flag, sum) combine associatively.
-// values: one int an invocation. flags: not 0 where a segment begins. sums: the sum of the segment up to the invocation;
-// every workgroup begins a segment.
+// values: one int an invocation. flags: not 0 where a segment begins, as every workgroup does.
+// sums: the sum of the segment up to the invocation.
 
 layout(local_size_x = 128) in;
 layout(std430, binding = 0) readonly buffer Values { int values[]; };
