@@ -1,4 +1,4 @@
-"""Group instructions called directly: values, what is undefined and why, and how causes move between lanes."""
+"""Group instructions called directly: values, what is undefined and why, how causes move between lanes."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def site_of(row, type_, cluster_size=None, scope=3):
     )
 
 
-def operand_for(row, kind, rng, shape):
+def operand_for(kind, rng, shape):
     return ballots_of(rng, shape) if kind is OperandKind.BALLOT else operand_of(rng, kind, shape)
 
 
 def chosen(rows, active):
-    """Return (subgroups, size, components) as a value's array: the active lanes last, no axis for a scalar."""
+    """Return the active lanes of (subgroups, size, components) as a value's array: one axis for a scalar."""
     flat = rows[active]
     return np.ascontiguousarray(flat[:, 0] if flat.shape[1] == 1 else flat.T)
 
@@ -96,7 +96,7 @@ def drawn(data, row):
     active = masks_of(rng, shape)
     active[rng.integers(0, shape[0]), rng.integers(0, shape[1])] = True
     value = values_of(rng, type_.scalar, (*shape, type_.components))
-    others = [operand_for(row, operand.kind, rng, shape) for operand in row.operands[1:]]
+    others = [operand_for(operand.kind, rng, shape) for operand in row.operands[1:]]
     cluster = others[-1] if others and isinstance(others[-1], int) else None
     arguments = ([value] if row.operands else []) + others
     return rng, site_of(row, type_, cluster), active, arguments
@@ -139,10 +139,9 @@ def test_a_cause_comes_to_every_lane_that_its_value_comes_to_and_no_other(row, d
     source = tuple(rng.choice(np.argwhere(active)))
     changed = value.copy()
     changed[source] += 1
-    causes = np.where(
-        np.arange(active.size).reshape(active.shape) == source[0] * active.shape[1] + source[1], 9, 0
-    )
-    tainted = single(chosen(value, active), chosen(causes[:, :, None].astype(np.uint16), active))
+    causes = np.zeros(value.shape, np.uint16)
+    causes[source] = 9
+    tainted = single(chosen(value, active), chosen(causes, active))
     direction = [] if row.direction is None else [row.direction]
     others = [*arguments[1:], *direction]
     plain, after = run(site, active, value, *others), run(site, active, changed, *others)
@@ -154,7 +153,7 @@ def test_a_cause_comes_to_every_lane_that_its_value_comes_to_and_no_other(row, d
     np.testing.assert_array_equal((carried == 9)[defined], (plain.data != after.data)[defined])
 
 
-SITE_ALL = np.ones((1, 8), bool)
+ALL = np.ones((1, 8), bool)
 LANES = np.arange(8, dtype=np.uint32).reshape(1, 8, 1)
 
 
@@ -191,14 +190,14 @@ def test_relative_shuffles_name_the_end_of_the_subgroup() -> None:
     down = ("lane_out_of_range", "subgroupShuffleDown() reads a lane that a subgroup of 8 does not have")
     up = ("lane_out_of_range", "subgroupShuffleUp() reads a lane that a subgroup of 8 does not have")
     two = words(*[2] * 8)
-    assert why("subgroupShuffleDown", "uint", SITE_ALL, LANES, two) == [None] * 6 + [down] * 2
-    assert why("subgroupShuffleUp", "uint", SITE_ALL, LANES, two) == [up] * 2 + [None] * 6
+    assert why("subgroupShuffleDown", "uint", ALL, LANES, two) == [None] * 6 + [down] * 2
+    assert why("subgroupShuffleUp", "uint", ALL, LANES, two) == [up] * 2 + [None] * 6
 
 
 def test_an_id_that_differs_is_named_before_anything_else() -> None:
     ids = words(1, 1, 1, 1, 1, 1, 1, 99)
     differs = ("not_uniform", "subgroupBroadcast() takes an id that differs between active lanes")
-    assert why("subgroupBroadcast", "uint", SITE_ALL, LANES, ids) == [differs] * 8
+    assert why("subgroupBroadcast", "uint", ALL, LANES, ids) == [differs] * 8
     inactive = ("inactive_lane", "subgroupBroadcast() reads an inactive lane")
     active = np.array([[True, False, True, True, True, True, True, False]])
     assert why("subgroupBroadcast", "uint", active, LANES, ids) == [inactive] * 6
@@ -210,27 +209,27 @@ def test_the_other_rules_have_a_name_each() -> None:
     half = np.float32([[np.nan, 1, np.nan, np.nan, 0, 0, -0.0, -0.0]])[:, :, None]
     nan = ("nan", "subgroupInclusiveMin() has only NaN to choose from")
     sign = ("order", "subgroupInclusiveMin() may choose either of +0.0 and -0.0")
-    assert why("subgroupInverseBallot", "uvec4", SITE_ALL, ballot)[0] == (
+    assert why("subgroupInverseBallot", "uvec4", ALL, ballot)[0] == (
         "not_uniform",
         "subgroupInverseBallot() takes a ballot that differs between active lanes",
     )
     assert (
-        why("subgroupClusteredAdd", "uint", SITE_ALL, LANES, cluster=16)
+        why("subgroupClusteredAdd", "uint", ALL, LANES, cluster=16)
         == [("cluster", "subgroupClusteredAdd() has clusters of 16 in a subgroup of 8")] * 8
     )
-    assert why("subgroupInclusiveMin", "float", SITE_ALL, half) == [nan, *[None] * 5, sign, sign]
+    assert why("subgroupInclusiveMin", "float", ALL, half) == [nan, *[None] * 5, sign, sign]
     assert why("subgroupAllEqual", "float", np.array([[True] + [False] * 7]), half) == [
         ("nan", "subgroupAllEqual() compares a NaN in the only active lane")
     ]
-    assert why("subgroupBallotFindLSB", "uvec4", SITE_ALL, 0 * ballot)[3] == (
+    assert why("subgroupBallotFindLSB", "uvec4", ALL, 0 * ballot)[3] == (
         "empty_ballot",
         "subgroupBallotFindLSB() finds no bit set in the ballot",
     )
-    assert why("subgroupBallotBitExtract", "uvec4", SITE_ALL, ballot, words(*[8] * 8))[0] == (
+    assert why("subgroupBallotBitExtract", "uvec4", ALL, ballot, words(*[8] * 8))[0] == (
         "lane_out_of_range",
         "subgroupBallotBitExtract() takes a bit that a subgroup of 8 does not have",
     )
-    assert why("subgroupPartitionedAddNV", "uint", SITE_ALL, LANES, 0 * ballot)[0] == (
+    assert why("subgroupPartitionedAddNV", "uint", ALL, LANES, 0 * ballot)[0] == (
         "partition",
         "subgroupPartitionedAddNV() takes ballots that are no partition of the active lanes",
     )
@@ -268,44 +267,44 @@ def test_an_id_may_be_of_any_integer_type_and_the_same_in_all() -> None:
     wide = ScalarType("uint", 64)
     uint = ScalarType("uint", 32)
     site = Site("OpGroupNonUniformShuffle", uint, (uint, wide), (None, None), (), (3,), 0)
-    found = run(site, SITE_ALL, LANES, single(np.array([5], np.uint64)))
+    found = run(site, ALL, LANES, single(np.array([5], np.uint64)))
     assert found.data.tolist() == [5] * 8
-    far = run(site, SITE_ALL, LANES, single(np.array([2**32 + 5], np.uint64)))
+    far = run(site, ALL, LANES, single(np.array([2**32 + 5], np.uint64)))
     assert (far.cause != 0).all()
     narrow = Site(
         "OpGroupNonUniformRotateKHR", uint, (uint, ScalarType("uint", 8)), (None, None), (), (3,), 0
     )
-    assert run(narrow, SITE_ALL, LANES, single(np.array([255], np.uint8))).data.tolist() == [
+    assert run(narrow, ALL, LANES, single(np.array([255], np.uint8))).data.tolist() == [
         7, 0, 1, 2, 3, 4, 5, 6,
     ]  # fmt: skip
 
 
 def test_a_tainted_operand_taints_what_it_decides() -> None:
-    """A shuffle's id decides for its lane; an id that must be uniform, and a ballot of a partition, for all."""
+    """A shuffle's id decides for its lane; an id that must be uniform, or a partition's ballot, for all."""
     causes = np.zeros(8, np.uint16)
     causes[2] = 12
     ids = single(np.zeros(8, np.uint32), causes)
     for name, tainted in (("subgroupShuffle", [2]), ("subgroupBroadcast", list(range(8)))):
-        result = run(site_of(OPERATIONS[name], UINT), SITE_ALL, LANES, ids)
+        result = run(site_of(OPERATIONS[name], UINT), ALL, LANES, ids)
         assert np.flatnonzero(result.cause).tolist() == tainted
     ballot = single(np.full((4, 8), 255, np.uint32), causes)
     row = EXTENDED_OPERATIONS["subgroupPartitionedAddNV"]
-    assert run(site_of(row, UINT), SITE_ALL, LANES, ballot).cause.tolist() == [12] * 8
+    assert run(site_of(row, UINT), ALL, LANES, ballot).cause.tolist() == [12] * 8
     row = OPERATIONS["subgroupBallotFindLSB"]
-    assert run(site_of(row, TYPES["uvec4"]), SITE_ALL, ballot).cause.tolist() == causes.tolist()
+    assert run(site_of(row, TYPES["uvec4"]), ALL, ballot).cause.tolist() == causes.tolist()
 
 
 def test_votes_and_ballots_are_tainted_by_any_active_lane() -> None:
     causes = np.zeros((3, 8), np.uint16)
     causes[1, 4] = 12
     value = single(np.zeros((3, 8), np.float32), causes)
-    result = run(site_of(OPERATIONS["subgroupAllEqual"], TYPES["vec3"]), SITE_ALL, value)
+    result = run(site_of(OPERATIONS["subgroupAllEqual"], TYPES["vec3"]), ALL, value)
     assert result.cause.tolist() == [12] * 8
     predicate = single(np.zeros(8, bool), causes[1])
     for name in ("subgroupAny", "subgroupBallot", "anyInvocationARB"):
         row = OPERATIONS.get(name) or EXTENDED_OPERATIONS[name]
-        assert run(site_of(row, TYPES["bool"]), SITE_ALL, predicate).cause.tolist() == [12] * 8
-    quad = run(site_of(EXTENDED_OPERATIONS["subgroupQuadAny"], TYPES["bool"]), SITE_ALL, predicate)
+        assert run(site_of(row, TYPES["bool"]), ALL, predicate).cause.tolist() == [12] * 8
+    quad = run(site_of(EXTENDED_OPERATIONS["subgroupQuadAny"], TYPES["bool"]), ALL, predicate)
     assert quad.cause.tolist() == [0] * 4 + [12] * 4
 
 
@@ -313,7 +312,7 @@ def test_a_component_is_tainted_alone() -> None:
     causes = np.zeros((2, 8), np.uint16)
     causes[1, 4] = 12
     value = single(np.ones((2, 8), np.uint32), causes)
-    result = run(site_of(OPERATIONS["subgroupInclusiveAdd"], TYPES["uvec2"]), SITE_ALL, value)
+    result = run(site_of(OPERATIONS["subgroupInclusiveAdd"], TYPES["uvec2"]), ALL, value)
     assert result.cause.tolist() == [[0] * 8, [0] * 4 + [12] * 4]
 
 
@@ -321,7 +320,7 @@ def test_a_component_is_tainted_alone() -> None:
 def test_the_older_reductions_are_the_same(suffix) -> None:
     uint = ScalarType("uint", 32)
     site = Site(f"OpGroupIAdd{suffix}", uint, (uint,), (None,), (1,), (3,), 0)
-    assert run(site, SITE_ALL, LANES).data.tolist() == [0, 1, 3, 6, 10, 15, 21, 28]
+    assert run(site, ALL, LANES).data.tolist() == [0, 1, 3, 6, 10, 15, 21, 28]
 
 
 def test_what_is_not_known_is_refused_by_name() -> None:
