@@ -36,12 +36,18 @@ class WorkerDied(Exception):
 
 
 class Worker:
-    """One worker process and its pipes."""
+    """One worker process and its pipes.
 
-    def __init__(self, setup: Setup) -> None:
+    Parameters
+    ----------
+    setup : what it is told first.
+    module : what it runs.
+    """
+
+    def __init__(self, setup: Setup, module: str = "vkgroup.conformance.worker") -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         self._process = subprocess.Popen(
-            processes.command("vkgroup.conformance.worker"),
+            processes.command(module),
             env=processes.environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -82,13 +88,17 @@ class Worker:
             raise answer
         return answer
 
-    def run(self, cases: list[Case], seconds: float) -> list[Result] | Failure:
-        """Let the worker judge a batch; `Failure` if it takes longer, WorkerDied if it ends before."""
+    def ask(self, request: object, seconds: float) -> Any:
+        """Return the worker's answer; `Failure` if it takes longer, WorkerDied if it ends before."""
         try:
-            send(self._requests, cases)
+            send(self._requests, request)
         except OSError as error:
             raise WorkerDied(self._epitaph()) from error
-        answer: list[Result] | Failure = self._wait(seconds)
+        return self._wait(seconds)
+
+    def run(self, cases: list[Case], seconds: float) -> list[Result] | Failure:
+        """Let the worker judge a batch; see `ask`."""
+        answer: list[Result] | Failure = self.ask(cases, seconds)
         return answer
 
     def _epitaph(self) -> str:

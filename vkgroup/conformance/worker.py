@@ -19,7 +19,7 @@ from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.opening import open_device
 
 
-class _Requests:
+class Requests:
     """Reads requests ahead in a thread, to notice when nobody is left to answer.
 
     Whatever ends the run, its workers must not stay behind: not even one that is deep in a driver.
@@ -55,7 +55,7 @@ class _Requests:
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer batches until the requests end."""
-    queue = _Requests(requests)
+    queue = Requests(requests)
     setup: Setup = queue.next()
     try:
         device = open_device(setup.device, robust=False)

@@ -1,0 +1,102 @@
+"""A worker process: opens one device, and runs the modules that arrive on its standard input.
+
+First comes a `Setup`; then tasks, each answered by the words of the outputs or by a `Failure`. What the
+driver prints on standard output goes to standard error instead.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.messages import Failure, Setup, send
+from vkgroup.conformance.worker import Requests
+from vkgroup.dispatch import Device
+from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
+from vkgroup.opening import open_device
+from vkgroup.spirv import Module
+
+Words = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One dispatch.
+
+    Attributes
+    ----------
+    module : its bytes.
+    inputs : words of binding 0.
+    output_words : words of binding 1, all zero before.
+    groups : workgroups in x.
+    subgroup_size : the required size; 0 leaves it to the device.
+    """
+
+    module: bytes
+    inputs: Words
+    output_words: int
+    groups: int
+    subgroup_size: int = 0
+
+
+def perform(device: Device, task: Task, timeout: float) -> Words:
+    """Run a task on an open device.
+
+    Raises
+    ------
+    VkgroupError
+        Whatever the device has against it.
+    """
+    module = Module.from_bytes(task.module)
+    with (
+        device.buffer(task.inputs) as inputs,
+        device.buffer(np.zeros(task.output_words, np.uint32)) as outputs,
+        device.pipeline(module, subgroup_size=task.subgroup_size or None) as pipeline,
+        pipeline.bind({0: inputs, 1: outputs}) as bound,
+    ):
+        bound.dispatch((task.groups, 1, 1), timeout=timeout)
+        return np.asarray(outputs.read(np.uint32, task.output_words))
+
+
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer tasks until they end, or the device is lost."""
+    queue = Requests(requests)
+    setup: Setup = queue.next()
+    try:
+        device = open_device(setup.device)
+    except VkgroupError as error:
+        send(answers, Failure("open", str(error)))
+        return
+    queue.answered()
+    send(answers, "ready")
+    while (task := queue.next()) is not None:
+        answer: Words | Failure
+        try:
+            answer = perform(device, task, setup.timeout)
+        except (DispatchTimeout, DeviceLost) as error:
+            send(answers, Failure("timeout" if isinstance(error, DispatchTimeout) else "lost", str(error)))
+            return
+        except VkgroupError as error:
+            answer = Failure("error", f"{type(error).__name__}: {error}")
+        queue.answered()
+        send(answers, answer)
+    device.close()
+
+
+def main() -> None:
+    """Serve on the process's own standard streams; leave without clean-up, which a lost device could hang."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    serve(sys.stdin.buffer, answers)
+    answers.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
