@@ -50,10 +50,11 @@ def _shift(kernel: np.ufunc, see: str) -> Factory:
 def _number_of(value: Value, kind: Type | None) -> Data:
     """Return an integer operand as int64, as it counts where it is a number of bits: unsigned, up to 2^62."""
     data = value.data.view(dtype_of(kind, "unsigned"))
-    return np.minimum(data, data.dtype.type(min(2**62, np.iinfo(data.dtype).max))).astype(np.int64)
+    limit = data.dtype.type(min(2**62, np.iinfo(data.dtype).max))
+    return np.asarray(np.minimum(data, limit).astype(np.int64))
 
 
-def _field(site: Site, inputs: int, see: str) -> tuple[DType, int]:
+def _field(site: Site, see: str) -> tuple[DType, int]:
     base = dtype_of(site.operand_types[0], see)
     width = 8 * base.itemsize
     return base, site.cause("shift", f"a field of bits ends after bit {width - 1}")
@@ -67,7 +68,7 @@ def _ones(count: Data, dtype: DType) -> Data:
 
 def _insert(site: Site) -> Function:
     """OpBitFieldInsert: replace bits from `offset` on by the low bits of `insert`."""
-    dtype, number = _field(site, 2, "unsigned")
+    dtype, number = _field(site, "unsigned")
     result, types = dtype_of(site.type), site.operand_types
 
     def run(base: Value, insert: Value, offset: Value, count: Value) -> Value:
@@ -86,7 +87,7 @@ def _extract(see: str) -> Factory:
     """Make OpBitFieldSExtract or UExtract: bits from `offset` on, extended as `see` says."""
 
     def factory(site: Site) -> Function:
-        dtype, number = _field(site, 1, see)
+        dtype, number = _field(site, see)
         result, types, width = dtype_of(site.type), site.operand_types, 8 * dtype.itemsize
 
         def run(base: Value, offset: Value, count: Value) -> Value:

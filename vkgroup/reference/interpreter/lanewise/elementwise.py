@@ -91,7 +91,7 @@ def elementwise(kernel: Kernel, see: str | None = None) -> Factory:
 
     Parameters
     ----------
-    kernel : on the operands' arrays; may return the result type's bits in the other signedness.
+    kernel : on the operands' arrays as seen; returns the result, an integer one in the same signedness.
     see : as in `casts`.
     """
 

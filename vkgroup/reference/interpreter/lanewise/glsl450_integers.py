@@ -15,7 +15,7 @@ def find_msb(data: Data) -> Data:
     # Without the bit after the highest one, no rounding to float64 reaches the next power of two.
     exact = (data & ~(data >> data.dtype.type(1))).astype(np.float64)
     place = (exact.view(np.uint64) >> _EXPONENT_BITS).astype(np.int64) - _EXPONENT_BIAS
-    return np.where(data == 0, -1, place).astype(f"<i{data.dtype.itemsize}")
+    return np.where(data == 0, -1, place).astype(data.dtype)
 
 
 def find_lsb(data: Data) -> Data:
@@ -26,7 +26,7 @@ def find_lsb(data: Data) -> Data:
 def find_signed_msb(data: Data) -> Data:
     """Return the place of the highest bit unlike the sign of signed integers; -1 for 0 and -1."""
     flipped = data ^ (data >> data.dtype.type(8 * data.dtype.itemsize - 1))
-    return find_msb(flipped.view(f"<u{data.dtype.itemsize}"))
+    return find_msb(flipped.view(f"<u{data.dtype.itemsize}")).view(data.dtype)
 
 
 def _clamp(see: str) -> Factory:
