@@ -1,0 +1,115 @@
+"""How the invocations of a dispatch form subgroups: size, assignment to lanes, order."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.errors import InvalidDispatch
+from vkgroup.reference.interpreter.events import Invocation
+
+Groups = tuple[int, int, int]
+
+
+def linear(local_size: Groups) -> npt.NDArray[np.int64]:
+    """Return the assignment in which gl_LocalInvocationIndex counts through the lanes: (1, invocations)."""
+    x, y, z = local_size
+    return np.arange(x * y * z, dtype=np.int64)[None, :]
+
+
+def shuffled(local_size: Groups, workgroups: int, seed: int) -> npt.NDArray[np.int64]:
+    """Return a random assignment of each workgroup's invocations to its lanes: (workgroups, invocations).
+
+    The last subgroup is the one that may be partial, as in the linear assignment.
+    """
+    x, y, z = local_size
+    rng = np.random.default_rng(seed)
+    return rng.permuted(np.tile(np.arange(x * y * z, dtype=np.int64), (workgroups, 1)), axis=1)
+
+
+class Arrangement:
+    """Where each invocation of a dispatch is.
+
+    Parameters
+    ----------
+    groups : workgroups in x, y, z.
+    local_size : invocations of a workgroup in x, y, z.
+    subgroup_size : lanes of a subgroup.
+    assignment : (workgroups, invocations) or (1, invocations): for each gl_LocalInvocationIndex subgroup
+        times `subgroup_size` plus lane.
+
+    Attributes
+    ----------
+    workgroups, per_workgroup : how many there are, and invocations in each.
+    subgroups : subgroups of a workgroup.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        local_size: Groups,
+        subgroup_size: int,
+        assignment: npt.NDArray[np.int64] | None = None,
+    ) -> None:
+        if not 1 <= subgroup_size <= 128 or subgroup_size & (subgroup_size - 1):
+            raise InvalidDispatch(
+                f"The subgroup size is a power of two from 1 to 128; {subgroup_size} was given."
+            )
+        self.groups, self.local_size, self.subgroup_size = groups, local_size, subgroup_size
+        self.workgroups = groups[0] * groups[1] * groups[2]
+        given = linear(local_size) if assignment is None else np.atleast_2d(assignment)
+        self.per_workgroup = local_size[0] * local_size[1] * local_size[2]
+        if given.shape not in ((1, self.per_workgroup), (self.workgroups, self.per_workgroup)):
+            raise InvalidDispatch(
+                f"An assignment has one number for each of the {self.per_workgroup} invocations of a"
+                f" workgroup; the one given has the shape {given.shape}."
+            )
+        #: (workgroups or 1, invocations): local index and place in the order of subgroup and lane.
+        self._order = np.argsort(given, axis=1, kind="stable")
+        self._place = np.take_along_axis(given, self._order, axis=1)
+        if self.per_workgroup > 1 and (np.diff(self._place, axis=1) <= 0).any():
+            raise InvalidDispatch("An assignment puts two invocations into one lane.")
+        self.subgroups = int(self._place.max()) // subgroup_size + 1
+
+    @cached_property
+    def subgroup_numbers(self) -> npt.NDArray[np.int64]:
+        """The subgroup of each invocation of the dispatch, counted through all workgroups."""
+        inside = np.broadcast_to(self._place // self.subgroup_size, (self.workgroups, self.per_workgroup))
+        return (inside + np.arange(self.workgroups)[:, None] * self.subgroups).reshape(-1)
+
+    def part(self, first: int, last: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return gl_LocalInvocationIndex and place of the workgroups from `first` to before `last`, flat."""
+        if len(self._order) == 1:
+            count = last - first
+            return np.tile(self._order[0], count), np.tile(self._place[0], count)
+        return self._order[first:last].reshape(-1), self._place[first:last].reshape(-1)
+
+    def invocation(self, number: int) -> Invocation:
+        """Say which invocation is the `number`-th of the dispatch in the order of execution."""
+        workgroup, inside = divmod(number, self.per_workgroup)
+        row = 0 if len(self._order) == 1 else workgroup
+        subgroup, lane = divmod(int(self._place[row, inside]), self.subgroup_size)
+        return Invocation(
+            _three(workgroup, self.groups),
+            _three(int(self._order[row, inside]), self.local_size),
+            subgroup,
+            lane,
+        )
+
+    def number(self, workgroup: Groups, local: Groups) -> int:
+        """Return the number of an invocation: the reverse of `invocation`; -1 where there is none."""
+        if any(
+            not 0 <= a < b
+            for a, b in zip((*workgroup, *local), (*self.groups, *self.local_size), strict=True)
+        ):
+            return -1
+        flat = workgroup[0] + self.groups[0] * (workgroup[1] + self.groups[1] * workgroup[2])
+        index = local[0] + self.local_size[0] * (local[1] + self.local_size[1] * local[2])
+        row = 0 if len(self._order) == 1 else flat
+        return flat * self.per_workgroup + int(np.flatnonzero(self._order[row] == index)[0])
+
+
+def _three(number: int, extent: Groups) -> Groups:
+    return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])

@@ -1,0 +1,287 @@
+"""Atomic instructions: invocations that meet at one place take turns in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.errors import Unsupported
+from vkgroup.reference.interpreter.access import Place, resolver
+from vkgroup.reference.interpreter.chains import Chain
+from vkgroup.reference.interpreter.frame import Frame
+from vkgroup.reference.interpreter.site import Site
+from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, single
+
+if TYPE_CHECKING:
+    from vkgroup.reference.interpreter.program import Program
+
+Flags = npt.NDArray[np.bool_]
+Atomic = Callable[..., Value | None]
+
+_FOLDS: dict[str, tuple[np.ufunc, str]] = {
+    "OpAtomicIAdd": (np.add, ""),
+    "OpAtomicISub": (np.add, ""),
+    "OpAtomicIIncrement": (np.add, ""),
+    "OpAtomicIDecrement": (np.add, ""),
+    "OpAtomicFAddEXT": (np.add, "f"),
+    "OpAtomicSMin": (np.minimum, "i"),
+    "OpAtomicUMin": (np.minimum, "u"),
+    "OpAtomicFMinEXT": (np.fmin, "f"),
+    "OpAtomicSMax": (np.maximum, "i"),
+    "OpAtomicUMax": (np.maximum, "u"),
+    "OpAtomicFMaxEXT": (np.fmax, "f"),
+    "OpAtomicAnd": (np.bitwise_and, ""),
+    "OpAtomicOr": (np.bitwise_or, ""),
+    "OpAtomicXor": (np.bitwise_xor, ""),
+}
+"""The operation of each read-modify-write, and as what it reads its numbers: "i", "u", "f" or as they are."""
+
+ATOMICS = frozenset({*_FOLDS, "OpAtomicLoad", "OpAtomicStore", "OpAtomicExchange", "OpAtomicCompareExchange"})
+
+_ORDER = "the order in which invocations execute atomics is not specified"
+
+
+def atomic(program: Program, chain: Chain, site: Site) -> Atomic:
+    """Make the function of an atomic instruction; it takes the frame and the operands that are values."""
+    if site.name not in ATOMICS:
+        raise Unsupported(f"{site.name} is not known to the reference device.", [site.name])
+    if chain.root.kind == "cell":
+        raise Unsupported("Atomics on variables that only one invocation has.", [site.name])
+    resolve, placed = resolver(program, chain, site)
+    dtype = placed.type.dtype  # type: ignore[union-attr]
+    order = site.order_cause(_ORDER)
+
+    def run(frame: Frame, *operands: Value) -> Value | None:
+        places = resolve(frame)
+        if len(places) == 1 and places[0].where is None:
+            return _at(places[0], site, dtype, operands, order)
+        result = np.zeros(frame.count, dtype)
+        causes = np.zeros(frame.count, np.uint16)
+        for place in places:
+            where = place.where if place.where is not None else np.ones(frame.count, np.bool_)
+            chosen = tuple(_choose(operand, where) for operand in operands)
+            found = _at(place, site, dtype, chosen, order)
+            if found is not None:
+                result[where] = found.data
+                causes[where] = 0 if found.cause is None else found.cause
+        return None if site.type is None else single(result, causes)
+
+    return run
+
+
+def _choose(value: Value, where: Flags) -> Value:
+    data, cause = value.data, value.cause
+    return single(
+        data if data.shape[-1] == 1 else data[where],
+        cause if cause is None or cause.shape[-1] == 1 else cause[where],
+    )
+
+
+def _at(
+    place: Place, site: Site, dtype: np.dtype[Any], operands: tuple[Value, ...], order: int
+) -> Value | None:
+    """Execute at one memory for the invocations of a place."""
+    frame, memory = place.frame, place.memory
+    n, itemsize = frame.count, dtype.itemsize
+    offset = np.broadcast_to(place.offset, (n,))
+    inside = (offset >= 0) & (offset + itemsize <= memory.nbytes) & (offset % itemsize == 0)
+    if not inside.all():
+        frame.report_bounds(site, memory, ~inside, offset)
+    operand_cause = combine(place.cause, frame.control, *(operand.cause for operand in operands))
+    if memory.accesses is not None:
+        memory.accesses.atomic(
+            frame,
+            site,
+            memory,
+            offset,
+            itemsize,
+            ~inside,
+            writes=site.name != "OpAtomicLoad",
+            reads=site.name != "OpAtomicStore",
+        )
+    lanes = np.flatnonzero(inside)
+    cells = offset[lanes] // itemsize
+    view = memory.view(dtype)
+    values = [np.broadcast_to(operand.data, (n,))[lanes] for operand in operands]
+    before = np.zeros(n, dtype)
+    causes = memory.causes_at(np.where(inside, offset, 0), itemsize) if lanes.size else None
+    if site.name == "OpAtomicLoad":
+        before[lanes] = view[cells]
+        return single(before, combine(causes, _bounds(site, inside)))
+    old, contended = _modify(site, view, cells, values)
+    before[lanes] = old
+    _mark(place, site, offset[lanes], itemsize, lanes, operand_cause, contended, order)
+    if site.type is None:
+        return None
+    result_cause = np.full(n, order, np.uint16) if _depends_on_order(frame) else None
+    return single(before, combine(causes, operand_cause, result_cause, _bounds(site, inside)))
+
+
+def _depends_on_order(frame: Frame) -> bool:
+    """Whether anybody else could come first: not where a dispatch has one invocation only."""
+    arrangement = frame.machine.arrangement
+    return arrangement.workgroups * arrangement.per_workgroup > 1
+
+
+def _bounds(site: Site, inside: Flags) -> Causes | None:
+    if inside.all():
+        return None
+    number = site.cause("bounds", "an atomic outside of its memory returns anything")
+    return np.where(inside, 0, number).astype(np.uint16)
+
+
+def _mark(
+    place: Place,
+    site: Site,
+    offset: npt.NDArray[np.int64],
+    itemsize: int,
+    lanes: npt.NDArray[np.int64],
+    cause: Causes | None,
+    contended: Flags | None,
+    order: int,
+) -> None:
+    """Record what is undefined, or left to the order, of the memory afterwards."""
+    memory = place.memory
+    own = None if cause is None else np.broadcast_to(cause, (place.frame.count,))[lanes]
+    if contended is not None:
+        own = combine(own, np.where(contended, order, 0).astype(np.uint16))
+    overwrites = site.name in ("OpAtomicStore", "OpAtomicExchange")
+    if not overwrites:
+        # What was undefined stays so.
+        own = combine(own, memory.causes_at(offset, itemsize))
+        if own is None:
+            return
+        if memory.causes is None:
+            memory.causes = np.zeros(memory.granules, np.uint16)
+        first = offset // memory.granule
+        for step in range(max(1, itemsize // memory.granule)):
+            np.maximum.at(memory.causes, first + step, own)
+    else:
+        memory.mark(offset, itemsize, own)
+    if own is not None and own.any():
+        full = np.zeros(place.frame.count, np.uint16)
+        full[lanes] = own
+        place.frame.remember_stored(site, memory, full)
+
+
+# --- the order of turns -------------------------------------------------------------------------------
+
+
+def _modify(
+    site: Site, view: Data, cells: npt.NDArray[np.int64], values: list[Data]
+) -> tuple[Data, Flags | None]:
+    """Change `view` at `cells`, the first invocation first.
+
+    Returns
+    -------
+    What each invocation found, and which of the places hold something that the order decides.
+    """
+    name = site.name
+    sort = np.argsort(cells, kind="stable")
+    sorted_cells = cells[sort]
+    starts = np.ones(len(cells), np.bool_)
+    starts[1:] = sorted_cells[1:] != sorted_cells[:-1]
+    several = np.zeros(len(cells), np.bool_)
+    if not starts.all():
+        group = np.cumsum(starts) - 1
+        several[sort] = np.bincount(group)[group] > 1
+    arguments = [value[sort] for value in values]
+    if name in _FOLDS:
+        found, last = _fold(name, view, sorted_cells, starts, arguments)
+        rounds = several if view.dtype.kind == "f" and name == "OpAtomicFAddEXT" else None
+    elif name == "OpAtomicCompareExchange":
+        found, last = _compare(view, sorted_cells, starts, arguments)
+        rounds = np.ones(len(cells), np.bool_)
+    else:
+        found, last = _exchange(view, sorted_cells, starts, arguments[0])
+        rounds = several if several.any() else None
+    ends = np.ones(len(cells), np.bool_)
+    ends[:-1] = starts[1:]
+    view[sorted_cells[ends]] = last[ends]
+    result = np.empty_like(found)
+    result[sort] = found
+    return result, rounds
+
+
+def _fold(
+    name: str, view: Data, cells: npt.NDArray[np.int64], starts: Flags, arguments: list[Data]
+) -> tuple[Data, Data]:
+    """Return what each finds and leaves, for operations that combine with what is there."""
+    operation, reading = _FOLDS[name]
+    dtype = view.dtype if reading in ("", "f") else np.dtype(f"{reading}{view.dtype.itemsize}")
+    old = view[cells].view(dtype)
+    if name in ("OpAtomicIIncrement", "OpAtomicIDecrement"):
+        argument = np.full(len(cells), 1 if name == "OpAtomicIIncrement" else -1).astype(dtype)
+    else:
+        argument = arguments[0].astype(view.dtype, copy=False).view(dtype)
+        if name == "OpAtomicISub":
+            argument = np.negative(argument)
+    if starts.all():
+        return old.view(view.dtype), operation(old, argument).view(view.dtype)
+    left = np.empty_like(argument)
+    edges = [*np.flatnonzero(starts).tolist(), len(cells)]
+    if len(edges) > 64 and operation is np.add and dtype.kind in "iu":
+        total = np.cumsum(argument, dtype=dtype)
+        base = np.repeat(total[edges[:-1]] - argument[edges[:-1]], np.diff(edges))
+        left = old + (total - base)
+    elif len(edges) > 64:
+        left = _by_rounds(operation, old, argument, starts)
+    else:
+        for first, last in pairwise(edges):
+            chain = np.concatenate([old[first : first + 1], argument[first:last]])
+            left[first:last] = operation.accumulate(chain, dtype=dtype)[1:]
+    found = np.empty_like(left)
+    found[1:] = left[:-1]
+    found[starts] = old[starts]
+    return found.view(view.dtype), left.view(view.dtype)
+
+
+def _by_rounds(operation: np.ufunc, old: Data, argument: Data, starts: Flags) -> Data:
+    """Fold many groups at once: the first of each, then the second of each, and so on."""
+    group_start = np.maximum.accumulate(np.where(starts, np.arange(len(starts)), 0))
+    rank = np.arange(len(starts)) - group_start
+    left = np.empty_like(argument)
+    by_rank = np.argsort(rank, kind="stable")
+    for places in np.split(by_rank, np.cumsum(np.bincount(rank))[:-1]):
+        before = np.where(starts[places], old[places], left[np.maximum(places - 1, 0)])
+        left[places] = operation(before, argument[places])
+    return left
+
+
+def _exchange(view: Data, cells: npt.NDArray[np.int64], starts: Flags, argument: Data) -> tuple[Data, Data]:
+    argument = argument.astype(view.dtype, copy=False)
+    found = np.empty_like(argument)
+    found[1:] = argument[:-1]
+    found[starts] = view[cells[starts]]
+    return found, argument
+
+
+def _compare(
+    view: Data, cells: npt.NDArray[np.int64], starts: Flags, arguments: list[Data]
+) -> tuple[Data, Data]:
+    """Compare and exchange: of each group the first that matches succeeds, then the next, and so on."""
+    value, comparator = (array.astype(view.dtype, copy=False) for array in arguments)
+    group = np.cumsum(starts) - 1
+    groups = int(group[-1]) + 1 if len(group) else 0
+    current = view[cells[starts]].copy()
+    found = np.empty_like(value)
+    left = np.empty_like(value)
+    pending = np.arange(len(cells))
+    while pending.size:
+        owner = group[pending]
+        matches = comparator[pending] == current[owner]
+        first = np.full(groups, len(cells))
+        np.minimum.at(first, owner[matches], pending[matches])
+        now = pending <= first[owner]
+        settled = pending[now]
+        found[settled] = current[group[settled]]
+        left[settled] = current[group[settled]]
+        winners = first[first < len(cells)]
+        left[winners] = value[winners]
+        current[group[winners]] = value[winners]
+        pending = pending[~now]
+    return found, left

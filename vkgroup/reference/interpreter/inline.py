@@ -1,0 +1,371 @@
+"""Functions inlined into one list of segments: what runs from one place of waiting to the next.
+
+A segment is a block, or the part of one between calls and barriers of the workgroup. Segments are numbered in
+structured order, a called function's between the parts of its caller: an invocation that waits in the
+lowest number is always the one to run next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vkgroup.errors import InvalidModule, Unsupported
+from vkgroup.reference.interpreter.chains import Chain, Root, Step
+from vkgroup.reference.interpreter.functions import Block, Function, selector_words, switch_targets
+from vkgroup.reference.interpreter.operands import followed_operands, value_operands
+from vkgroup.spirv import Instruction, PointerType, ScalarType
+
+if TYPE_CHECKING:
+    from vkgroup.reference.interpreter.program import Program
+
+_CHAINS = frozenset({"OpAccessChain", "OpInBoundsAccessChain"})
+_ELEMENT_CHAINS = frozenset({"OpPtrAccessChain", "OpInBoundsPtrAccessChain"})
+_MOST_SEGMENTS = 100_000
+_SUBGROUP_SCOPE = 3
+
+
+@dataclass(slots=True)
+class Label:
+    """A place to branch to; `number` is that of its segment, -1 until that exists."""
+
+    number: int = -1
+
+
+@dataclass(slots=True)
+class Op:
+    """An instruction in its place.
+
+    Attributes
+    ----------
+    instruction : as in the module.
+    result : slot of its result; -1 without one.
+    arguments : slot of each value operand; None for an operand that is a pointer.
+    chains : pointer of each pointer operand, in order.
+    cell : number of the variable that an OpVariable makes; -1 for others.
+    """
+
+    instruction: Instruction
+    result: int
+    arguments: tuple[int | None, ...]
+    chains: tuple[Chain, ...] = ()
+    cell: int = -1
+
+    @property
+    def uses(self) -> list[int]:
+        """The slots that it reads."""
+        found = [slot for slot in self.arguments if slot is not None]
+        for chain in self.chains:
+            found += chain.slots
+        return found
+
+
+@dataclass(slots=True)
+class Edge:
+    """A way to a segment, and what is copied on it: (slot of the phi, slot of its operand)."""
+
+    target: Label
+    copies: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(slots=True)
+class Terminator:
+    """How a segment ends.
+
+    Attributes
+    ----------
+    kind : ``"jump"``, ``"branch"``, ``"switch"``, ``"exit"`` or ``"unreachable"``.
+    instruction : that of the module; None where a segment was split.
+    condition : slot of the condition or selector; -1 without one.
+    edges : where it goes: for a branch if true, if false; for a switch in the order of `literals`, the
+        default last.
+    literals : of a switch.
+    """
+
+    kind: str
+    instruction: Instruction | None = None
+    condition: int = -1
+    edges: tuple[Edge, ...] = ()
+    literals: tuple[int, ...] = ()
+
+    @property
+    def uses(self) -> list[int]:
+        """The slots that it reads."""
+        found = [self.condition] if self.condition >= 0 else []
+        for edge in self.edges:
+            found += [source for _, source in edge.copies]
+        return found
+
+
+@dataclass(slots=True)
+class Segment:
+    """Instructions that the active invocations execute one after the other.
+
+    Attributes
+    ----------
+    number : its place in the order.
+    is_barrier : whether it starts with a barrier that all invocations of a workgroup must reach.
+    is_loop : whether it is a loop's header.
+    position : of the block's first instruction in the module; -1 where it has none.
+    """
+
+    number: int
+    ops: list[Op] = field(default_factory=list)
+    terminator: Terminator = field(default_factory=lambda: Terminator("exit"))
+    is_barrier: bool = False
+    is_loop: bool = False
+    position: int = -1
+
+
+class _Scope:
+    """Names of one inlined function: ids to slots, pointers and labels."""
+
+    def __init__(self, function: Function) -> None:
+        self.slots: dict[int, int] = {}
+        self.pointers: dict[int, Chain] = {}
+        self.labels = {block.label: Label() for block in function.blocks}
+        self.phis = {block.label: block.phis for block in function.blocks}
+
+
+class Inliner:
+    """Turns an entry point's function into segments."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._globals: dict[int, int] = {}
+        self.pointers: dict[int, Chain] = {}
+        self.slots = 0
+        self._segments: list[Segment] = []
+        self._calls: list[int] = []
+
+    def new_slot(self) -> int:
+        """Return the number of a slot that nothing uses yet."""
+        self.slots += 1
+        return self.slots - 1
+
+    def global_slot(self, identifier: int) -> int:
+        """Return the slot of a constant."""
+        if identifier not in self._globals:
+            self._globals[identifier] = self.new_slot()
+        return self._globals[identifier]
+
+    def inline(self, entry: int) -> list[Segment]:
+        """Return the segments of a whole entry point."""
+        function = self._function(entry)
+        self._emit(function, _Scope(function), None, -1)
+        return self._segments
+
+    def _function(self, identifier: int) -> Function:
+        function = self._program.functions.get(identifier)
+        if function is None or not function.blocks:
+            raise InvalidModule(f"%{identifier} is called, and has no body")
+        return function
+
+    def _segment(self, label: Label | None = None) -> Segment:
+        if len(self._segments) >= _MOST_SEGMENTS:
+            raise Unsupported(
+                f"With its functions inlined the shader has over {_MOST_SEGMENTS} blocks.", ["program size"]
+            )
+        segment = Segment(len(self._segments))
+        if label is not None:
+            label.number = segment.number
+        self._segments.append(segment)
+        return segment
+
+    # --- functions ------------------------------------------------------------------------------------
+
+    def _emit(self, function: Function, scope: _Scope, back: Label | None, result: int) -> None:
+        """Add a function's segments; returns go to `back` with the value in slot `result`."""
+        if function.id in self._calls:
+            raise InvalidModule("a function calls itself, which SPIR-V does not allow")
+        self._calls.append(function.id)
+        for block in function.blocks:
+            for entry in (*block.phis, *block.body):
+                if entry.result_id and not self._is_pointer(entry):
+                    scope.slots[entry.result_id] = self.new_slot()
+        blocks = {block.label: block for block in function.blocks}
+        for block in function.blocks:
+            segment = self._segment(scope.labels[block.label])
+            segment.is_loop = bool(block.continue_target)
+            segment.position = (*block.phis, *block.body, block.terminator)[0].position
+            segment = self._emit_body(block, segment, scope)
+            segment.terminator = self._terminator(block, blocks, scope, back, result)
+        self._calls.pop()
+
+    def _is_pointer(self, entry: Instruction) -> bool:
+        """Whether an id is a pointer that is known before running: not an address, which is a value."""
+        kind = self._program.type_of(entry.result_id)
+        if not isinstance(kind, PointerType):
+            return False
+        return kind.storage_class != "PhysicalStorageBuffer" or entry.name in _CHAINS | _ELEMENT_CHAINS
+
+    def _emit_body(self, block: Block, segment: Segment, scope: _Scope) -> Segment:
+        """Add a block's instructions; returns the segment that its terminator belongs to."""
+        for entry in block.body:
+            if entry.name == "OpFunctionCall":
+                segment = self._call(entry, segment, scope)
+            elif entry.name in _CHAINS | _ELEMENT_CHAINS:
+                scope.pointers[entry.result_id] = self._chain(entry, scope)
+            elif entry.name == "OpVariable":
+                segment.ops.append(self._variable(entry, scope))
+            elif entry.name == "OpCopyObject" and self._is_pointer(entry):
+                scope.pointers[entry.result_id] = self._pointer(entry.operands[0], scope)
+            elif entry.name == "OpControlBarrier" and self._scope_of(entry) != _SUBGROUP_SCOPE:
+                following = Label()
+                segment.terminator = Terminator("jump", edges=(Edge(following),))
+                segment = self._segment(following)
+                segment.is_barrier = True
+                segment.ops.append(self._op(entry, scope))
+            elif self._is_pointer(entry) and entry.name != "OpImageTexelPointer":
+                raise Unsupported(
+                    f"{entry.name} of pointers is not known to the reference device.", ["variablePointers"]
+                )
+            else:
+                segment.ops.append(self._op(entry, scope))
+        return segment
+
+    def _scope_of(self, barrier: Instruction) -> int:
+        value = self._program.value_of(barrier.operands[0])
+        return int(value.data[0]) if value is not None else 2
+
+    def _call(self, entry: Instruction, segment: Segment, scope: _Scope) -> Segment:
+        function = self._function(entry.operands[0])
+        inner = _Scope(function)
+        for parameter, argument in zip(function.parameters, entry.operands[1:], strict=True):
+            if argument in scope.pointers or argument in self.pointers:
+                inner.pointers[parameter] = self._pointer(argument, scope)
+            else:
+                inner.slots[parameter] = self._slot(argument, scope)
+        back = Label()
+        first = inner.labels[function.blocks[0].label]
+        segment.terminator = Terminator("jump", edges=(Edge(first),))
+        self._emit(function, inner, back, scope.slots.get(entry.result_id, -1))
+        return self._segment(back)
+
+    # --- operands -------------------------------------------------------------------------------------
+
+    def _slot(self, identifier: int, scope: _Scope) -> int:
+        slot = scope.slots.get(identifier, self._globals.get(identifier))
+        if slot is None:
+            raise InvalidModule(f"%{identifier} is used, and nothing here makes it")
+        return slot
+
+    def _pointer(self, identifier: int, scope: _Scope) -> Chain:
+        chain = scope.pointers.get(identifier) or self.pointers.get(identifier)
+        if chain is not None:
+            return chain
+        kind = self._program.type_of(identifier)
+        if isinstance(kind, PointerType) and kind.pointee is not None:
+            if kind.storage_class == "PhysicalStorageBuffer":
+                root = Root("address", self._slot(identifier, scope), kind.pointee, kind.storage_class)
+                return Chain(root)
+            raise Unsupported(
+                f"Variables of storage class {kind.storage_class} are not known to the reference device.",
+                [kind.storage_class],
+            )
+        raise InvalidModule(f"%{identifier} is used as a pointer, and is none")
+
+    def _step(self, identifier: int, scope: _Scope) -> Step:
+        value = self._program.value_of(identifier)
+        if value is not None:
+            return Step(int(value.data[0]))
+        return Step(self._slot(identifier, scope), is_slot=True)
+
+    def _chain(self, entry: Instruction, scope: _Scope) -> Chain:
+        base = self._pointer(entry.operands[0], scope)
+        indices = entry.operands[1:]
+        if entry.name in _CHAINS:
+            return Chain(
+                base.root,
+                (*base.steps, *(self._step(index, scope) for index in indices)),
+                base.element_step,
+            )
+        if base.steps or base.element_step is not None or base.root.kind != "address":
+            raise Unsupported(f"{entry.name} is known for physical addresses only.", ["variablePointers"])
+        steps = tuple(self._step(index, scope) for index in indices[1:])
+        return Chain(base.root, steps, self._step(indices[0], scope))
+
+    def _variable(self, entry: Instruction, scope: _Scope) -> Op:
+        kind = self._program.type_of(entry.result_id)
+        assert isinstance(kind, PointerType)
+        if kind.pointee is None:
+            raise InvalidModule(f"%{entry.result_id} points to a type that is not known")
+        cell = self._program.new_cell(kind.pointee)
+        chain = Chain(Root("cell", cell, kind.pointee, kind.storage_class))
+        scope.pointers[entry.result_id] = chain
+        initial = tuple(self._slot(operand, scope) for operand in entry.operands[1:])
+        return Op(entry, -1, initial, (chain,), cell)
+
+    def _op(self, entry: Instruction, scope: _Scope) -> Op:
+        arguments: list[int | None] = []
+        chains = []
+        followed = followed_operands(entry)
+        for place, identifier in enumerate(value_operands(entry)):
+            if place in followed:
+                arguments.append(None)
+                chains.append(self._pointer(identifier, scope))
+            else:
+                arguments.append(self._slot(identifier, scope))
+        result = scope.slots.get(entry.result_id, -1)
+        if entry.name == "OpImageTexelPointer":
+            kind = self._program.type_of(entry.result_id)
+            assert isinstance(kind, PointerType)
+            assert kind.pointee is not None
+            root = Root("texel", self.new_slot(), kind.pointee, kind.storage_class)
+            scope.pointers[entry.result_id] = Chain(root)
+            result = root.number
+        return Op(entry, result, tuple(arguments), tuple(chains))
+
+    # --- terminators ----------------------------------------------------------------------------------
+
+    def _edge(self, block: Block, label: int, scope: _Scope) -> Edge:
+        if label not in scope.labels:
+            raise InvalidModule(f"a branch to %{label}, which is no block of the function")
+        copies = []
+        for phi in scope.phis[label]:
+            pairs = dict(zip(phi.operands[1::2], phi.operands[::2], strict=True))
+            if block.label not in pairs:
+                raise InvalidModule(f"the phi %{phi.result_id} has no value from %{block.label}")
+            if self._is_pointer(phi):
+                raise Unsupported(
+                    "OpPhi of pointers is not known to the reference device.", ["variablePointers"]
+                )
+            copies.append((scope.slots[phi.result_id], self._slot(pairs[block.label], scope)))
+        return Edge(scope.labels[label], tuple(copies))
+
+    def _terminator(
+        self, block: Block, blocks: dict[int, Block], scope: _Scope, back: Label | None, result: int
+    ) -> Terminator:
+        entry = block.terminator
+        words = entry.operands
+        if entry.name == "OpBranch":
+            return Terminator("jump", entry, edges=(self._edge(block, words[0], scope),))
+        if entry.name == "OpBranchConditional":
+            edges = (self._edge(block, words[1], scope), self._edge(block, words[2], scope))
+            return Terminator("branch", entry, self._slot(words[0], scope), edges)
+        if entry.name == "OpSwitch":
+            return self._switch(block, blocks, scope)
+        if entry.name == "OpUnreachable":
+            return Terminator("unreachable", entry)
+        if entry.name in ("OpReturn", "OpReturnValue") and back is not None:
+            copies: tuple[tuple[int, int], ...] = ()
+            if entry.name == "OpReturnValue" and result >= 0:
+                copies = ((result, self._slot(words[0], scope)),)
+            return Terminator("jump", entry, edges=(Edge(back, copies),))
+        if entry.name in ("OpReturn", "OpKill", "OpTerminateInvocation"):
+            return Terminator("exit", entry)
+        raise Unsupported(f"{entry.name} is not known to the reference device.", [entry.name])
+
+    def _switch(self, block: Block, blocks: dict[int, Block], scope: _Scope) -> Terminator:
+        entry = block.terminator
+        kind = self._program.type_of(entry.operands[0])
+        bits = kind.bits if isinstance(kind, ScalarType) else 32
+        words = 2 if bits == 64 else 1
+        if words != selector_words(entry, blocks):
+            words = selector_words(entry, blocks)
+        targets = switch_targets(entry.operands, words)
+        edges = [self._edge(block, label, scope) for label in targets.values()]
+        edges.append(self._edge(block, entry.operands[1], scope))
+        mask = (1 << bits) - 1
+        literals = tuple(literal & mask for literal in targets)
+        return Terminator("switch", entry, self._slot(entry.operands[0], scope), tuple(edges), literals)

@@ -1,0 +1,81 @@
+"""The operands of an instruction by what they are: values, literals, scopes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vkgroup.spirv import Instruction, grammar
+
+_SCOPES = ("IdScope", "IdMemorySemantics")
+
+#: Ids that name no value: a function, a set of extended instructions.
+_NAMES = {"OpExtInst": 1, "OpFunctionCall": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """Operand words, sorted.
+
+    Attributes
+    ----------
+    values : ids of values and pointers.
+    literals : numbers and enumerants.
+    scopes : ids of scopes and memory semantics.
+    """
+
+    values: tuple[int, ...]
+    literals: tuple[int, ...]
+    scopes: tuple[int, ...]
+
+
+def sort_operands(entry: Instruction) -> Operands:
+    """Sort an instruction's operand words by the grammar.
+
+    The ids that follow a mask of image operands are values. What follows a mask of memory operands says
+    nothing that the reference device needs, and is left out.
+    """
+    spec = grammar().instruction(entry.opcode)
+    values: list[int] = []
+    literals: list[int] = []
+    scopes: list[int] = []
+    words = list(entry.operands[_NAMES.get(entry.name, 0) :])
+    kinds = list(spec.operands if spec else ())[_NAMES.get(entry.name, 0) :]
+    while kinds and words:
+        kind = kinds[0]
+        if kind.kind == "MemoryAccess":
+            break
+        if kind.kind == "ImageOperands":
+            literals.append(words[0])
+            values += words[1:]
+            break
+        if kind.quantifier != "*":
+            kinds.pop(0)
+        word = words.pop(0)
+        if kind.kind == "IdRef":
+            values.append(word)
+        elif kind.kind in _SCOPES:
+            scopes.append(word)
+        else:
+            literals.append(word)
+    return Operands(tuple(values), tuple(literals), tuple(scopes))
+
+
+def value_operands(entry: Instruction) -> tuple[int, ...]:
+    """Return the ids of an instruction's values and pointers."""
+    return sort_operands(entry).values
+
+
+def followed_operands(entry: Instruction) -> tuple[int, ...]:
+    """Return which of the values are pointers that the instruction follows."""
+    name = entry.name
+    if name in ("OpCopyMemory", "OpCopyMemorySized"):
+        return (0, 1)
+    if name in ("OpLoad", "OpStore", "OpArrayLength", "OpImageTexelPointer") or name.startswith("OpAtomic"):
+        return (0,)
+    if name == "OpExtInst" and entry.operands[1] in _WITH_POINTER:
+        return (1,)
+    return ()
+
+
+_WITH_POINTER = (35, 51)
+"""GLSL.std.450 Modf and Frexp, whose second operand is a pointer."""

@@ -1,0 +1,230 @@
+"""A module made ready to execute: functions inlined, blocks numbered, every instruction looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vkgroup.errors import InvalidModule, Unsupported
+from vkgroup.reference.interpreter.chains import Chain, Root
+from vkgroup.reference.interpreter.constants import read_constants, specialize
+from vkgroup.reference.interpreter.events import Cause
+from vkgroup.reference.interpreter.functions import read_functions
+from vkgroup.reference.interpreter.inline import Inliner, Segment
+from vkgroup.reference.interpreter.layout import Placed, laid_out, smallest
+from vkgroup.reference.interpreter.liveness import Liveness, find_liveness
+from vkgroup.reference.interpreter.site import CauseTable
+from vkgroup.reference.interpreter.values import Leaf, Value, leaves_of
+from vkgroup.spirv import EntryPoint, Instruction, Module, PointerType, StructType, Type, grammar
+from vkgroup.spirv.declarations import Declarations
+
+_ROOTS = {
+    "StorageBuffer": "buffer",
+    "Uniform": "buffer",
+    "UniformConstant": "resource",
+    "PushConstant": "push",
+    "Workgroup": "shared",
+    "Private": "cell",
+    "Input": "cell",
+}
+
+
+class Program:
+    """A compute shader, ready to execute.
+
+    Parameters
+    ----------
+    module : with a compute entry point.
+    entry_point : its name; None takes the only one.
+    specialization : values by specialization id.
+
+    Attributes
+    ----------
+    module : the module, specialization applied.
+    entry : the entry point.
+    local_size : invocations of a workgroup in x, y, z.
+    segments : the blocks in the order of their numbers.
+    constants : value by slot, of what never changes.
+    cells : the arrays of each variable that invocations have for themselves.
+    built_ins : cell by name of the SPIR-V BuiltIn.
+    initializers : slot of the constant that a private variable starts as, by cell.
+    shared : the shared variables by id: name and type with layout, size in bytes.
+    bindings : (set, binding) of each buffer and resource variable by id.
+    causes : the numbers of what leaves values undefined.
+
+    Raises
+    ------
+    Unsupported
+        The module needs what the reference device lacks; names the instruction.
+    InvalidModule
+        The module contradicts itself.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        entry_point: str | None = None,
+        specialization: Mapping[int, Any] | None = None,
+    ) -> None:
+        self.module = specialize(module, specialization or {})
+        self.entry: EntryPoint = self.module.reflection.entry_point(entry_point)
+        if self.entry.stage != "compute" or self.entry.local_size is None:
+            raise Unsupported(
+                f"The reference device runs compute shaders; {self.entry.name!r} is for {self.entry.stage}.",
+                [self.entry.stage],
+            )
+        self.local_size = self.entry.local_size.resolve()
+        self.causes = CauseTable()
+        self.declared = Declarations(self.module)
+        global_instructions, self.functions = read_functions(self.module)
+        self.kinds = _kinds(self.module, self.declared)
+        self._values = read_constants(global_instructions, self.declared, self.kinds, self.causes)
+        self.extended_sets = _extended_sets(global_instructions, self.declared)
+        self.cells: list[tuple[Leaf, ...]] = []
+        self.built_ins: dict[str, int] = {}
+        self.initializers: dict[int, int] = {}
+        self.private_cells: list[int] = []
+        self.private_causes: dict[int, int] = {}
+        self.cell_types: dict[int, Type] = {}
+        self.shared: dict[int, tuple[str, Placed, int]] = {}
+        self.shared_initializers: dict[int, int] = {}
+        self.bindings: dict[int, tuple[int, int]] = {}
+        self._is_buffer: dict[int, bool] = {}
+        self.placed: dict[int, Placed] = {}
+        inliner = Inliner(self)
+        self.constants: dict[int, Value] = {}
+        for identifier, value in self._values.items():
+            self.constants[inliner.global_slot(identifier)] = value
+        self._declare_variables(global_instructions, inliner)
+        self.segments: list[Segment] = inliner.inline(self._entry_function())
+        self.slots = inliner.slots
+        self.liveness: Liveness = find_liveness(self.segments, frozenset(self.constants))
+        # Imported here because the functions of instructions are made for a program.
+        from vkgroup.reference.interpreter.prepare import prepare
+
+        self.code = prepare(self)
+
+    def _entry_function(self) -> int:
+        for declaration in self.declared.entry_points:
+            if declaration.name == self.entry.name and declaration.execution_model == "GLCompute":
+                return declaration.id
+        raise InvalidModule(f"there is no entry point {self.entry.name!r}")
+
+    def type_of(self, identifier: int) -> Type | None:
+        """Return the type of a value's id; None for what is no value."""
+        return self.kinds.get(identifier)
+
+    def value_of(self, identifier: int) -> Value | None:
+        """Return a constant's value; None for any other id."""
+        return self._values.get(identifier)
+
+    def new_cell(self, kind: Type) -> int:
+        """Add a variable that every invocation has for itself; return its number."""
+        self.cells.append(leaves_of(kind))
+        self.cell_types[len(self.cells) - 1] = kind
+        return len(self.cells) - 1
+
+    def is_buffer(self, identifier: int) -> bool:
+        """Whether a variable with a binding is memory, and no image or sampler."""
+        return self._is_buffer[identifier]
+
+    @property
+    def has_small_addresses(self) -> bool:
+        """Whether physical addresses may point to numbers of less than 32 bits."""
+        return any(
+            isinstance(kind, PointerType)
+            and kind.storage_class == "PhysicalStorageBuffer"
+            and kind.pointee is not None
+            and smallest(kind.pointee) < 4
+            for kind in self.declared.types.values()
+        )
+
+    def granule(self, identifier: int) -> int:
+        """Return the bytes of the smallest number in a buffer variable's type."""
+        return smallest(self.placed[identifier].type)
+
+    # --- variables of the module ----------------------------------------------------------------------
+
+    def _declare_variables(self, instructions: list[Instruction], inliner: Inliner) -> None:
+        for entry in instructions:
+            if entry.name != "OpVariable":
+                continue
+            pointer = self.declared.type(entry.result_type)
+            assert isinstance(pointer, PointerType)
+            if pointer.pointee is None:
+                raise InvalidModule(f"%{entry.result_id} points to a type that is not known")
+            chain = self._declare(entry, pointer.storage_class, pointer.pointee, inliner)
+            if chain is not None:
+                inliner.pointers[entry.result_id] = chain
+
+    def _declare(self, entry: Instruction, storage_class: str, kind: Type, inliner: Inliner) -> Chain | None:
+        identifier = entry.result_id
+        root = _ROOTS.get(storage_class)
+        if root is None:
+            return None
+        number = identifier
+        self.placed[identifier] = Placed(kind)
+        if root == "cell":
+            number = self._declare_cell(entry, storage_class, kind, inliner)
+        elif root == "shared":
+            self._declare_shared(entry, kind, inliner)
+        elif root in ("buffer", "resource"):
+            declared = self.declared
+            self._is_buffer[identifier] = root == "buffer"
+            self.bindings[identifier] = (
+                declared.decoration(identifier, "DescriptorSet") or 0,
+                declared.decoration(identifier, "Binding") or 0,
+            )
+        return Chain(Root(root, number, kind, storage_class))
+
+    def _declare_cell(self, entry: Instruction, storage_class: str, kind: Type, inliner: Inliner) -> int:
+        number = self.new_cell(kind)
+        if storage_class == "Input":
+            built_in = self.declared.decoration(entry.result_id, "BuiltIn")
+            if built_in is None:
+                raise Unsupported(
+                    "A compute shader has no inputs but built-in variables.", ["Input without BuiltIn"]
+                )
+            self.built_ins[grammar().enumerant("BuiltIn", built_in)] = number
+            return number
+        self.private_cells.append(number)
+        name = self.declared.names.get(entry.result_id, "a variable")
+        cause = Cause("uninitialised", f"{name} has no value yet", entry.position)
+        self.private_causes[number] = self.causes.number(cause)
+        if len(entry.operands) > 1:
+            self.initializers[number] = inliner.global_slot(entry.operands[1])
+        return number
+
+    def _declare_shared(self, entry: Instruction, kind: Type, inliner: Inliner) -> None:
+        if isinstance(kind, StructType) and any(member.offset is not None for member in kind.members):
+            raise Unsupported(
+                "Shared variables with an explicit layout are not known to the reference device.",
+                ["WorkgroupMemoryExplicitLayoutKHR"],
+            )
+        placed, size, _ = laid_out(kind)
+        self.placed[entry.result_id] = placed
+        name = self.declared.names.get(entry.result_id, "shared memory")
+        # Whole words, and each workgroup's part aligned for the widest number.
+        self.shared[entry.result_id] = (name, placed, -(-size // 16) * 16)
+        if len(entry.operands) > 1:
+            self.shared_initializers[entry.result_id] = inliner.global_slot(entry.operands[1])
+
+
+def _kinds(module: Module, declared: Declarations) -> dict[int, Type]:
+    """Return the type of every id that has one."""
+    types = declared.types
+    return {
+        entry.result_id: types[entry.result_type]
+        for entry in module.instructions
+        if entry.result_id and entry.result_type in types
+    }
+
+
+def _extended_sets(instructions: list[Instruction], declared: Declarations) -> dict[int, str]:
+    """Return the names of extended instruction sets by id."""
+    found = {}
+    for entry in instructions:
+        if entry.name == "OpExtInstImport":
+            raw = b"".join(word.to_bytes(4, "little") for word in entry.operands)
+            found[entry.result_id] = raw.split(b"\0")[0].decode("utf-8", "replace")
+    return found

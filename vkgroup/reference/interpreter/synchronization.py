@@ -1,0 +1,57 @@
+"""Barriers: what they order, and who must reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vkgroup.reference.interpreter.frame import Frame
+from vkgroup.reference.interpreter.site import Site
+
+_ACQUIRE, _RELEASE = 0x2 | 0x8 | 0x10, 0x4 | 0x8 | 0x10
+_KINDS = {"buffer": 0x40, "workgroup": 0x100, "image": 0x800}
+_WORKGROUP, _SUBGROUP = 2, 3
+
+
+def kinds_of(semantics: int) -> frozenset[str]:
+    """Return the kinds of memory that some memory semantics order; none without acquire or release."""
+    if not semantics & (_ACQUIRE | _RELEASE):
+        return frozenset()
+    return frozenset(kind for kind, bit in _KINDS.items() if semantics & bit)
+
+
+def control_barrier(site: Site) -> Callable[[Frame], None]:
+    """Make the function of OpControlBarrier."""
+    execution, _, semantics = site.scopes
+    kinds = kinds_of(semantics)
+
+    def barrier(frame: Frame) -> None:
+        machine = frame.machine
+        if execution == _SUBGROUP:
+            if machine.order is not None:
+                machine.order.subgroup_barrier(frame, kinds)
+            return
+        machine.check_barrier(frame, site)
+        if machine.order is not None:
+            machine.order.workgroup_barrier(frame, kinds)
+
+    return barrier
+
+
+def memory_barrier(site: Site) -> Callable[[Frame], None]:
+    """Make the function of OpMemoryBarrier."""
+    scope, semantics = site.scopes
+    kinds = kinds_of(semantics)
+
+    def barrier(frame: Frame) -> None:
+        order = frame.machine.order
+        if order is not None:
+            order.fence(
+                frame, kinds, scope, acquire=bool(semantics & _ACQUIRE), release=bool(semantics & _RELEASE)
+            )
+
+    return barrier
+
+
+def released_and_acquired(semantics: int) -> tuple[bool, bool]:
+    """Return whether the memory semantics of an atomic release, and acquire."""
+    return bool(semantics & _RELEASE), bool(semantics & _ACQUIRE)
