@@ -57,12 +57,12 @@ class ReferenceBound(Bound):
         self._events = tuple(events)
         return None
 
-    def _run(self, counts: Groups, push: bytes, deadline: float | None) -> tuple[Event, ...]:
+    def _run(self, counts: Groups, push: bytes, timeout: float | None) -> tuple[Event, ...]:
         assert self.pipeline.program is not None
         assert self._places is not None
         size = self.pipeline.subgroup_size or self.device.capabilities.subgroup.size
         outcome = execute(
-            self.pipeline.program, counts, self._places, push, subgroup_size=size, deadline=deadline
+            self.pipeline.program, counts, self._places, push=push, subgroup_size=size, deadline=timeout
         )
         return outcome.events
 

@@ -1,0 +1,282 @@
+"""What the reference device declares it does: for every feature a module that needs it, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import vkgroup
+from vkgroup.device import requirements
+from vkgroup.dispatch import Device
+from vkgroup.spirv import Module
+
+LANES = 32
+
+
+@dataclass(frozen=True)
+class Use:
+    """A shader that works only where the device has a feature, and does it right.
+
+    `body` sets `ok` from `i`, the invocation; binding 1 holds 0, 1, 2… where `declarations` has it.
+    """
+
+    name: str
+    body: str
+    extensions: str = ""
+    declarations: str = ""
+
+
+def storage(bits: int) -> str:
+    return f"GL_EXT_shader_explicit_arithmetic_types_int{bits} GL_EXT_shader_{bits}bit_storage"
+
+
+def block(kind: str, bits: int) -> str:
+    members = f"uint{bits}_t small[{128 // bits}];"
+    if kind == "push":
+        return f"layout(push_constant) uniform Push {{ {members} }};"
+    storage_class = "buffer" if kind == "buffer" else "uniform"
+    layout = "std430, " if kind == "buffer" else ""
+    if kind == "uniform":
+        members = f"uint{bits}_t small; "
+    return f"layout({layout}binding = 1) {storage_class} Data {{ {members} }};"
+
+
+def reads(kind: str, bits: int) -> Use:
+    name = {
+        "buffer": f"storageBuffer{bits}BitAccess",
+        "uniform": f"uniformAndStorageBuffer{bits}BitAccess",
+        "push": f"storagePushConstant{bits}",
+    }[kind]
+    place = "small" if kind == "uniform" else f"small[i % {128 // bits}u]"
+    value = (
+        "0u"
+        if kind == "uniform"
+        else f"(i % {128 // bits}u) % {32 // bits}u == 0u ? (i % {128 // bits}u) / {32 // bits}u : 0u"
+    )
+    return Use(name, f"ok = uint({place}) == ({value});", storage(bits), block(kind, bits))
+
+
+FLOAT_ATOMICS = "GL_EXT_shader_atomic_float GL_EXT_shader_atomic_float2"
+_EXPLICIT = {
+    16: "GL_EXT_shader_explicit_arithmetic_types_float16 GL_EXT_shader_16bit_storage",
+    32: "",
+    64: "",
+}
+_SCALARS = {16: "float16_t", 32: "float", 64: "double"}
+
+
+def float_atomic(memory: str, bits: int, operation: str) -> Use:
+    scalar = _SCALARS[bits]
+    extensions = f"{FLOAT_ATOMICS} {_EXPLICIT[bits]}"
+    suffix = {"Add": "AtomicAdd", "Max": "AtomicMinMax"}[operation]
+    expected = {"Add": LANES, "Max": LANES - 1}[operation]
+    argument = {"Add": "1", "Max": "i"}[operation]
+    if memory == "Image":
+        declarations = "layout(binding = 1, r32f) uniform image2D picture;"
+        act = f"imageAtomic{operation}(picture, ivec2(0), float({argument}));"
+        value = "imageLoad(picture, ivec2(0)).x"
+        return Use(
+            f"shaderImageFloat32{suffix}",
+            f"{act} memoryBarrier(); barrier(); ok = {value} == float({expected});",
+            extensions,
+            declarations,
+        )
+    declarations = (
+        f"shared {scalar} number;"
+        if memory == "Shared"
+        else f"layout(binding = 1) buffer Data {{ {scalar} number; uint rest[]; }};"
+    )
+    body = f"""
+        if (i == 0u) number = {scalar}(0);
+        memoryBarrier(); barrier();
+        atomic{operation}(number, {scalar}({argument}));
+        memoryBarrier(); barrier();
+        ok = number == {scalar}({expected});"""
+    return Use(f"shader{memory}Float{bits}{suffix}", body, extensions, declarations)
+
+
+def array_of(kind: str, *, uniform: bool) -> Use:
+    """An array of descriptors, indexed by what only the device knows."""
+    index = "words[1] + i % 2u"
+    nonuniform = "" if uniform else "nonuniformEXT"
+    declarations = "layout(binding = 1) buffer Data { uint words[]; };"
+    more = {
+        "UniformBuffer": ("layout(binding = 2) uniform U { uvec4 u; } many[3];", "many[{}].u.x"),
+        "StorageBuffer": ("layout(binding = 2) buffer S { uint u[]; } many[3];", "many[{}].u[0]"),
+        "StorageImage": (
+            "layout(binding = 2, r32ui) uniform uimage2D many[3];",
+            "imageLoad(many[{}], ivec2(0)).x",
+        ),
+    }[kind]
+    if uniform:
+        index = "words[1]"
+    expected = "11u" if uniform else "11u + i % 2u"
+    name = f"shader{kind}Array" + ("DynamicIndexing" if uniform else "NonUniformIndexing")
+    return Use(
+        name,
+        f"ok = {more[1].format(f'{nonuniform}({index})')} == {expected};",
+        "" if uniform else "GL_EXT_nonuniform_qualifier",
+        f"{declarations}\n{more[0]}",
+    )
+
+
+INT64_ATOMIC = """
+    if (i == 0u) total = 0ul;
+    memoryBarrier(); barrier();
+    atomicAdd(total, 1ul << 40);
+    memoryBarrier(); barrier();
+    ok = total == (uint64_t(32) << 40);"""
+INT64 = "GL_EXT_shader_explicit_arithmetic_types_int64"
+SUBGROUP = "GL_KHR_shader_subgroup_basic GL_KHR_shader_subgroup_ballot"
+
+USES = [
+    Use("shaderInt8", "uint8_t v = uint8_t(i + 250u); v += uint8_t(10); ok = uint(v) == ((i + 260u) & 255u);",
+        "GL_EXT_shader_explicit_arithmetic_types_int8"),
+    Use("shaderInt16", "uint16_t v = uint16_t(i) * uint16_t(3000); ok = uint(v) == ((i * 3000u) & 65535u);",
+        "GL_EXT_shader_explicit_arithmetic_types_int16"),
+    Use("shaderInt64", "uint64_t v = uint64_t(i) << 40; ok = uint(v >> 40) == i;", INT64),
+    Use("shaderFloat16", "float16_t v = float16_t(i) + float16_t(0.5); ok = float(v) == float(i) + 0.5;",
+        "GL_EXT_shader_explicit_arithmetic_types_float16"),
+    Use("shaderFloat64", "double v = double(i) / 3.0LF; ok = v * 3.0LF == double(i);"),
+    *(reads(kind, bits) for kind in ("buffer", "uniform", "push") for bits in (8, 16)),
+    Use("scalarBlockLayout", "ok = rows[i % 4u].y == 3u * (i % 4u) + 1u;", "GL_EXT_scalar_block_layout",
+        "layout(scalar, binding = 1) buffer Data { uvec3 rows[]; };"),
+    Use("uniformBufferStandardLayout", "ok = row[i % 8u] == i % 8u;", "GL_EXT_scalar_block_layout",
+        "layout(std430, binding = 1) uniform Data { uint row[8]; };"),
+    Use("vulkanMemoryModel", """
+        atomicStore(words[i], i + 5u, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, gl_SemanticsRelease);
+        controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer,
+                       gl_SemanticsAcquireRelease);
+        ok = atomicLoad(words[i ^ 1u], gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, gl_SemanticsAcquire)
+            == (i ^ 1u) + 5u;""",
+        "GL_KHR_memory_scope_semantics", "layout(binding = 1) buffer Data { uint words[]; };"),
+    Use("maintenance4", "ok = gl_WorkGroupSize.x == 32u;"),
+    Use("subgroupBroadcastDynamicId", "ok = subgroupBroadcast(i, words[3] - 1u) == 2u;", SUBGROUP,
+        "layout(binding = 1) buffer Data { uint words[]; };"),
+    Use("shaderSubgroupExtendedTypes", "ok = subgroupBroadcast(uint16_t(i), 4u) == uint16_t(4);",
+        f"{SUBGROUP} GL_EXT_shader_subgroup_extended_types_int16"),
+    Use("shaderSubgroupRotate", "ok = rotate(3u, i, 3u) == (i + 3u) % 32u;",
+        f"{SUBGROUP} GL_EXT_spirv_intrinsics",
+        'spirv_instruction(extensions = ["SPV_KHR_subgroup_rotate"], capabilities = [6026], id = 4431)\n'
+        "uint rotate(uint scope, uint value, uint delta);"),
+    Use("shaderSubgroupRotateClustered", "ok = rotate(3u, i, 1u, 4u) == i / 4u * 4u + (i + 1u) % 4u;",
+        f"{SUBGROUP} GL_EXT_spirv_intrinsics",
+        'spirv_instruction(extensions = ["SPV_KHR_subgroup_rotate"], capabilities = [6026], id = 4431)\n'
+        "uint rotate(uint scope, uint value, uint delta, uint cluster);"),
+    Use("shaderMaximalReconvergence", "if (i < 7u) ok = subgroupBallot(true).x == 127u; else ok = true;",
+        f"{SUBGROUP} GL_EXT_spirv_intrinsics",
+        'spirv_execution_mode(extensions = ["SPV_KHR_maximal_reconvergence"], 6023);'),
+    Use("shaderSubgroupUniformControlFlow", "ok = subgroupBallot(i < 3u).x == 7u;",
+        f"{SUBGROUP} GL_EXT_subgroup_uniform_control_flow"),
+    Use("shaderBufferInt64Atomics", INT64_ATOMIC, f"{INT64} GL_EXT_shader_atomic_int64",
+        "layout(binding = 1) buffer Data { uint64_t total; uint rest[]; };"),
+    Use("shaderSharedInt64Atomics", INT64_ATOMIC, f"{INT64} GL_EXT_shader_atomic_int64",
+        "shared uint64_t total;"),
+    *(
+        float_atomic(memory, bits, operation)
+        for memory in ("Buffer", "Shared", "Image")
+        for bits in (16, 32, 64)
+        for operation in ("Add", "Max")
+        if memory != "Image" or bits == 32
+    ),
+    *(
+        array_of(kind, uniform=uniform)
+        for kind in ("UniformBuffer", "StorageBuffer", "StorageImage")
+        for uniform in (False, True)
+    ),
+    Use("shaderStorageImageReadWithoutFormat", "ok = imageLoad(picture, ivec2(1, 0)).x == 1u;",
+        "GL_EXT_shader_image_load_formatted", "layout(binding = 1) uniform readonly uimage2D picture;"),
+    Use("shaderStorageImageWriteWithoutFormat", "imageStore(picture, ivec2(i, 0), uvec4(i)); ok = true;", "",
+        "layout(binding = 1) uniform writeonly uimage2D picture;"),
+    Use("shaderStorageImageExtendedFormats", "ok = imageLoad(picture, ivec2(3, 0)).x == 0u;", "",
+        "layout(binding = 1, r8ui) uniform uimage2D picture;"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[Device]:
+    with vkgroup.open("reference") as opened:
+        yield opened
+
+
+def module_of(device: Device, use: Use) -> Module:
+    extensions = "\n".join(f"#extension {name} : require" for name in use.extensions.split())
+    pragma = {
+        "vulkanMemoryModel": "#pragma use_vulkan_memory_model",
+    }.get(use.name, "")
+    attribute = {
+        "shaderSubgroupUniformControlFlow": "[[subgroup_uniform_control_flow]]",
+    }.get(use.name, "")
+    local = "local_size_x_id = 0" if use.name == "maintenance4" else f"local_size_x = {LANES}"
+    source = f"""#version 460
+{extensions}
+{pragma}
+layout({local}) in;
+layout(binding = 0) buffer Result {{ uint good[]; }} result;
+{use.declarations}
+void main() {attribute} {{
+    uint i = gl_LocalInvocationIndex;
+    bool ok = false;
+    {use.body}
+    result.good[i] = ok ? 1u : 0u;
+}}"""
+    if attribute:
+        source = source.replace(f"void main() {attribute}", f"void main()\n{attribute}")
+    return device.compile(source)
+
+
+@pytest.mark.parametrize("use", USES, ids=lambda use: use.name)
+def test_a_feature_does_what_it_says(reference: Device, use: Use) -> None:
+    module = module_of(reference, use)
+    bare = replace(
+        reference.capabilities,
+        api_version=(1, 1, 0),
+        features=frozenset(),
+        extensions={"VK_KHR_spirv_1_4": 1},
+    )
+    needs = " ".join(requirements.missing(module, bare))
+    assert use.name in needs or use.name.endswith("DynamicIndexing"), "glslang does not declare that"
+    result = reference.run(
+        module,
+        1,
+        bindings_of(module),
+        push=np.arange(4, dtype=np.uint32).tobytes() if module.reflection.push_constants else None,
+        specialization={0: LANES} if use.name == "maintenance4" else None,
+    )
+    assert result["good"].tolist() == [1] * LANES
+
+
+def bindings_of(module: Module) -> dict[int, object]:
+    """Give the result zeros, the data 0, 1, 2…, and each of an array of descriptors its number plus ten."""
+    found: dict[int, object] = {}
+    for binding in module.reflection.bindings:
+        data = np.arange(64, dtype=np.uint32)
+        if binding.kind == "storage_image":
+            kind = {"R32f": np.float32, "R8ui": np.uint8}.get(binding.type.format, np.uint32)
+            data = np.arange(32, dtype=kind).reshape(1, 32)
+            if kind == np.uint8:
+                data[:] = 0
+            if kind == np.float32:
+                data[:] = 0
+        if binding.binding == 2:
+            one = data[:, :4] if data.ndim == 2 else data[:4]
+            found[2] = [np.full_like(one, 10 + n) for n in range(3)]
+        else:
+            found[binding.binding] = (
+                np.zeros(LANES, np.uint32)
+                if binding.binding == 0
+                else data.view(np.uint8 if binding.kind.endswith("buffer") else data.dtype)
+            )
+    return found
+
+
+def test_every_declared_feature_that_a_module_may_need_is_tried(reference: Device) -> None:
+    tables = (*requirements.CAPABILITIES.values(), *requirements.EXTENSIONS.values())
+    known = {need for needs in tables for need in needs.split("|")} | {"scalarBlockLayout", "maintenance4"}
+    declared = reference.capabilities.features & known
+    elsewhere = {name for name in declared if "Sampled" in name or "Texel" in name or "Gather" in name}
+    elsewhere |= {"imageCubeArray", "bufferDeviceAddress", "vulkanMemoryModelDeviceScope"}
+    assert declared - elsewhere - {use.name for use in USES} == set()
