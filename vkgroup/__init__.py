@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from vkgroup.dispatch import Bound, Buffer, Device, Image, Pipeline, RunResult
     from vkgroup.opening import devices
     from vkgroup.opening import open_device as open
+    from vkgroup.sampler import Sampler
     from vkgroup.spirv import Module
 
 __version__ = "0.1.0"
@@ -31,6 +32,7 @@ _PUBLIC = {
     "Module": ("vkgroup.spirv", "Module"),
     "Pipeline": ("vkgroup.dispatch", "Pipeline"),
     "RunResult": ("vkgroup.dispatch", "RunResult"),
+    "Sampler": ("vkgroup.sampler", "Sampler"),
     "assemble": ("vkgroup.compiler", "assemble"),
     "compile": ("vkgroup.compiler", "compile_source"),
     "compile_file": ("vkgroup.compiler", "compile_file"),
@@ -50,6 +52,7 @@ __all__ = [
     "Module",
     "Pipeline",
     "RunResult",
+    "Sampler",
     "assemble",
     "compile",
     "compile_file",

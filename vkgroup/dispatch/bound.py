@@ -17,8 +17,9 @@ from vkgroup.dispatch.formats import choose_format
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.slots import Slot, assign
+from vkgroup.dispatch.textures import split
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
-from vkgroup.spirv import ImageType
+from vkgroup.sampler import Sampler
 
 if TYPE_CHECKING:
     from vkgroup.reference.interpreter.events import Event
@@ -70,6 +71,7 @@ class Bound(Closing):
             raise DriverError("The pipeline is closed; make a new one.")
         self.pipeline, self.device = pipeline, device
         self.resources: dict[Slot, list[Resource]] = {}
+        self.samplers: dict[Slot, list[Sampler]] = {}
         self._own: list[ArrayBuffer | Image] = []
         self._limits: Groups = device.capabilities.limits["maxComputeWorkGroupCount"]
         self._push = pipeline.module.reflection.push_constants
@@ -81,25 +83,37 @@ class Bound(Closing):
         self._holding = True
         try:
             for slot, value in assigned.items():
-                self.resources[slot] = [self._resource(slot, item) for item in items_of(slot, value)]
+                self._fill(slot, value)
             self._create()
         except (DriverError, InvalidDispatch, Unsupported):
             self.close()
             raise
         device.raise_validation_errors()
 
+    def _fill(self, slot: Slot, value: Any) -> None:
+        """Make what a place's value stands for."""
+        resources = self.resources[slot] = []
+        samplers = self.samplers[slot] = []
+        for item in items_of(slot, value):
+            memory, sampler = split(slot, item)
+            if sampler is not None:
+                samplers.append(sampler)
+            if slot.kind != "sampler":
+                resources.append(self._resource(slot, memory))
+
     def _resource(self, slot: Slot, value: Any) -> Resource:
         if isinstance(value, Buffer | Image):
             return value
-        kind, array = slot.variables[0].type, np.asarray(value)
+        kind, array = slot.image, np.asarray(value)
         own: ArrayBuffer | Image
-        if isinstance(kind, ImageType):
+        if kind is not None:
             own = self._images(
                 self.device,
                 array.shape,
                 choose_format(kind, array, slot.label),
                 dimension=kind.dimension,
                 arrayed=kind.arrayed,
+                sampled=not kind.storage,
             )
             self._own.append(own)
             own.write(array)

@@ -10,6 +10,7 @@ from vkgroup.dispatch.buffer import Buffer, checked_array
 from vkgroup.dispatch.formats import choose_format
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.slots import Slot
+from vkgroup.dispatch.textures import check_sampled, check_sampler, check_texel_buffer, require_use, split
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import ImageType, StructType
 
@@ -35,36 +36,47 @@ def check_value(slot: Slot, value: Any, device: Owner) -> None:
         It is larger than the device can bind.
     """
     kind = slot.variables[0].type
-    for item in items_of(slot, value):
+    for given in items_of(slot, value):
+        item, sampler = split(slot, given)
+        if sampler is not None:
+            check_sampler(sampler, device)
+        if slot.kind == "sampler":
+            continue
         if isinstance(item, Buffer | Image):
             _check_resource(slot, item, device)
-            continue
-        array = checked_array(item, slot.label)
-        if isinstance(kind, ImageType):
-            choose_format(kind, array, slot.label)
-        elif isinstance(kind, StructType):
-            if len(slot.variables) == 1:
-                check_array(array, kind, slot.label)
-            _check_range(slot, array.nbytes, device)
+        else:
+            item = checked_array(item, slot.label)
+            if isinstance(kind, StructType):
+                if len(slot.variables) == 1:
+                    check_array(item, kind, slot.label)
+                _check_range(slot, item.nbytes, device)
+        if slot.image is not None:
+            format_ = item.format if isinstance(item, Image) else choose_format(slot.image, item, slot.label)
+            if sampler is not None:
+                levels = item.levels if isinstance(item, Image) else 1
+                check_sampled(slot, slot.image, format_, sampler, levels)
+        elif slot.texels is not None:
+            check_texel_buffer(slot, item, item.nbytes, device)
 
 
 def _check_resource(slot: Slot, item: Buffer | Image, device: Owner) -> None:
     kind = slot.variables[0].type
     if item.device is not device:
         raise InvalidDispatch(f"{slot.label} is given a resource of another device.")
-    if isinstance(item, Image) != isinstance(kind, ImageType):
+    if isinstance(item, Image) != (slot.image is not None):
         given = "image" if isinstance(item, Image) else "buffer"
         raise InvalidDispatch(f"{slot.label} is a {slot.kind.replace('_', ' ')}; {given} given.")
-    if isinstance(item, Buffer) and isinstance(kind, StructType):
-        if item.closed:
-            raise InvalidDispatch(f"{slot.label} is given a closed buffer.")
+    if isinstance(item, Image) and slot.image is not None:
+        _check_image(slot, item, slot.image)
+        return
+    if item.closed:
+        raise InvalidDispatch(f"{slot.label} is given a closed buffer.")
+    if isinstance(kind, StructType):
         if item.nbytes < kind.fixed_size:
             raise InvalidDispatch(
                 f"{slot.label} has {kind.fixed_size} bytes; the buffer given has {item.nbytes}."
             )
         _check_range(slot, item.nbytes, device)
-    if isinstance(item, Image) and isinstance(kind, ImageType):
-        _check_image(slot, item, kind)
 
 
 def _check_image(slot: Slot, image: Image, kind: ImageType) -> None:
@@ -76,6 +88,11 @@ def _check_image(slot: Slot, image: Image, kind: ImageType) -> None:
         raise InvalidDispatch(
             f"{slot.label} has the format {kind.format}; the image given has {image.format.name}."
         )
+    if kind.sampled_type is not None and kind.sampled_type.kind != image.format.kind:
+        raise InvalidDispatch(
+            f"{slot.label} is a {kind.glsl}; the image given has the format {image.format.name}."
+        )
+    require_use(slot, image)
 
 
 def _check_range(slot: Slot, nbytes: int, device: Owner) -> None:

@@ -21,6 +21,8 @@ from vkgroup.dispatch.formats import choose_format, named_format
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.results import RunResult
+from vkgroup.dispatch.textures import check_sampler
+from vkgroup.sampler import Sampler, make_sampler
 from vkgroup.spirv import ImageType, Module
 
 _KEPT_PIPELINES = 32
@@ -105,32 +107,69 @@ class Device(Closing):
         return self._buffers(self._owner, data, host=host)
 
     def image(
-        self, array: npt.ArrayLike, *, format: str | None = None, dimension: str = "2D", layers: bool = False
+        self,
+        array: npt.ArrayLike,
+        *,
+        format: str | None = None,
+        dimension: str = "2D",
+        layers: bool = False,
+        levels: Sequence[npt.ArrayLike] = (),
+        sampled: bool = False,
     ) -> Image:
-        """Make a storage image and fill it.
+        """Make an image and fill it.
 
         Parameters
         ----------
-        array : texels, shape ([layers,] [[depth,] height,] width[, components]).
-        format : name as in GLSL (``"r32ui"``); None chooses by dtype and components.
-        dimension : ``"1D"``, ``"2D"`` or ``"3D"``.
-        layers : whether the first axis counts layers.
+        array : texels, shape ([layers,] [[depth,] height,] width[, components]); of a cube
+            (faces, height, width[, components]).
+        format : name as in GLSL (``"r32ui"``), or ``"d32f"`` and ``"d16"`` for depths; None chooses by dtype
+            and components, integers as integers.
+        dimension : ``"1D"``, ``"2D"``, ``"3D"`` or ``"Cube"``.
+        layers : whether the first axis counts layers; of a cube it counts all faces of all cubes.
+        levels : the smaller levels, each half of the one before in every size.
+        sampled : whether it must be possible to sample it. Without, it must be possible to read and write its
+            texels; whatever a device has for the format, the image has both ways.
 
         Raises
         ------
         InvalidDispatch
             Shape or dtype does not fit the format.
         Unsupported
-            The device has no storage images of that format, or not as large.
+            The device has no such images of that format, or not as large.
         """
         texels = checked_array(array, "Device.image")
-        kind = ImageType(None, dimension, False, layers, False, True, "Unknown")
-        if format is not None:
-            kind = ImageType(None, dimension, False, layers, False, True, named_format(format).name)
-        chosen = choose_format(kind, texels, "The image")
-        image = self._images(self._owner, texels.shape, chosen, dimension=dimension, arrayed=layers)
-        image.write(texels)
+        name = "Unknown" if format is None else named_format(format).name
+        kind = ImageType(None, dimension, False, layers, False, True, name)
+        image = self._images(
+            self._owner,
+            texels.shape,
+            choose_format(kind, texels, "The image"),
+            dimension=dimension,
+            arrayed=layers,
+            levels=1 + len(levels),
+            sampled=sampled,
+        )
+        for level, smaller in enumerate((texels, *levels)):
+            image.write(smaller, level)
         return image
+
+    def sampler(self, **state: Any) -> Sampler:
+        """Make the state of a sampler, checked against what the device has.
+
+        Parameters
+        ----------
+        **state : as for `vkgroup.Sampler`: ``filter="linear"``, ``address="repeat"``, ….
+
+        Raises
+        ------
+        InvalidDispatch
+            The values make no sense.
+        Unsupported
+            The device has no such sampler.
+        """
+        sampler = make_sampler(state)
+        check_sampler(sampler, self._owner)
+        return sampler
 
     def pipeline(
         self,
@@ -187,8 +226,8 @@ class Device(Closing):
         ----------
         module : a module, or what `compile` takes.
         groups : number of workgroups in x, or in up to three dimensions; zero runs nothing.
-        bindings : arrays, `Buffer`s and `Image`s by name, number in set 0, or (set, number). Arrays are
-            never modified.
+        bindings : arrays, `Buffer`s, `Image`s and `Sampler`s by name, number in set 0, or (set, number);
+            an image with a sampler as (image or array, sampler). Arrays are never modified.
         push : push constants: bytes, an array, or values by name.
         entry_point, specialization, subgroup_size, full_subgroups : as for `pipeline`.
         repeat : how many times to run, one after the other on the same memory.

@@ -1,4 +1,4 @@
-"""Storage images on a device."""
+"""Images on a device."""
 
 from __future__ import annotations
 
@@ -17,22 +17,26 @@ from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 
 
 class Image(Closing):
-    """A storage image; `Device.image` makes it.
+    """An image; `Device.image` makes it.
 
-    The array's axes are those of NumPy images: layers first, then depth, height, width, and last the
-    components where the format has more than one.
+    The array's axes are those of NumPy images: layers first (of a cube: faces, in the order +x, -x, +y, -y,
+    +z, -z), then depth, height, width, and last the components where the format has more than one.
 
     Attributes
     ----------
     shape, dtype : of the arrays that it is written from and read into.
     format : its texels.
-    dimension : ``"1D"``, ``"2D"`` or ``"3D"``.
+    dimension : ``"1D"``, ``"2D"``, ``"3D"`` or ``"Cube"``.
     arrayed : whether it has layers.
-    layers : how many; 1 without.
+    layers : how many; 1 without. A cube has six times as many.
+    levels : how many sizes it has, each half of the one before.
     extent : texels in x, y, z.
-    nbytes : of all texels.
+    nbytes : of all texels of level 0.
+    uses : ``"storage"`` where shaders may read and write single texels, ``"sampled"`` where they may sample.
     device : what it was made from.
     """
+
+    uses: frozenset[str] = frozenset({"storage", "sampled"})
 
     def __init__(
         self,
@@ -42,23 +46,29 @@ class Image(Closing):
         *,
         dimension: str = "2D",
         arrayed: bool = False,
+        levels: int = 1,
+        sampled: bool = False,
     ) -> None:
         self.device = device
-        self.format, self.dimension, self.arrayed = format_, dimension, arrayed
+        self.format, self.dimension, self.arrayed, self.levels = format_, dimension, arrayed, levels
         self.shape, self.dtype = shape, format_.dtype
-        axes = AXES[dimension] + arrayed + (format_.components > 1)
+        self._sampled = sampled
+        layered = arrayed or dimension == "Cube"
+        axes = AXES[dimension] + layered + (format_.components > 1)
         components = shape[-1] if format_.components > 1 and shape else 1
         if len(shape) != axes or components != format_.components:
-            names = "layers, " * arrayed + ", ".join(("depth", "height", "width")[3 - AXES[dimension] :])
+            names = ("faces, " if dimension == "Cube" else "layers, ") * layered
+            names += ", ".join(("depth", "height", "width")[3 - AXES[dimension] :])
             names += f", {format_.components}" * (format_.components > 1)
             raise InvalidDispatch(
                 f"A {dimension} image of format {format_.name} takes arrays of shape ({names}); the array"
                 f" given has the shape {shape}."
             )
-        self.layers = shape[0] if arrayed else 1
-        extent = shape[int(arrayed) : int(arrayed) + AXES[dimension]]
+        self.layers = shape[0] if layered else 1
+        extent = shape[int(layered) : int(layered) + AXES[dimension]]
         self.extent: tuple[int, ...] = (*reversed(extent), 1, 1)[:3]
         self.nbytes = math.prod(shape) * format_.dtype.itemsize
+        self._check_shape()
         device.require_open()
         self._check_limits()
         device.register(self)
@@ -70,8 +80,26 @@ class Image(Closing):
             raise
         device.raise_validation_errors()
 
+    def _check_shape(self) -> None:
+        whole = self.layers % 6 == 0 if self.arrayed else self.layers == 6
+        if self.dimension == "Cube" and (not whole or self.extent[0] != self.extent[1]):
+            number = "a multiple of 6" if self.arrayed else "6"
+            raise InvalidDispatch(f"A cube has {number} square faces; the array's shape is {self.shape}.")
+        most = max(self.extent).bit_length()
+        if not 1 <= self.levels <= most:
+            raise InvalidDispatch(
+                f"An image of shape {self.shape} has at most {most} levels; {self.levels} are given."
+            )
+
+    def shape_of(self, level: int) -> tuple[int, ...]:
+        """Return the shape of a level's array: sizes are halved, layers and components stay."""
+        first = int(self.arrayed or self.dimension == "Cube")
+        last = first + AXES[self.dimension]
+        sizes = tuple(max(1, size >> level) for size in self.shape[first:last])
+        return (*self.shape[:first], *sizes, *self.shape[last:])
+
     def _check_limits(self) -> None:
-        """Compare format and extent with what the device has for storage images."""
+        """Compare format and extent with what the device has for such images."""
         name = self.device.capabilities.name
         most, most_layers = self._limits()
         if any(have > limit for have, limit in zip(self.extent, most, strict=True)):
@@ -94,39 +122,47 @@ class Image(Closing):
         """Make the image, its contents undefined."""
 
     @abstractmethod
-    def _write(self, texels: npt.NDArray[np.uint8]) -> None:
-        """Copy all texels into the image."""
+    def _write(self, texels: npt.NDArray[np.uint8], level: int) -> None:
+        """Copy all texels of a level into the image."""
 
     @abstractmethod
-    def _read(self) -> npt.NDArray[np.uint8]:
-        """Copy all texels out of the image."""
+    def _read(self, level: int) -> npt.NDArray[np.uint8]:
+        """Copy all texels of a level out of the image."""
 
     @property
     @abstractmethod
     def closed(self) -> bool:
         """Whether the image was closed."""
 
-    def write(self, array: npt.ArrayLike) -> None:
-        """Copy a whole array into the image.
+    def write(self, array: npt.ArrayLike, level: int = 0) -> None:
+        """Copy a whole array into the image, or into one of its levels.
 
         Raises
         ------
         InvalidDispatch
-            Its shape or dtype is not the image's.
+            Its shape or dtype is not the image's; there is no such level.
         """
         data = checked_array(array, "Image.write")
-        if data.shape != self.shape or data.dtype != self.dtype:
+        shape = self._checked_shape(level)
+        if data.shape != shape or data.dtype != self.dtype:
+            what = f"level {level} of the image" if level else "image"
             raise InvalidDispatch(
-                f"The image takes {self.dtype.name} arrays of shape {self.shape};"
+                f"The {what} takes {self.dtype.name} arrays of shape {shape};"
                 f" {data.dtype.name} of shape {data.shape} was given."
             )
         self._require_open()
-        self._write(as_bytes(data))
+        self._write(as_bytes(data), level)
 
-    def read(self) -> npt.NDArray[Any]:
-        """Copy the whole image into a new array."""
+    def read(self, level: int = 0) -> npt.NDArray[Any]:
+        """Copy the whole image, or one of its levels, into a new array."""
+        shape = self._checked_shape(level)
         self._require_open()
-        return self._read().view(self.dtype).reshape(self.shape)
+        return self._read(level).view(self.dtype).reshape(shape)
+
+    def _checked_shape(self, level: int) -> tuple[int, ...]:
+        if not 0 <= level < self.levels:
+            raise InvalidDispatch(f"The image has the levels 0 to {self.levels - 1}; {level} was given.")
+        return self.shape_of(level)
 
     def _require_open(self) -> None:
         self.device.require_open()

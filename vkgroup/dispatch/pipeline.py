@@ -87,8 +87,8 @@ class Pipeline(Closing):
         Parameters
         ----------
         bindings : by name, by number in set 0, or by (set, number): NumPy arrays, which are copied to
-            the device, `Buffer`s and `Image`s, which are used as they are; a list of them where the
-            shader has an array of descriptors.
+            the device, `Buffer`s, `Image`s and `Sampler`s, which are used as they are; a list of them where
+            the shader has an array of descriptors.
 
         Raises
         ------

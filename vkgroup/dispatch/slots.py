@@ -8,15 +8,20 @@ from typing import Any
 
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.spirv import Binding, Reflection, StructType
+from vkgroup.spirv import Binding, ImageType, Reflection, SampledImageType, StructType
 
 Key = str | int | tuple[int, int]
 
 #: VkDescriptorType of the kinds that can be bound.
 DESCRIPTOR_TYPES = {
-    "storage_image": "VK_DESCRIPTOR_TYPE_STORAGE_IMAGE",
-    "uniform_buffer": "VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER",
+    "combined_image_sampler": "VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER",
+    "sampled_image": "VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE",
+    "sampler": "VK_DESCRIPTOR_TYPE_SAMPLER",
     "storage_buffer": "VK_DESCRIPTOR_TYPE_STORAGE_BUFFER",
+    "storage_image": "VK_DESCRIPTOR_TYPE_STORAGE_IMAGE",
+    "storage_texel_buffer": "VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER",
+    "uniform_buffer": "VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER",
+    "uniform_texel_buffer": "VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER",
 }
 
 
@@ -55,6 +60,19 @@ class Slot:
             for name in (entry.name, entry.block_name, *_member(entry))
             if name
         ]
+
+    @property
+    def texels(self) -> ImageType | None:
+        """The type of what has texels: an image, with a sampler or without, or a texel buffer; else None."""
+        kind = self.variables[0].type
+        if isinstance(kind, SampledImageType):
+            return kind.image
+        return kind if isinstance(kind, ImageType) else None
+
+    @property
+    def image(self) -> ImageType | None:
+        """The type of an image, with a sampler or without; None for all else, texel buffers too."""
+        return None if self.texels is None or self.texels.dimension == "Buffer" else self.texels
 
     @property
     def writable(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
@@ -10,12 +11,15 @@ from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier
-from vkgroup.dispatch.bound import ArrayBuffer, Bound, Groups
+from vkgroup.dispatch.bound import ArrayBuffer, Bound, Groups, Resource
 from vkgroup.dispatch.buffer import as_bytes
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
+from vkgroup.dispatch.textures import texel_format
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.image import VulkanImage
+from vkgroup.dispatch.vulkan.sampler import create_buffer_view, create_sampler, require_filter
 from vkgroup.dispatch.vulkan.timer import Timer
+from vkgroup.sampler import Sampler
 
 if TYPE_CHECKING:
     from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
@@ -55,6 +59,8 @@ class VulkanBound(Bound):
     _sets: Any = None
     _recorded: tuple[Groups, bytes] | None = None
     _timer: Timer | None = None
+    _samplers: dict[Sampler, Any]
+    _views: list[Any]
     _commands: Commands
 
     @property
@@ -66,6 +72,7 @@ class VulkanBound(Bound):
         return PooledBuffer(self.device, array)
 
     def _create(self) -> None:
+        self._samplers, self._views = {}, []
         self._create_sets()
         self._commands = Commands(self.device)
 
@@ -104,24 +111,55 @@ class VulkanBound(Bound):
 
     def _write(self, slot: Slot) -> Any:
         """Describe a place's resources to Vulkan."""
-        infos: list[Any] = []
-        for resource in self.resources[slot]:
-            if isinstance(resource, VulkanImage):
-                general = vk.VK_IMAGE_LAYOUT_GENERAL
-                infos.append(vk.new("VkDescriptorImageInfo", imageView=resource.view, imageLayout=general))
-            elif isinstance(resource, VulkanBuffer | PooledBuffer):
-                handle = resource.memory.handle
-                infos.append(vk.new("VkDescriptorBufferInfo", buffer=handle, range=resource.nbytes))
-        images = slot.kind == "storage_image"
+        images: Any = vk.NULL
+        buffers: Any = vk.NULL
+        views: Any = vk.NULL
+        if slot.texels is None and slot.kind != "sampler":
+            buffers = [
+                vk.new("VkDescriptorBufferInfo", buffer=_memory(resource).handle, range=resource.nbytes)
+                for resource in self.resources[slot]
+            ]
+        elif slot.image is None and slot.kind != "sampler":
+            views = vk.ffi.new("VkBufferView[]", [self._view(slot, entry) for entry in self.resources[slot]])
+        else:
+            images = self._image_infos(slot)
         return vk.new(
             "VkWriteDescriptorSet",
             dstSet=self._sets[slot.set],
             dstBinding=slot.binding,
             descriptorCount=slot.count,
             descriptorType=getattr(vk, DESCRIPTOR_TYPES[slot.kind]),
-            pImageInfo=infos if images else vk.NULL,
-            pBufferInfo=vk.NULL if images else infos,
+            pImageInfo=images,
+            pBufferInfo=buffers,
+            pTexelBufferView=views,
         )
+
+    def _image_infos(self, slot: Slot) -> list[Any]:
+        infos = []
+        images: Sequence[Resource | None] = self.resources[slot] or [None] * slot.count
+        samplers: Sequence[Sampler | None] = self.samplers[slot] or [None] * slot.count
+        for image, state in zip(images, samplers, strict=True):
+            fields: dict[str, Any] = {}
+            if isinstance(image, VulkanImage):
+                fields["imageView"] = image.first_view if slot.kind == "storage_image" else image.view
+                fields["imageLayout"] = vk.VK_IMAGE_LAYOUT_GENERAL
+                if state is not None:
+                    require_filter(self.device, image.format, state)
+            if state is not None:
+                if state not in self._samplers:
+                    self._samplers[state] = create_sampler(self.device, state)
+                fields["sampler"] = self._samplers[state]
+            infos.append(vk.new("VkDescriptorImageInfo", **fields))
+        return infos
+
+    def _view(self, slot: Slot, resource: Resource) -> Any:
+        assert isinstance(resource, VulkanBuffer | PooledBuffer)
+        storage = slot.kind == "storage_texel_buffer"
+        format_ = texel_format(slot, resource)
+        buffer = resource.memory.handle
+        view = create_buffer_view(self.device, buffer, format_, resource.nbytes, storage=storage)
+        self._views.append(view)
+        return view
 
     # --- dispatches -----------------------------------------------------------------------------------
 
@@ -167,5 +205,15 @@ class VulkanBound(Bound):
         device = self.device
         if self._pool is not None and device.usable:
             device.functions.vkDestroyDescriptorPool(device.handle, self._pool, vk.NULL)
+            for sampler in self._samplers.values():
+                device.functions.vkDestroySampler(device.handle, sampler, vk.NULL)
+            for view in self._views:
+                device.functions.vkDestroyBufferView(device.handle, view, vk.NULL)
+            self._samplers, self._views = {}, []
         self._pool = self._recorded = None
         super().close()
+
+
+def _memory(resource: Resource) -> DeviceBuffer:
+    assert isinstance(resource, VulkanBuffer | PooledBuffer)
+    return resource.memory

@@ -1,7 +1,8 @@
-"""Storage images of Vulkan, in the general layout."""
+"""Images of Vulkan, in the general layout."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import TRANSFER_TIMEOUT, DeviceBuffer, allocate
 from vkgroup.dispatch.formats import AXES
 from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.vulkan.sampler import format_features
 from vkgroup.errors import Unsupported
 
 
@@ -21,12 +23,15 @@ class VulkanImage(Image):
 
     Attributes
     ----------
-    handle, view : Vulkan's objects; None when closed.
+    handle : the VkImage; None when closed.
+    view : of all levels, for sampling.
+    first_view : of the first level, for storage.
     """
 
     device: LogicalDevice
     handle: Any = None
     view: Any = None
+    first_view: Any = None
     _memory: Any = None
     _commands: Commands
     _transfer_buffer: DeviceBuffer
@@ -42,28 +47,57 @@ class VulkanImage(Image):
     def _limits(self) -> tuple[tuple[int, int, int], int]:
         """Largest extent and number of layers of such images; `Unsupported` where there are none."""
         device, functions = self.device, self.device.instance.functions
+        self.uses = self._find_uses()
         limits = vk.ffi.new("VkImageFormatProperties *")
         code = functions.vkGetPhysicalDeviceImageFormatProperties(
             device.physical,
             getattr(vk, self.format.vulkan),
             self._type_number(),
             vk.VK_IMAGE_TILING_OPTIMAL,
-            _usage(),
-            0,
+            self._usage(),
+            self._flags(),
             limits,
         )
         if code == vk.VK_ERROR_FORMAT_NOT_SUPPORTED:
+            use = "sampled" if self._sampled else "storage"
             raise Unsupported(
-                f"{device.capabilities.name} has no {self.dimension} storage images of {self.format.vulkan}.",
+                f"{device.capabilities.name} has no {self.dimension} {use} images of {self.format.vulkan}.",
                 [self.format.vulkan],
             )
         device.check(code, "reading the limits of images")
+        if self.levels > limits.maxMipLevels:
+            raise Unsupported(
+                f"{device.capabilities.name} has at most {limits.maxMipLevels} levels in such images.",
+                [f"maxMipLevels of {self.levels} (it is {limits.maxMipLevels})"],
+            )
         most = limits.maxExtent
         return (most.width, most.height, most.depth), limits.maxArrayLayers
 
+    def _find_uses(self) -> frozenset[str]:
+        """Find what images of the format are good for, and what this one must be."""
+        features = format_features(self.device, self.format).optimalTilingFeatures
+        found = {"sampled" if self._sampled else "storage"}
+        if features & vk.VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT:
+            found.add("sampled")
+        if features & vk.VK_FORMAT_FEATURE_STORAGE_IMAGE_BIT:
+            found.add("storage")
+        return frozenset(found)
+
+    def _usage(self) -> int:
+        usage = int(vk.VK_IMAGE_USAGE_TRANSFER_SRC_BIT | vk.VK_IMAGE_USAGE_TRANSFER_DST_BIT)
+        if "storage" in self.uses:
+            usage |= vk.VK_IMAGE_USAGE_STORAGE_BIT
+        if "sampled" in self.uses:
+            usage |= vk.VK_IMAGE_USAGE_SAMPLED_BIT
+        return usage
+
+    def _flags(self) -> int:
+        return int(vk.VK_IMAGE_CREATE_CUBE_COMPATIBLE_BIT) if self.dimension == "Cube" else 0
+
     def _create(self) -> None:
         self._create_image()
-        self._create_view()
+        self.view = self._create_view(self.levels)
+        self.first_view = self._create_view(1) if self.levels > 1 else self.view
         self._transfer_buffer = DeviceBuffer(self.device, self.nbytes, host=True)
         self._commands = Commands(self.device)
         with self._commands.record() as commands:
@@ -78,11 +112,12 @@ class VulkanImage(Image):
             imageType=self._type_number(),
             format=getattr(vk, self.format.vulkan),
             extent=extent,
-            mipLevels=1,
+            flags=self._flags(),
+            mipLevels=self.levels,
             arrayLayers=self.layers,
             samples=vk.VK_SAMPLE_COUNT_1_BIT,
             tiling=vk.VK_IMAGE_TILING_OPTIMAL,
-            usage=_usage(),
+            usage=self._usage(),
         )
         handle = vk.ffi.new("VkImage *")
         device.check(functions.vkCreateImage(device.handle, info, vk.NULL, handle), "creating an image")
@@ -95,26 +130,28 @@ class VulkanImage(Image):
         code = functions.vkBindImageMemory(device.handle, self.handle, self._memory, 0)
         device.check(code, f"binding memory to {what}")
 
-    def _create_view(self) -> None:
+    def _create_view(self, levels: int) -> Any:
         device = self.device
-        kinds = {("1D", True): 4, ("2D", True): 5}
         info = vk.new(
             "VkImageViewCreateInfo",
             image=self.handle,
-            viewType=kinds.get((self.dimension, self.arrayed), self._type_number()),
+            viewType=getattr(vk, f"VK_IMAGE_VIEW_TYPE_{self.dimension.upper()}{'_ARRAY' * self.arrayed}"),
             format=getattr(vk, self.format.vulkan),
-            subresourceRange=self._range(),
+            subresourceRange=self._range(levels),
         )
         view = vk.ffi.new("VkImageView *")
         code = device.functions.vkCreateImageView(device.handle, info, vk.NULL, view)
         device.check(code, "creating an image view")
-        self.view = view[0]
+        return view[0]
 
-    def _range(self) -> Any:
+    def _aspect(self) -> int:
+        return int(vk.VK_IMAGE_ASPECT_DEPTH_BIT if self.format.depth else vk.VK_IMAGE_ASPECT_COLOR_BIT)
+
+    def _range(self, levels: int) -> Any:
         return vk.new(
             "VkImageSubresourceRange",
-            aspectMask=vk.VK_IMAGE_ASPECT_COLOR_BIT,
-            levelCount=1,
+            aspectMask=self._aspect(),
+            levelCount=levels,
             layerCount=self.layers,
         )
 
@@ -129,21 +166,23 @@ class VulkanImage(Image):
             srcQueueFamilyIndex=vk.QUEUE_FAMILY_IGNORED,
             dstQueueFamilyIndex=vk.QUEUE_FAMILY_IGNORED,
             image=self.handle,
-            subresourceRange=self._range(),
+            subresourceRange=self._range(self.levels),
         )
         stages = vk.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT
         after = stages | vk.VK_PIPELINE_STAGE_HOST_BIT
         functions = self.device.functions
         functions.vkCmdPipelineBarrier(commands, stages, after, 0, 0, vk.NULL, 0, vk.NULL, 1, barrier)
 
-    def _copy(self, *, upload: bool) -> None:
+    def _copy(self, level: int, *, upload: bool) -> None:
         functions, general = self.device.functions, vk.VK_IMAGE_LAYOUT_GENERAL
         layers = vk.new(
             "VkImageSubresourceLayers",
-            aspectMask=vk.VK_IMAGE_ASPECT_COLOR_BIT,
+            aspectMask=self._aspect(),
+            mipLevel=level,
             layerCount=self.layers,
         )
-        extent = vk.new("VkExtent3D", width=self.extent[0], height=self.extent[1], depth=self.extent[2])
+        width, height, depth = (max(1, size >> level) for size in self.extent)
+        extent = vk.new("VkExtent3D", width=width, height=height, depth=depth)
         region = vk.new("VkBufferImageCopy", imageSubresource=layers, imageExtent=extent)
         buffer = self._transfer_buffer.handle
         with self._commands.record() as commands:
@@ -155,13 +194,13 @@ class VulkanImage(Image):
             self._barrier(commands, general)
         self._commands.run(TRANSFER_TIMEOUT)
 
-    def _write(self, texels: npt.NDArray[np.uint8]) -> None:
+    def _write(self, texels: npt.NDArray[np.uint8], level: int) -> None:
         self._transfer_buffer.write(texels)
-        self._copy(upload=True)
+        self._copy(level, upload=True)
 
-    def _read(self) -> npt.NDArray[np.uint8]:
-        self._copy(upload=False)
-        return self._transfer_buffer.read(self.nbytes)
+    def _read(self, level: int) -> npt.NDArray[np.uint8]:
+        self._copy(level, upload=False)
+        return self._transfer_buffer.read(math.prod(self.shape_of(level)) * self.dtype.itemsize)
 
     def close(self) -> None:
         """Free the image, its memory and what served to fill it."""
@@ -172,19 +211,13 @@ class VulkanImage(Image):
                 part.close()
         if device.usable:
             functions = device.functions
-            if self.view is not None:
-                functions.vkDestroyImageView(device.handle, self.view, vk.NULL)
+            views = [self.view] if self.first_view in (None, self.view) else [self.view, self.first_view]
+            for view in views:
+                if view is not None:
+                    functions.vkDestroyImageView(device.handle, view, vk.NULL)
             if self.handle is not None:
                 functions.vkDestroyImage(device.handle, self.handle, vk.NULL)
             if self._memory is not None:
                 functions.vkFreeMemory(device.handle, self._memory, vk.NULL)
-        self.view = self.handle = self._memory = None
+        self.view = self.first_view = self.handle = self._memory = None
         self._holding = False
-
-
-def _usage() -> int:
-    return (
-        vk.VK_IMAGE_USAGE_STORAGE_BIT
-        | vk.VK_IMAGE_USAGE_TRANSFER_SRC_BIT
-        | vk.VK_IMAGE_USAGE_TRANSFER_DST_BIT
-    )

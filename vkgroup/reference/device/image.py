@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup import formats
+from vkgroup.dispatch.formats import AXES
 from vkgroup.dispatch.image import Image
-from vkgroup.errors import Unsupported
 from vkgroup.reference.device.memory import allocate, write
 from vkgroup.reference.interpreter.images.memory import ImageMemory
 
@@ -25,32 +26,31 @@ class ReferenceImage(Image):
     def _limits(self) -> tuple[tuple[int, int, int], int]:
         limits = self.device.capabilities.limits
         most = int(limits[f"maxImageDimension{self.dimension}"])
-        x, y, z = (most if axis < int(self.dimension[0]) else 1 for axis in range(3))
+        x, y, z = (most if axis < AXES[self.dimension] else 1 for axis in range(3))
         return (x, y, z), int(limits["maxImageArrayLayers"])
 
     def _create(self) -> None:
         width, height, depth = self.extent
-        format_ = formats.find(self.format.name)
-        if format_ is None:
-            raise Unsupported(f"There are no images of format {self.format.name}.", [self.format.name])
+        sizes = [math.prod(self.shape_of(level)) for level in range(self.levels)]
         self.memory = ImageMemory(
-            allocate(self.nbytes),
+            allocate(sum(sizes) * self.dtype.itemsize),
             f"an image of {self.shape}",
-            format_,
+            self.format,
             dimension=self.dimension,
             extent=(width, height, depth),
             arrayed=self.arrayed,
             layers=self.layers,
+            levels=self.levels,
             defined=False,
         )
 
-    def _write(self, texels: npt.NDArray[np.uint8]) -> None:
+    def _write(self, texels: npt.NDArray[np.uint8], level: int) -> None:
         assert self.memory is not None
-        write(self.memory, texels)
+        write(self.memory, texels, int(self.memory.starts[level]))
 
-    def _read(self) -> npt.NDArray[np.uint8]:
+    def _read(self, level: int) -> npt.NDArray[np.uint8]:
         assert self.memory is not None
-        return self.memory.data.copy()
+        return self.memory.data[self.memory.starts[level] : self.memory.starts[level + 1]].copy()
 
     @property
     def closed(self) -> bool:
