@@ -242,34 +242,30 @@ def test_a_feature_does_what_it_says(reference: Device, use: Use) -> None:
     result = reference.run(
         module,
         1,
-        bindings_of(module),
+        bindings_of(reference, module),
         push=np.arange(4, dtype=np.uint32).tobytes() if module.reflection.push_constants else None,
         specialization={0: LANES} if use.name == "maintenance4" else None,
     )
     assert result["good"].tolist() == [1] * LANES
 
 
-def bindings_of(module: Module) -> dict[int, object]:
+def bindings_of(device: Device, module: Module) -> dict[int, object]:
     """Give the result zeros, the data 0, 1, 2…, and each of an array of descriptors its number plus ten."""
-    found: dict[int, object] = {}
+    found: dict[int, object] = {0: np.zeros(LANES, np.uint32)}
     for binding in module.reflection.bindings:
-        data = np.arange(64, dtype=np.uint32)
-        if binding.kind == "storage_image":
-            kind = {"R32f": np.float32, "R8ui": np.uint8}.get(binding.type.format, np.uint32)
-            data = np.arange(32, dtype=kind).reshape(1, 32)
-            if kind == np.uint8:
-                data[:] = 0
-            if kind == np.float32:
-                data[:] = 0
-        if binding.binding == 2:
-            one = data[:, :4] if data.ndim == 2 else data[:4]
-            found[2] = [np.full_like(one, 10 + n) for n in range(3)]
-        else:
-            found[binding.binding] = (
-                np.zeros(LANES, np.uint32)
-                if binding.binding == 0
-                else data.view(np.uint8 if binding.kind.endswith("buffer") else data.dtype)
+        image = binding.kind == "storage_image"
+        dtype = (
+            {"R32f": np.float32, "R8ui": np.uint8}.get(binding.type.format, np.uint32) if image else np.uint32
+        )
+        if binding.binding == 1:
+            texels = np.arange(LANES) if dtype == np.uint32 else np.zeros(LANES)
+            found[1] = (
+                texels.astype(dtype).reshape(1, LANES)
+                if image
+                else device.buffer(np.arange(64, dtype=np.uint32))
             )
+        elif binding.binding == 2:
+            found[2] = [np.full((1, 4) if image else 4, 10 + number, np.uint32) for number in range(3)]
     return found
 
 
