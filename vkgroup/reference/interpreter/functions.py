@@ -68,7 +68,8 @@ def read_functions(module: Module) -> tuple[list[Instruction], dict[int, Functio
             function = _function(body)
             functions[function.id] = function
             body = []
-        else:
+        elif body or entry.name == "OpFunction":
+            # Debug lines may stand between functions.
             body.append(entry)
     return list(instructions[:first]), functions
 

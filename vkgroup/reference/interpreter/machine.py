@@ -95,7 +95,7 @@ class Machine:
         self._kept: dict[int, Cell] = {}
         self.cells = [Cell(leaves, self.count) for leaves in program.cells]
         self.shared = {
-            identifier: self._shared_memory(name, size * self.workgroups)
+            identifier: self._shared_memory(identifier, name, size * self.workgroups)
             for identifier, (name, _, size) in program.shared.items()
         }
         self._waiting: dict[int, list[Index]] = {}
@@ -110,9 +110,10 @@ class Machine:
         for slot, value in program.constants.items():
             self.regs[slot] = value
 
-    def _shared_memory(self, name: str, nbytes: int) -> Memory:
+    def _shared_memory(self, identifier: int, name: str, nbytes: int) -> Memory:
         memory = Memory(np.zeros(nbytes, np.uint8), name, kind="workgroup")
-        cause = Cause("uninitialised", f"nobody has written to this place of {name}, which is shared", -1)
+        detail = f"nobody has written to this place of {name}, which is shared"
+        cause = Cause("uninitialised", detail, self.program.shared_positions[identifier])
         memory.causes = np.full(memory.granules, self.program.causes.number(cause), np.uint16)
         return memory
 

@@ -49,6 +49,7 @@ class Program:
     built_ins : cell by name of the SPIR-V BuiltIn.
     initializers : slot of the constant that a private variable starts as, by cell.
     shared : the shared variables by id: name and type with layout, size in bytes.
+    shared_positions : where each is declared in the module.
     bindings : (set, binding) of each buffer and resource variable by id.
     causes : the numbers of what leaves values undefined.
 
@@ -88,6 +89,7 @@ class Program:
         self.cell_types: dict[int, Type] = {}
         self.shared: dict[int, tuple[str, Placed, int]] = {}
         self.shared_initializers: dict[int, int] = {}
+        self.shared_positions: dict[int, int] = {}
         self.bindings: dict[int, tuple[int, int]] = {}
         self._is_buffer: dict[int, bool] = {}
         self.placed: dict[int, Placed] = {}
@@ -206,6 +208,7 @@ class Program:
         name = self.declared.names.get(entry.result_id, "shared memory")
         # Whole words, and each workgroup's part aligned for the widest number.
         self.shared[entry.result_id] = (name, placed, -(-size // 16) * 16)
+        self.shared_positions[entry.result_id] = entry.position
         if len(entry.operands) > 1:
             self.shared_initializers[entry.result_id] = inliner.global_slot(entry.operands[1])
 
