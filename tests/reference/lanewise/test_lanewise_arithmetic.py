@@ -20,18 +20,22 @@ EXACT = {
 FMA = ["OpFmaKHR", "GLSL.std.450 Fma"]
 
 
-def numbers(scalar, **options):
-    return st.floats(width=scalar.bits, allow_nan=False, allow_infinity=False, **options)
+def numbers(scalar):
+    """Return finite numbers of all sizes alike: by their bits."""
+    bits = st.integers(0, 2**scalar.bits - 1)
+    return bits.map(lambda n: float(np.array([n], f"u{scalar.bits // 8}").view(scalar.dtype)[0])).filter(
+        math.isfinite
+    )
 
 
 @pytest.mark.parametrize("scalar", FLOATS, ids=lambda s: s.glsl)
 @pytest.mark.parametrize("name", EXACT)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_operations_round_once(name, scalar, data):
     a, b = data.draw(numbers(scalar)), data.draw(numbers(scalar))
-    if name == "OpFDiv" and b == 0:
-        b = 1.0
+    if name == "OpFDiv":
+        b = b or 1.0
     found = call(name, scalar, (scalar, [a]), (scalar, [b])).data[0]
     exact = EXACT[name](Fraction(a), Fraction(b))
     assert found == rounded(exact, scalar), (a, b)
@@ -61,17 +65,16 @@ def test_division_by_zero_is_ieee():
 
 
 @pytest.mark.parametrize("scalar", FLOATS, ids=lambda s: s.glsl)
-@pytest.mark.parametrize("name", FMA)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
-def test_fma_rounds_once(name, scalar, data):
+def test_fma_rounds_once(scalar, data):
     a, b = data.draw(numbers(scalar)), data.draw(numbers(scalar))
     # The interesting addends are near the product, and near half a unit of its last place.
     product = rounded(Fraction(a) * Fraction(b), scalar)
     half = np.spacing(product) / 2 if np.isfinite(product) else 0
-    near = [x for x in (-product, half, -half, product * 2**-12) if np.isfinite(x)]
+    near = [x for x in (-product, half, -half, product / 4096) if np.isfinite(x)]
     c = data.draw(st.one_of(numbers(scalar), st.sampled_from([float(x) for x in near] or [0.0])))
-    found = call(name, scalar, *((scalar, [x]) for x in (a, b, c))).data[0]
+    found = call("OpFmaKHR", scalar, *((scalar, [x]) for x in (a, b, c))).data[0]
     assert found == rounded(Fraction(a) * Fraction(b) + Fraction(c), scalar), (a, b, c)
 
 
@@ -118,10 +121,10 @@ def test_fma_of_float64_beyond_the_exact_range():
 
 
 @pytest.mark.parametrize("scalar", FLOATS, ids=lambda s: s.glsl)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_remainders(scalar, data):
-    x, y = data.draw(numbers(scalar)), data.draw(numbers(scalar).filter(lambda n: n != 0))
+    x, y = data.draw(numbers(scalar)), data.draw(numbers(scalar)) or 1.0
     quotient = Fraction(x) / Fraction(y)
     operands = (scalar, [x]), (scalar, [y])
     remainder = Fraction(x) - Fraction(y) * math.trunc(quotient)

@@ -70,7 +70,7 @@ def test_a_constant_shift():
 
 
 @pytest.mark.parametrize("scalar", EVERY, ids=lambda s: s.glsl)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_bit_fields(scalar, data):
     base, insert = data.draw(numbers(scalar)), data.draw(numbers(scalar))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from by_hand import (
@@ -19,6 +17,7 @@ from by_hand import (
     UNSIGNED,
     call,
     integers,
+    make,
     seen,
     struct,
     undefined,
@@ -46,7 +45,7 @@ BINARY = {
     "OpUDiv": ("uint", lambda a, b, low: a // b if b else None),
     "OpUMod": ("uint", lambda a, b, low: a % b if b else None),
     "OpSDiv": ("int", lambda a, b, low: truncated(a, b) if b and (a, b) != (low, -1) else None),
-    "OpSRem": ("int", lambda a, b, low: math.fmod(a, b) if b > 0 and a >= 0 else None),
+    "OpSRem": ("int", lambda a, b, low: a - b * truncated(a, b) if b > 0 and a >= 0 else None),
     "OpSMod": ("int", lambda a, b, low: a % b if b > 0 and a >= 0 else None),
     "OpBitwiseAnd": ("uint", lambda a, b, low: a & b),
     "OpBitwiseOr": ("uint", lambda a, b, low: a | b),
@@ -88,7 +87,7 @@ def test_every_pair_of_8_bits(name, first, second, result):
 
 @pytest.mark.parametrize("kinds", WIDE, ids=lambda kinds: "-".join(kind.glsl for kind in kinds))
 @pytest.mark.parametrize("name", BINARY)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_wider_integers(name, kinds, data):
     first, second = kinds
@@ -122,7 +121,7 @@ def test_a_constant_zero_divisor_is_still_undefined():
 
 @pytest.mark.parametrize("scalar", [U8, U16, U32, U64], ids=lambda s: s.glsl)
 @pytest.mark.parametrize("name", PAIRS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_results_of_two_parts(name, scalar, data):
     see, exact = PAIRS[name]
@@ -157,10 +156,9 @@ def test_undefined_division_by_component():
 
 
 def test_the_cause_names_the_division():
-    from by_hand import make
-
     function, site = make("OpUDiv", U32, [U32, U32])
-    found = function(value(U32, [1]), value(U32, [0]))
+    with np.errstate(all="ignore"):
+        found = function(value(U32, [1]), value(U32, [0]))
     cause = site.causes[int(found.cause[0])]
     assert (cause.kind, cause.position) == ("division", 7)
 
@@ -175,7 +173,7 @@ DOTS = {
 @pytest.mark.parametrize("form", ["packed", "bytes", "shorts"])
 @pytest.mark.parametrize("name", DOTS)
 @pytest.mark.parametrize("bits", [16, 32, 64])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_integer_dot_products(name, form, bits, data):
     signs = DOTS[name]

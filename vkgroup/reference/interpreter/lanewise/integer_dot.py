@@ -43,7 +43,7 @@ def dot(first: str, second: str, saturating: bool) -> Factory:
             y = _components(b.data, packed, second, work)
             cause = combine(*(reduce_cause(v.cause, 0 if packed else 1) for v in (a, b)))
             cause = combine(cause, *(v.cause for v in rest))
-            total = np.add.reduce(x * y, axis=0)
+            total = np.add.reduce(x * y, axis=0, dtype=work)
             if saturating:
                 cause = mark(cause, _overflows(x, y, total), number)
                 total = _saturating_add(total, rest[0].data.view(work))
