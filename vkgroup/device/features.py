@@ -103,6 +103,7 @@ STRUCTS: tuple[FeatureStruct, ...] = (
     FeatureStruct("VkPhysicalDeviceShaderClockFeaturesKHR", "VK_KHR_shader_clock"),
     FeatureStruct("VkPhysicalDeviceShaderAtomicFloatFeaturesEXT", "VK_EXT_shader_atomic_float"),
     FeatureStruct("VkPhysicalDeviceShaderAtomicFloat2FeaturesEXT", "VK_EXT_shader_atomic_float2"),
+    FeatureStruct("VkPhysicalDeviceShaderImageAtomicInt64FeaturesEXT", "VK_EXT_shader_image_atomic_int64"),
     FeatureStruct("VkPhysicalDeviceShaderSMBuiltinsFeaturesNV", "VK_NV_shader_sm_builtins"),
     FeatureStruct("VkPhysicalDeviceCooperativeMatrixFeaturesKHR", "VK_KHR_cooperative_matrix"),
     FeatureStruct(

@@ -9,10 +9,16 @@ from vkgroup.device.capabilities import Capabilities
 from vkgroup.errors import Unsupported
 from vkgroup.spirv import EntryPoint, Reflection, Value
 
+#: Kinds of descriptors that are counted together, and the limits on their number.
 _DESCRIPTORS = {
-    "storage_buffer": ("maxPerStageDescriptorStorageBuffers", "maxDescriptorSetStorageBuffers"),
-    "uniform_buffer": ("maxPerStageDescriptorUniformBuffers", "maxDescriptorSetUniformBuffers"),
-    "storage_image": ("maxPerStageDescriptorStorageImages", "maxDescriptorSetStorageImages"),
+    kinds: (f"maxPerStageDescriptor{name}", f"maxDescriptorSet{name}")
+    for name, kinds in {
+        "StorageBuffers": ("storage_buffer",),
+        "UniformBuffers": ("uniform_buffer",),
+        "StorageImages": ("storage_image", "storage_texel_buffer"),
+        "SampledImages": ("sampled_image", "combined_image_sampler", "uniform_texel_buffer"),
+        "Samplers": ("sampler", "combined_image_sampler"),
+    }.items()
 }
 
 
@@ -43,8 +49,9 @@ def exceeded(
     counts: Counter[str] = Counter()
     for binding in reflection.bindings:
         counts[binding.kind] += binding.count or 0
-    for kind, names in _DESCRIPTORS.items():
-        over += [_text(name, counts[kind], limits) for name in names if counts[kind] > limits[name]]
+    for kinds, names in _DESCRIPTORS.items():
+        count = sum(counts[kind] for kind in kinds)
+        over += [_text(name, count, limits) for name in names if count > limits[name]]
     return over
 
 

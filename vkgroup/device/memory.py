@@ -49,7 +49,15 @@ def memory_type(device: LogicalDevice, allowed: int, required: int, preferred: i
     return best
 
 
-def allocate(device: LogicalDevice, requirements: Any, required: int, preferred: int, what: str) -> Any:
+def allocate(
+    device: LogicalDevice,
+    requirements: Any,
+    required: int,
+    preferred: int,
+    what: str,
+    *,
+    addressable: bool = False,
+) -> Any:
     """Allocate memory for an object with these VkMemoryRequirements; gives the VkDeviceMemory."""
     kind = memory_type(device, requirements.memoryTypeBits, required, preferred)
     heap = device.memory.memoryHeaps[device.memory.memoryTypes[kind].heapIndex].size
@@ -59,7 +67,10 @@ def allocate(device: LogicalDevice, requirements: Any, required: int, preferred:
             f" {heap}. Work in parts.",
             "VK_ERROR_OUT_OF_DEVICE_MEMORY",
         )
-    info = vk.new("VkMemoryAllocateInfo", allocationSize=requirements.size, memoryTypeIndex=kind)
+    extra: Any = vk.NULL
+    if addressable:
+        extra = vk.new("VkMemoryAllocateFlagsInfo", flags=vk.VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT)
+    info = vk.new("VkMemoryAllocateInfo", pNext=extra, allocationSize=requirements.size, memoryTypeIndex=kind)
     memory = vk.ffi.new("VkDeviceMemory *")
     device.check(
         device.functions.vkAllocateMemory(device.handle, info, vk.NULL, memory),
@@ -79,6 +90,7 @@ class DeviceBuffer:
     device : an open device.
     nbytes : its size; at least 1.
     host : keep it in the host's memory, mapped, on a discrete GPU too.
+    addressable : whether shaders may reach it by its address; the feature bufferDeviceAddress is enabled.
 
     Raises
     ------
@@ -88,7 +100,9 @@ class DeviceBuffer:
         There is no memory for it.
     """
 
-    def __init__(self, device: LogicalDevice, nbytes: int, *, host: bool = False) -> None:
+    def __init__(
+        self, device: LogicalDevice, nbytes: int, *, host: bool = False, addressable: bool = False
+    ) -> None:
         self.device = device
         self.nbytes = nbytes
         self.handle: Any = None
@@ -98,17 +112,19 @@ class DeviceBuffer:
         require_buffer_size(nbytes, device.capabilities)
         device.register(self)
         try:
-            self._create(host)
+            self._create(host, addressable)
         except DriverError:
             self.close()
             raise
 
-    def _create(self, host: bool) -> None:
+    def _create(self, host: bool, addressable: bool) -> None:
         device, functions = self.device, self.device.functions
+        address_use = vk.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT if addressable else 0
         info = vk.new(
             "VkBufferCreateInfo",
             size=self.nbytes,
-            usage=vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
+            usage=address_use
+            | vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT
@@ -125,7 +141,7 @@ class DeviceBuffer:
         mapped = host or device.capabilities.type != "discrete_gpu"
         required = _HOST_VISIBLE | _HOST_COHERENT if mapped else _DEVICE_LOCAL
         preferred = (_HOST_CACHED | (0 if host else _DEVICE_LOCAL)) if mapped else 0
-        self.memory = allocate(device, requirements, required, preferred, what)
+        self.memory = allocate(device, requirements, required, preferred, what, addressable=addressable)
         code = functions.vkBindBufferMemory(device.handle, self.handle, self.memory, 0)
         device.check(code, f"binding memory to {what}")
         if mapped:

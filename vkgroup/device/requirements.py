@@ -32,6 +32,7 @@ CAPABILITIES: Mapping[str, str] = {
     "Int16": "shaderInt16",
     "Float16": "shaderFloat16",
     "Int8": "shaderInt8",
+    "Int64ImageEXT": "shaderImageInt64Atomics",
     "Int64Atomics": "shaderBufferInt64Atomics|shaderSharedInt64Atomics",
     "AtomicFloat32AddEXT": (
         "shaderBufferFloat32AtomicAdd|shaderSharedFloat32AtomicAdd|shaderImageFloat32AtomicAdd"
@@ -70,6 +71,8 @@ CAPABILITIES: Mapping[str, str] = {
     "SampledImageArrayNonUniformIndexing": "shaderSampledImageArrayNonUniformIndexing",
     "StorageBufferArrayNonUniformIndexing": "shaderStorageBufferArrayNonUniformIndexing",
     "StorageImageArrayNonUniformIndexing": "shaderStorageImageArrayNonUniformIndexing",
+    "UniformTexelBufferArrayNonUniformIndexing": "shaderUniformTexelBufferArrayNonUniformIndexing",
+    "StorageTexelBufferArrayNonUniformIndexing": "shaderStorageTexelBufferArrayNonUniformIndexing",
     "StorageImageExtendedFormats": "shaderStorageImageExtendedFormats",
     "StorageImageReadWithoutFormat": "shaderStorageImageReadWithoutFormat|1.3",
     "StorageImageWriteWithoutFormat": "shaderStorageImageWriteWithoutFormat|1.3",
@@ -152,6 +155,7 @@ EXTENSIONS: Mapping[str, str] = {
     "SPV_NV_tensor_addressing": "VK_NV_cooperative_matrix2",
     "SPV_NV_shader_subgroup_partitioned": "VK_NV_shader_subgroup_partitioned",
     "SPV_NV_shader_sm_builtins": "VK_NV_shader_sm_builtins",
+    "SPV_EXT_shader_image_int64": "VK_EXT_shader_image_atomic_int64",
     "SPV_EXT_shader_atomic_float_add": "VK_EXT_shader_atomic_float",
     "SPV_EXT_shader_atomic_float_min_max": "VK_EXT_shader_atomic_float2",
     "SPV_EXT_shader_atomic_float16_add": "VK_EXT_shader_atomic_float2",

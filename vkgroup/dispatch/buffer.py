@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.device.owner import Owner
-from vkgroup.errors import InvalidDispatch
+from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 
 
 def as_bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
@@ -74,6 +74,31 @@ class Buffer(Closing):
     @abstractmethod
     def _read(self, nbytes: int, offset: int) -> npt.NDArray[np.uint8]:
         """Copy bytes out of it."""
+
+    @abstractmethod
+    def _address(self) -> int:
+        """Return where it lies; the device has addresses."""
+
+    @property
+    def address(self) -> int:
+        """Where it lies, for shaders that follow addresses (``GL_EXT_buffer_reference``).
+
+        Such an address is a number of 64 bits in push constants or in another buffer. The buffer must
+        stay open as long as shaders may follow it.
+
+        Raises
+        ------
+        Unsupported
+            The device has no addresses of buffers.
+        """
+        self.device.require_open()
+        if self.closed:
+            raise DriverError("The buffer is closed; make a new one.")
+        if "bufferDeviceAddress" not in self.device.capabilities.features:
+            raise Unsupported(
+                f"{self.device.capabilities.name} has no addresses of buffers.", ["bufferDeviceAddress"]
+            )
+        return self._address()
 
     @property
     @abstractmethod

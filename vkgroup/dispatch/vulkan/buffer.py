@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.device import vk
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.buffer import Buffer
@@ -22,13 +23,21 @@ class VulkanBuffer(Buffer):
     memory: DeviceBuffer
 
     def _create(self, host: bool) -> None:
-        self.memory = DeviceBuffer(self.device, self.nbytes, host=host)
+        addressable = "bufferDeviceAddress" in self.device.enabled_features
+        self.memory = DeviceBuffer(self.device, self.nbytes, host=host, addressable=addressable)
 
     def _write(self, data: npt.NDArray[np.uint8], offset: int) -> None:
         self.memory.write(data, offset)
 
     def _read(self, nbytes: int, offset: int) -> npt.NDArray[np.uint8]:
         return self.memory.read(nbytes, offset)
+
+    def _address(self) -> int:
+        device = self.device
+        core = device.capabilities.api_version[:2] >= (1, 2)
+        name = "vkGetBufferDeviceAddress" if core else "vkGetBufferDeviceAddressKHR"
+        info = vk.new("VkBufferDeviceAddressInfo", buffer=self.memory.handle)
+        return int(getattr(device.functions, name)(device.handle, info))
 
     @property
     def closed(self) -> bool:

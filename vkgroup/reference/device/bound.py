@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
@@ -11,14 +12,17 @@ from vkgroup.device.commands import checked_timeout
 from vkgroup.dispatch.bound import ArrayBuffer, Bound, Groups, Resource
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.slots import Slot
+from vkgroup.dispatch.textures import texel_format
 from vkgroup.reference.device import memory
 from vkgroup.reference.device.buffer import CopiedArray, ReferenceBuffer
 from vkgroup.reference.device.image import ReferenceImage
 from vkgroup.reference.interpreter import execute
 from vkgroup.reference.interpreter.events import Event
+from vkgroup.reference.interpreter.images import ImageMemory
 from vkgroup.reference.interpreter.memory import Memory
 
 if TYPE_CHECKING:
+    from vkgroup.reference.device.device import Host
     from vkgroup.reference.device.pipeline import ReferencePipeline
 
 
@@ -28,7 +32,8 @@ class ReferenceBound(Bound):
     _images = ReferenceImage
 
     pipeline: ReferencePipeline
-    _places: dict[tuple[int, int], list[Memory]] | None = None
+    device: Host
+    _places: dict[tuple[int, int], Sequence[Any]] | None = None
     _events: tuple[Event, ...] = ()
 
     @property
@@ -40,10 +45,14 @@ class ReferenceBound(Bound):
         return CopiedArray(array)
 
     def _create(self) -> None:
-        self._places = {
-            (slot.set, slot.binding): [_memory_of(slot, resource) for resource in resources]
-            for slot, resources in self.resources.items()
-        }
+        self._places = {}
+        for slot, resources in self.resources.items():
+            memories = [_memory_of(slot, resource) for resource in resources]
+            samplers = self.samplers[slot]
+            found = (
+                list(zip(memories, samplers, strict=True)) if memories and samplers else memories or samplers
+            )
+            self._places[slot.set, slot.binding] = found
 
     def _dispatch(self, counts: Groups, push: bytes, timeout: float | None) -> None:
         self._events = self._run(counts, push, None if timeout is None else checked_timeout(timeout))
@@ -62,7 +71,13 @@ class ReferenceBound(Bound):
         assert self._places is not None
         size = self.pipeline.subgroup_size or self.device.capabilities.subgroup.size
         outcome = execute(
-            self.pipeline.program, counts, self._places, push=push, subgroup_size=size, deadline=timeout
+            self.pipeline.program,
+            counts,
+            self._places,
+            push=push,
+            subgroup_size=size,
+            deadline=timeout,
+            addressable=self.device.addressable(),
         )
         return outcome.events
 
@@ -91,12 +106,30 @@ class ReferenceBound(Bound):
         super().close()
 
 
+def _name_of(slot: Slot) -> str:
+    return slot.names[0] if slot.names else f"set {slot.set}, binding {slot.binding}"
+
+
 def _memory_of(slot: Slot, resource: Resource) -> Memory:
     """Return a resource's memory, which from now on goes by the name that the shader has for it."""
     assert isinstance(resource, ReferenceBuffer | ReferenceImage | CopiedArray)
     assert resource.memory is not None
-    found = resource.memory
-    found.name = slot.names[0] if slot.names else f"set {slot.set}, binding {slot.binding}"
+    if not isinstance(resource, ReferenceImage):
+        if slot.texels is not None:
+            resource.memory = _as_texels(slot, resource, resource.memory)
+        resource.memory.kind = "buffer" if slot.texels is None else "image"
+    resource.memory.name = _name_of(slot)
+    return resource.memory
+
+
+def _as_texels(slot: Slot, resource: ReferenceBuffer | CopiedArray, memory: Memory) -> ImageMemory:
+    """Return the same bytes as a texel buffer, which is a buffer's memory from then on."""
+    format_ = texel_format(slot, resource)
+    extent = (memory.nbytes // format_.nbytes, 1, 1)
+    found = ImageMemory(memory.data, memory.name, format_, dimension="Buffer", extent=extent)
+    found.refine(memory.granule)
+    memory.refine(found.granule)
+    found.causes, found.address = memory.causes, memory.address
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from vkgroup.errors import DriverError
 from vkgroup.reference.device.memory import allocate, write
 from vkgroup.reference.interpreter.memory import Memory
 
+if TYPE_CHECKING:
+    from vkgroup.reference.device.device import Host
+
 
 class ReferenceBuffer(Buffer):
     """A buffer in Python's memory.
@@ -23,6 +26,7 @@ class ReferenceBuffer(Buffer):
     memory : as the interpreter knows it; None when closed.
     """
 
+    device: Host
     memory: Memory | None = None
 
     def _create(self, host: bool) -> None:
@@ -36,6 +40,12 @@ class ReferenceBuffer(Buffer):
 
     def _read(self, nbytes: int, offset: int) -> npt.NDArray[np.uint8]:
         return self._opened().data[offset : offset + nbytes].copy()
+
+    def _address(self) -> int:
+        memory = self._opened()
+        if memory.address == 0:
+            memory.address = self.device.place(self)
+        return memory.address
 
     def _opened(self) -> Memory:
         self.device.require_open()

@@ -43,6 +43,8 @@ _FEATURES = """
     shaderSampledImageArrayDynamicIndexing shaderSampledImageArrayNonUniformIndexing
     shaderStorageImageArrayDynamicIndexing shaderStorageImageArrayNonUniformIndexing
     shaderUniformTexelBufferArrayDynamicIndexing shaderStorageTexelBufferArrayDynamicIndexing
+    shaderUniformTexelBufferArrayNonUniformIndexing shaderStorageTexelBufferArrayNonUniformIndexing
+    shaderImageInt64Atomics
     shaderStorageImageExtendedFormats
     shaderStorageImageReadWithoutFormat shaderStorageImageWriteWithoutFormat
     shaderImageGatherExtended imageCubeArray samplerMirrorClampToEdge
@@ -51,6 +53,7 @@ _FEATURES = """
 _EXTENSIONS = (
     "VK_EXT_shader_atomic_float",
     "VK_EXT_shader_atomic_float2",
+    "VK_EXT_shader_image_atomic_int64",
     "VK_EXT_shader_subgroup_ballot",
     "VK_EXT_shader_subgroup_vote",
     "VK_GOOGLE_decorate_string",
