@@ -52,13 +52,18 @@ class Category(Enum):
 
 
 class ExtendedCategory(Enum):
-    """What other extensions add to the subgroup functions; the value is the GLSL extension's name."""
+    """What other extensions add to the subgroup functions; the value is the GLSL extension."""
 
     ROTATE = "GL_KHR_shader_subgroup_rotate"
     PARTITIONED = "GL_NV_shader_subgroup_partitioned"
     QUAD_CONTROL = "GL_EXT_shader_quad_control"
     ARB_BALLOT = "GL_ARB_shader_ballot"
     ARB_VOTE = "GL_ARB_shader_group_vote"
+
+    @property
+    def extension(self) -> str:
+        """The GLSL extension, as that of a `Category`."""
+        return self.value
 
 
 class MemorySemantics(IntFlag):
@@ -117,8 +122,7 @@ class Operation:
         `vkgroup.reference.semantics`.
     section : where it is specified.
     operator : "Add", "Mul", "Min", "Max", "And", "Or" or "Xor" of a reduction or scan.
-    group_operation : SPIR-V's "Reduce", "InclusiveScan", "ExclusiveScan" or "ClusteredReduce", or one of the
-        partitioned ones.
+    group_operation : SPIR-V's "Reduce", "InclusiveScan", "ExclusiveScan", "ClusteredReduce", or partitioned.
     direction : the last operand of OpGroupNonUniformQuadSwap.
     memory_semantics : of a barrier.
     stages : the stages it is limited to; None for all.
@@ -201,10 +205,9 @@ def types_of(kinds: tuple[str, ...]) -> tuple[GlslType, ...]:
 
 def _snake_case(name: str) -> str:
     """Return ``"subgroup_ballot_find_lsb"`` of ``"subgroupBallotFindLSB"``."""
-    words = name
     for capitals in ("LSB", "MSB", "ID", "NV", "ARB"):
-        words = words.replace(capitals, capitals.capitalize())
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in words)
+        name = name.replace(capitals, capitals.capitalize())
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
 def reference_of(name: str) -> Reference:
