@@ -89,7 +89,7 @@ def load_numbers(place: Place, parts: tuple[Numbers, ...], site: Site) -> Value:
     """Load all leaves of a type from one place."""
     leaves, causes = [], []
     for part in parts:
-        offset = place.offset if part.offsets.ndim == 0 else part.offsets[..., None] + place.offset
+        offset = _offsets(place, part)
         data, cause = place.memory.load(place.frame, site, offset, part.scalar.dtype)
         leaves.append(data != 0 if part.is_bool else data)
         causes.append(combine(cause, place.cause))
@@ -100,9 +100,17 @@ def store_numbers(place: Place, parts: tuple[Numbers, ...], value: Value, site: 
     """Store all leaves of a type to one place."""
     control = place.frame.control
     for part, data, cause in zip(parts, value.leaves, value.causes, strict=True):
-        offset = place.offset if part.offsets.ndim == 0 else part.offsets[..., None] + place.offset
+        offset = _offsets(place, part)
         stored = data.astype(np.uint32) if part.is_bool else data
         place.memory.store(place.frame, site, offset, stored, combine(cause, place.cause, control))
+
+
+def _offsets(place: Place, part: Numbers) -> Offsets:
+    """Return where the numbers of a leaf lie: (dims..., n) or (dims..., 1)."""
+    if part.offsets.ndim == 0:
+        start = int(part.offsets)
+        return place.offset + start if start else place.offset
+    return part.offsets[..., None] + place.offset
 
 
 def _merge(frame: Frame, pieces: list[tuple[Flags | None, Value]], kind: Type) -> Value:
