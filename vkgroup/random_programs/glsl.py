@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.glsl_types import planes, writer
+from vkgroup.conformance.glsl_types import planes
+from vkgroup.random_programs.helpers import declarations, literal
 from vkgroup.random_programs.nodes import (
     Apply,
     Block,
@@ -39,7 +40,7 @@ from vkgroup.random_programs.nodes import (
     walk,
 )
 from vkgroup.reference.operations import OPERATIONS, Category
-from vkgroup.reference.types import TYPES, GlslType
+from vkgroup.reference.types import TYPES
 
 Words = NDArray[np.uint32]
 
@@ -58,92 +59,8 @@ _SENTENCES = {
     Promise.WORKGROUP: "a workgroup that enters and leaves a construct whole is whole after it",
 }
 
-_COMPONENTS = "xyzw"
-
 #: Operator → GLSL, where it is not written between its arguments.
 _CALLS = ("min", "max", "equal", "notEqual", "not")
-
-
-def literal(type_: GlslType, components: tuple[int, ...]) -> str:
-    """Return a constant in GLSL."""
-    if type_.scalar.kind == "bool":
-        parts = ["true" if component else "false" for component in components]
-    elif type_.scalar.kind == "float":
-        parts = [f"{component}.0" for component in components]
-    else:
-        parts = [f"{component}u" if type_.name == "uint" else str(component) for component in components]
-    if type_.name in ("uint", "int", "float", "bool"):
-        return parts[0]
-    return f"{type_.name}({', '.join(parts)})"
-
-
-def _word_of(type_: GlslType) -> str:
-    """Return the body of ``uint word(T v)``."""
-    parts = []
-    for component in range(type_.components):
-        value = "v" if type_.components == 1 else f"v.{_COMPONENTS[component]}"
-        if type_.scalar.kind == "bool":
-            word = f"({value} ? 1u : 0u)"
-        elif type_.scalar.name == "uint":
-            word = value
-        else:
-            word = f"uint({value})" if type_.scalar.kind == "uint" else f"uint(int({value}))"
-        parts.append(word if not component else f"{word} * {2 * component + 1}u")
-    return " + ".join(parts)
-
-
-def _made_of(type_: GlslType) -> str:
-    """Return the body of ``T make_T(uint w)``; floating-point values are 0 to 15."""
-    parts = []
-    for component in range(type_.components):
-        word = "w" if not component else f"(w * {2 * component + 3}u + {component}u)"
-        if type_.scalar.kind == "bool":
-            parts.append(f"({word} & 1u) != 0u")
-        elif type_.scalar.kind == "float":
-            parts.append(f"{type_.scalar.name}({word} & 15u)")
-        elif type_.scalar.bits == 64:
-            parts.append(f"{type_.scalar.name}(packUint2x32(uvec2({word}, {word} * 7u)))")
-        else:
-            parts.append(f"{type_.scalar.name}({word})")
-    return parts[0] if type_.components == 1 else f"{type_.name}({', '.join(parts)})"
-
-
-def _number(type_: GlslType, text: str) -> str:
-    return text if type_.scalar.name in ("float", "double") else f"{type_.scalar.name}({text})"
-
-
-def _helper(kind: str, type_: GlslType) -> list[str]:
-    """Return the declaration of a helper function with the comment that explains it."""
-    name = type_.name
-    if kind == "record":
-        words = planes(type_)
-        return [
-            writer(type_).replace(" * INVOCATIONS", "").replace("at + 0u", "at"),
-            f"void record(uint step, {name} v) "
-            f"{{ outputs[cursor] = step; put(cursor + 1u, v); cursor += {words + 1}u; }}",
-        ]
-    if kind == "word":
-        return [f"uint word({name} v) {{ return {_word_of(type_)}; }}"]
-    if kind == "make":
-        return [f"{name} make_{name}(uint w) {{ return {_made_of(type_)}; }}"]
-    if kind == "settle":
-        wide, narrow = _number(type_, "16.0"), _number(type_, "0.0625")
-        return [f"{name} settle({name} v) {{ return v - {wide} * floor(v * {narrow}); }}"]
-    if kind == "factor":
-        two, one = _number(type_, "2.0"), _number(type_, "1.0")
-        lane = f"(gl_SubgroupInvocationID < 4u ? {two} : {one})"
-        return [f"{name} factor({name} v) {{ return {lane} * sign(v - {_number(type_, '7.5')}); }}"]
-    return [f"{name} bound({name} v) {{ return min(v, {name}({_number(type_, '16.0')})); }}"]
-
-
-_HELPER_COMMENTS = {
-    "record": "Write a step and its value behind the last one.",
-    "word": "A word made of a value.",
-    "make": "A value made of a word; floating-point values are whole and small, so that all sums are exact.",
-    "settle": "Bring a whole number back to 0 … 15.",
-    "factor": "A factor whose products are exact: 1 or -1, twice that in the first four lanes.",
-    "bound": "Infinity, the identity of a minimum or maximum, as a number.",
-}
 
 
 class _Writer:
@@ -398,16 +315,6 @@ def _extensions(program: Program, helpers: set[tuple[str, str]]) -> list[str]:
     return [f"#extension {name} : require" for name in sorted(names)]
 
 
-def _helpers(helpers: set[tuple[str, str]]) -> list[str]:
-    lines: list[str] = []
-    for kind, comment in _HELPER_COMMENTS.items():
-        types = sorted(name for used, name in helpers if used == kind)
-        if types:
-            lines += ["", f"// {comment}"]
-            lines += [line for name in types for line in _helper(kind, TYPES[name])]
-    return lines
-
-
 def render(program: Program, *, title: str = "") -> str:
     """Return a program as GLSL.
 
@@ -437,7 +344,7 @@ def render(program: Program, *, title: str = "") -> str:
         x=program.local_size[0],
         y=program.local_size[1],
         local=program.local_invocations,
-        helpers="\n".join(_helpers(writer_.helpers)),
+        helpers="\n".join(declarations(writer_.helpers)),
         functions="".join("\n" + "\n".join(lines) + "\n" for lines in functions),
         variables="\n".join(variables),
         body="\n".join(body),

@@ -1,0 +1,143 @@
+"""The generator keeps its promises: deterministic, valid, terminating, defined where it says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from vkgroup.compiler import Target, compile_source
+from vkgroup.random_programs.generator import generate
+from vkgroup.random_programs.glsl import capacity, inputs, render
+from vkgroup.random_programs.nodes import (
+    Builtin,
+    Case,
+    Communicate,
+    Compare,
+    If,
+    Leave,
+    Literal,
+    Loop,
+    Operate,
+    Program,
+    Promise,
+    Switch,
+    walk,
+)
+from vkgroup.random_programs.rules import ANY_ACTIVE, faults
+from vkgroup.random_programs.shrink import shrink
+from vkgroup.random_programs.subjects import Reference
+from vkgroup.random_programs.trial import compiled
+from vkgroup.random_programs.vocabulary import of_reference
+
+SIZE = 8
+EVERYTHING = of_reference(SIZE)
+LANE = Builtin("gl_SubgroupInvocationID")
+FEW = Compare("<", LANE, Literal("uint", (3,)))
+
+
+def _program(promise: Promise, *body) -> Program:
+    return Program(0, promise, (32, 1), 1, (), body)
+
+
+@pytest.mark.parametrize("promise", Promise)
+def test_every_program_keeps_the_rules_compiles_and_validates(promise) -> None:
+    for seed in range(100):
+        program = generate(seed, EVERYTHING, promise)
+        assert faults(program, SIZE) == []
+        compile_source(render(program), stage="compute", target=Target.VULKAN_1_2, cache=False)
+
+
+def test_a_seed_gives_the_same_program_and_data() -> None:
+    first, again, other = (generate(seed, EVERYTHING, Promise.MAXIMAL) for seed in (7, 7, 8))
+    assert first == again != other
+    assert render(first) == render(again)
+    assert (inputs(first) == inputs(again)).all()
+
+
+def test_programs_use_every_operation_and_every_kind_of_statement() -> None:
+    programs = [generate(seed, EVERYTHING, Promise.MAXIMAL) for seed in range(400)]
+    nodes = [node for program in programs for node in walk((program.functions, program.body))]
+    assert {node.operation for node in nodes if isinstance(node, Communicate)} == set(EVERYTHING.uses)
+    assert {node.form for node in nodes if isinstance(node, Loop)} == {"for", "while", "do", "endless"}
+    assert {node.kind for node in nodes if isinstance(node, Leave)} == {"break", "continue", "return"}
+    assert any(case.falls for case in nodes if isinstance(case, Case))
+    assert {program.local_size[1] > 1 for program in programs} == {True, False}
+
+
+@pytest.mark.parametrize("promise", Promise)
+@pytest.mark.parametrize("size", [1, 8, 32])
+def test_programs_end_on_the_reference_and_decide_nothing_by_undefined_values(promise, size) -> None:
+    for seed in range(12):
+        program = generate(seed, of_reference(size), promise)
+        found = Reference().observe(program, compiled(program), size)
+        assert found.complaint == ""
+        # The last word of each invocation's region ends its records.
+        assert (found.words[:, capacity(program) - 1] == 0).all()
+
+
+def test_less_is_undefined_without_soft_operations() -> None:
+    vocabulary = of_reference(SIZE, soft=False)
+    for seed in range(12):
+        program = generate(seed, vocabulary, Promise.MAXIMAL)
+        found = Reference().observe(program, compiled(program), SIZE)
+        assert found.undefined is not None
+        assert not found.undefined.any()
+
+
+OPERATE = Operate(1, ANY_ACTIVE)
+UNIFORM = Compare("==", Builtin("gl_SubgroupID"), Literal("uint", (0,)))
+
+
+@pytest.mark.parametrize(
+    ("promise", "body", "allowed"),
+    [
+        (Promise.MAXIMAL, (If(FEW, (OPERATE,)),), True),
+        (Promise.SUBGROUP, (If(FEW, (OPERATE,)),), False),
+        (Promise.SUBGROUP, (If(UNIFORM, (OPERATE,)),), True),
+        (Promise.WORKGROUP, (If(UNIFORM, (OPERATE,)),), False),
+        (Promise.WORKGROUP, (If(FEW, ()), OPERATE), True),
+        (Promise.MAXIMAL, (If(FEW, (Leave("return"),)), OPERATE), True),
+        (Promise.SUBGROUP, (If(FEW, (Leave("return"),)), OPERATE), False),
+        (Promise.MAXIMAL, (Leave("break", FEW),), False),
+    ],
+)
+def test_where_operations_and_leaves_may_stand(promise, body, allowed) -> None:
+    assert (faults(_program(promise, *body), SIZE) == []) is allowed
+
+
+def _switch(*cases: Case, selector=LANE) -> Program:
+    return _program(Promise.MAXIMAL, Switch(selector, 3, cases))
+
+
+def test_a_case_that_others_may_join_has_no_operation() -> None:
+    """SPV_KHR_maximal_reconvergence leaves open who is together there."""
+    sharp = Case((0,), (OPERATE,))
+    assert faults(_switch(sharp), SIZE) == []
+    assert faults(_switch(Case((0, 1), (OPERATE,))), SIZE)
+    assert faults(_switch(replace(sharp, body=(), falls=True), Case((1,), (OPERATE,))), SIZE)
+    assert faults(_switch(sharp, Case((), (OPERATE,), default=True)), SIZE)
+    assert faults(_switch(sharp, Case((1,), ()), Case((), (OPERATE,), default=True)), SIZE) == []
+    together = Builtin("gl_SubgroupID")
+    assert faults(_switch(Case((0, 1), (OPERATE,)), selector=together), SIZE) == []
+
+
+def test_shrinking_keeps_what_fails_and_the_rules() -> None:
+    """A made-up failure: an exclusive scan inside a loop."""
+
+    def fails(program: Program) -> bool:
+        loops = [node for node in walk((program.functions, program.body)) if isinstance(node, Loop)]
+        calls = [node for loop in loops for node in walk(loop) if isinstance(node, Communicate)]
+        return any(call.operation.startswith("subgroupExclusive") for call in calls)
+
+    programs = (generate(seed, EVERYTHING, Promise.MAXIMAL) for seed in range(200))
+    failing = [program for program in programs if fails(program)][:5]
+    assert len(failing) == 5
+    for program in failing:
+        small = shrink(program, fails, subgroup_size=SIZE)
+        assert fails(small)
+        assert faults(small, SIZE) == []
+        kinds = [type(node) for node in walk(small.body)]
+        assert (kinds.count(Loop), kinds.count(Operate)) == (1, 1)
+        assert small.functions == ()
+        assert small.invocations == 1

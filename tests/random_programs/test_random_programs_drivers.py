@@ -1,0 +1,84 @@
+"""Random programs on real drivers: they agree with the reference, and planted errors are found and shrunk."""
+
+from __future__ import annotations
+
+import pytest
+from planted import TailDuplicating, another_opcode, another_scan
+
+from vkgroup.device import Capabilities
+from vkgroup.opening import open_device, select
+from vkgroup.random_programs.generator import generate
+from vkgroup.random_programs.nodes import size
+from vkgroup.random_programs.shrink import shrink
+from vkgroup.random_programs.subjects import Driver
+from vkgroup.random_programs.trial import Trial, Verdict
+from vkgroup.random_programs.vocabulary import of_device, promise_of
+
+pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
+
+# What is known to be wrong stands in docs/driver-findings.md.
+KNOWN = {"swiftshader": ("subgroupAllEqual.*vec*",), "lavapipe": ()}
+
+
+def _capabilities(name: str) -> Capabilities:
+    with open_device(name) as opened:
+        return opened.capabilities
+
+
+@pytest.mark.parametrize(("name", "count"), [("swiftshader", 50), ("lavapipe", 20)])
+def test_drivers_agree_with_the_reference(name, count) -> None:
+    capabilities = _capabilities(name)
+    vocabulary = of_device(capabilities, avoid=KNOWN[name])
+    trial = Trial(Driver(select(name)))
+    defined = 0
+    for seed in range(count):
+        outcome = trial.run(generate(seed, vocabulary, promise_of(capabilities)))
+        assert outcome.verdict is Verdict.AGREE, f"seed {seed}: {outcome.detail}"
+        defined += outcome.defined
+    trial.close()
+    assert defined > 1000 * count
+
+
+PLANTED = {
+    "inclusive scans are exclusive": (Driver, another_scan),
+    "FindLSB is FindMSB": (
+        Driver,
+        another_opcode("OpGroupNonUniformBallotFindLSB", "OpGroupNonUniformBallotFindMSB"),
+    ),
+    "ShuffleXor is Shuffle": (
+        Driver,
+        another_opcode("OpGroupNonUniformShuffleXor", "OpGroupNonUniformShuffle"),
+    ),
+    "branches are not brought together": (TailDuplicating, None),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_errors_are_found_and_shrunk(name) -> None:
+    kind, transform = PLANTED[name]
+    capabilities = _capabilities("swiftshader")
+    vocabulary = of_device(capabilities, avoid=KNOWN["swiftshader"])
+    trial = Trial(kind(select("swiftshader"), transform=transform))
+    programs = (generate(seed, vocabulary, promise_of(capabilities)) for seed in range(100))
+    failing = next(p for p in programs if trial.run(p).verdict is Verdict.DIFFER)
+    small = shrink(
+        failing, lambda p: trial.run(p).verdict is Verdict.DIFFER, subgroup_size=vocabulary.subgroup_size
+    )
+    outcome = trial.run(small)
+    trial.close()
+    assert outcome.verdict is Verdict.DIFFER
+    assert size((small.functions, small.body)) <= 4
+    assert small.groups == 1
+
+
+def test_a_driver_that_dies_costs_one_program() -> None:
+    """A module that is no module kills nothing here; a worker that is killed is started again."""
+    driver = Driver(select("swiftshader"))
+    trial = Trial(driver)
+    vocabulary = of_device(_capabilities("swiftshader"), avoid=KNOWN["swiftshader"])
+    program = generate(3, vocabulary, promise_of(_capabilities("swiftshader")))
+    assert trial.run(program).verdict is Verdict.AGREE
+    driver._worker._process.kill()
+    assert trial.run(program).verdict is Verdict.CRASH
+    assert trial.run(program).verdict is Verdict.AGREE
+    trial.close()
