@@ -23,7 +23,9 @@ def interpret(
     source: str | Program, groups: int | tuple[int, int, int], *arrays: np.ndarray, **options: Any
 ) -> Outcome:
     """Run a shader whose bindings 0, 1, … are `arrays`, which it changes."""
-    chosen = source if isinstance(source, Program) else program(source, optimize=options.pop("optimize", False))
+    chosen = (
+        source if isinstance(source, Program) else program(source, optimize=options.pop("optimize", False))
+    )
     memories = [
         array if isinstance(array, Memory) else Memory(array.reshape(-1).view(np.uint8), f"binding {number}")
         for number, array in enumerate(arrays)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from vkgroup.errors import InvalidModule, Unsupported
@@ -13,7 +13,7 @@ from vkgroup.reference.interpreter.functions import read_functions
 from vkgroup.reference.interpreter.inline import Inliner, Segment
 from vkgroup.reference.interpreter.layout import Placed, laid_out, smallest
 from vkgroup.reference.interpreter.liveness import Liveness, find_liveness
-from vkgroup.reference.interpreter.site import CauseTable
+from vkgroup.reference.interpreter.site import CauseTable, Site
 from vkgroup.reference.interpreter.values import Leaf, Value, leaves_of
 from vkgroup.spirv import EntryPoint, Instruction, Module, PointerType, StructType, Type, grammar
 from vkgroup.spirv.declarations import Declarations
@@ -28,6 +28,8 @@ _ROOTS = {
     "Input": "cell",
 }
 
+Instrument = Callable[[Site, Callable[..., Any]], Callable[..., Any]]
+
 
 class Program:
     """A compute shader, ready to execute.
@@ -37,6 +39,7 @@ class Program:
     module : with a compute entry point.
     entry_point : its name; None takes the only one.
     specialization : values by specialization id.
+    instrument : what to do with the function of each lane-wise and group instruction; None leaves it as it is.
 
     Attributes
     ----------
@@ -66,7 +69,9 @@ class Program:
         module: Module,
         entry_point: str | None = None,
         specialization: Mapping[int, Any] | None = None,
+        instrument: Instrument | None = None,
     ) -> None:
+        self.instrument: Instrument = instrument or (lambda site, function: function)
         self.module = specialize(module, specialization or {})
         self.entry: EntryPoint = self.module.reflection.entry_point(entry_point)
         if self.entry.stage != "compute" or self.entry.local_size is None:
@@ -122,7 +127,10 @@ class Program:
 
     def new_cell(self, kind: Type) -> int:
         """Add a variable that every invocation has for itself; return its number."""
-        self.cells.append(leaves_of(kind))
+        try:
+            self.cells.append(leaves_of(kind))
+        except TypeError as error:
+            raise Unsupported(f"A variable of a type that the reference device lacks: {error}.") from None
         self.cell_types[len(self.cells) - 1] = kind
         return len(self.cells) - 1
 

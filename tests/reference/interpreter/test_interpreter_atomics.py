@@ -1,0 +1,171 @@
+"""Atomics: each against taking turns one by one, in the order of the invocations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from interpreting import interpret, program
+
+from vkgroup.reference.interpreter import Memory, execute
+
+BITS = 0xFFFFFFFF
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 32) if value >> 31 else value
+
+
+OPERATIONS: dict[str, tuple[str, Callable[[int, int], int]]] = {
+    "add": ("atomicAdd(cells[where[i]], what[i])", lambda old, x: (old + x) & BITS),
+    "min": ("atomicMin(cells[where[i]], what[i])", min),
+    "max": ("atomicMax(cells[where[i]], what[i])", max),
+    "and": ("atomicAnd(cells[where[i]], what[i])", lambda old, x: old & x),
+    "or": ("atomicOr(cells[where[i]], what[i])", lambda old, x: old | x),
+    "xor": ("atomicXor(cells[where[i]], what[i])", lambda old, x: old ^ x),
+    "exchange": ("atomicExchange(cells[where[i]], what[i])", lambda old, x: x),
+    "compare": (
+        "atomicCompSwap(cells[where[i]], what[i] & 3u, what[i] >> 2u)",
+        lambda old, x: x >> 2 if old == x & 3 else old,
+    ),
+}
+SOURCE = """
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) buffer Cells {{ {scalar} cells[]; }};
+layout(std430, binding = 1) readonly buffer Where {{ uint where[]; }};
+layout(std430, binding = 2) readonly buffer What {{ {scalar} what[]; }};
+layout(std430, binding = 3) writeonly buffer Found {{ {scalar} found[]; }};
+void main() {{ uint i = gl_GlobalInvocationID.x; found[i] = {expression}; }}
+"""
+
+
+@pytest.mark.parametrize("places", [1, 5, 100, 2000])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_turns_are_taken_in_order(name: str, places: int) -> None:
+    expression, step = OPERATIONS[name]
+    rng = np.random.default_rng(places)
+    count = 640
+    cells = rng.integers(0, 4, places).astype(np.uint32)
+    where = rng.integers(0, places, count).astype(np.uint32)
+    what = rng.integers(0, 16, count).astype(np.uint32)
+    if name in ("min", "max", "add"):
+        what = rng.integers(0, 1 << 32, count).astype(np.uint32)
+    expected, seen = cells.tolist(), []
+    for place, value in zip(where.tolist(), what.tolist(), strict=True):
+        seen.append(expected[place])
+        expected[place] = step(expected[place], value)
+    found = np.zeros(count, np.uint32)
+    interpret(SOURCE.format(scalar="uint", expression=expression), 10, cells, where, what, found)
+    assert found.tolist() == seen
+    assert cells.tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_signed_comparison(name: str) -> None:
+    rng = np.random.default_rng(1)
+    cells = np.zeros(3, np.int32)
+    where = rng.integers(0, 3, 64).astype(np.uint32)
+    what = rng.integers(-50, 50, 64).astype(np.int32)
+    expected = [0, 0, 0]
+    for place, value in zip(where.tolist(), what.tolist(), strict=True):
+        expected[place] = (min if name == "min" else max)(expected[place], value)
+    found = np.zeros(64, np.int32)
+    expression = OPERATIONS[name][0]
+    interpret(SOURCE.format(scalar="int", expression=expression), 1, cells, where, what, found)
+    assert cells.tolist() == expected
+
+
+def test_64_bit_and_float_atomics() -> None:
+    source = """
+    #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+    #extension GL_EXT_shader_atomic_int64 : require
+    #extension GL_EXT_shader_atomic_float : require
+    layout(local_size_x = 64) in;
+    layout(std430, binding = 0) buffer Wide { uint64_t wide[]; };
+    layout(std430, binding = 1) buffer Floats { float floats[]; };
+    void main() {
+        uint i = gl_GlobalInvocationID.x;
+        atomicAdd(wide[i & 1u], uint64_t(i) << 30);
+        atomicMax(wide[2], uint64_t(i) << 33);
+        atomicAdd(floats[i % 3u], float(i));
+    }
+    """
+    wide, floats = np.zeros(3, np.uint64), np.zeros(3, np.float32)
+    outcome = interpret(source, 2, wide, floats)
+    assert wide.tolist() == [
+        sum(i << 30 for i in range(0, 128, 2)),
+        sum(i << 30 for i in range(1, 128, 2)),
+        127 << 33,
+    ]
+    assert floats.tolist() == [sum(range(k, 128, 3)) for k in range(3)]
+    assert outcome.events == ()
+
+
+def test_shared_memory_atomics_by_workgroup() -> None:
+    source = """
+    layout(local_size_x = 48) in;
+    layout(std430, binding = 0) buffer Data { uint data[]; };
+    shared uint bins[8];
+    void main() {
+        if (gl_LocalInvocationIndex < 8u) bins[gl_LocalInvocationIndex] = 0u;
+        barrier();
+        atomicAdd(bins[data[gl_GlobalInvocationID.x] & 7u], 1u);
+        barrier();
+        data[gl_GlobalInvocationID.x] = bins[gl_LocalInvocationIndex & 7u];
+    }
+    """
+    data = np.random.default_rng(0).integers(0, 1000, 48 * 4).astype(np.uint32)
+    bins = [np.bincount(part & 7, minlength=8) for part in data.reshape(4, 48)]
+    outcome = interpret(source, 4, data, races=True)
+    assert outcome.events == ()
+    np.testing.assert_array_equal(data.reshape(4, 6, 8), np.array(bins)[:, None, :].repeat(6, 1))
+
+
+def test_what_depends_on_the_order_is_marked_and_what_does_not_is_not() -> None:
+    source = """
+    layout(local_size_x = 64) in;
+    layout(std430, binding = 0) buffer Data { uint count; uint total; uint taken[64]; uint mine[64]; };
+    void main() {
+        uint i = gl_LocalInvocationIndex;
+        uint place = atomicAdd(count, 1u);
+        atomicAdd(total, i);
+        taken[place] = i;
+        mine[i] = i * 2u;
+    }
+    """
+    memory = Memory(np.zeros(130 * 4, np.uint8), "data")
+    execute(program(source), (1, 1, 1), {(0, 0): [memory]})
+    assert memory.causes is not None
+    assert (memory.causes[2:66] > 0).all()
+    assert (memory.causes < 0x8000).all()
+    assert not memory.causes[:2].any()
+    assert not memory.causes[66:].any()
+
+
+def test_a_spin_lock_between_workgroups_ends() -> None:
+    # Every workgroup waits for the one before it: decoupled look-back at its plainest.
+    source = """
+    layout(local_size_x = 32) in;
+    layout(std430, binding = 0) coherent buffer Data { uint flags[64]; uint sums[64]; };
+    shared uint before;
+    void main() {
+        uint g = gl_WorkGroupID.x;
+        if (gl_LocalInvocationIndex == 0u) {
+            before = 0u;
+            if (g > 0u) {
+                while (atomicAdd(flags[g - 1u], 0u) == 0u) { }
+                memoryBarrierBuffer();
+                before = sums[g - 1u];
+            }
+            sums[g] = before + g;
+            memoryBarrierBuffer();
+            atomicExchange(flags[g], 1u);
+        }
+        barrier();
+    }
+    """
+    data = np.zeros(128, np.uint32)
+    outcome = interpret(source, 64, data, races=True)
+    assert [event.kind for event in outcome.events] == []
+    assert data[64:].tolist() == np.cumsum(np.arange(64)).tolist()
