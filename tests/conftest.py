@@ -55,8 +55,18 @@ def lavapipe() -> Driver:
 
 
 @pytest.fixture(scope="session", params=["swiftshader", "lavapipe"])
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+def vulkan_device(request: pytest.FixtureRequest) -> Iterator[Device]:
     """An open device of each software driver, watched by the validation layer."""
     driver: Driver = request.getfixturevalue(request.param)
     with vkgroup.open(driver.name) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session", params=["swiftshader", "lavapipe", "reference"])
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    """An open device of each kind: what is tested with it is what any device does."""
+    name = request.param
+    if name != "reference":
+        name = request.getfixturevalue(name).name
+    with vkgroup.open(name) as opened:
         yield opened

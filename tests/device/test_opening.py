@@ -58,7 +58,7 @@ def test_without_vulkan_the_reference_device_is_the_default(
 @pytest.mark.parametrize("choice", ["lavapipe", "swiftshader", "gpu", "nonesuch", 1])
 def test_without_a_loader_other_choices_say_what_is_missing(no_loader: None, choice: str | int) -> None:
     with pytest.raises(NoDevice, match="No Vulkan loader could be loaded") as caught:
-        open_device(choice)
+        select(choice)
     assert "vkgroup drivers fetch swiftshader" in str(caught.value)
 
 

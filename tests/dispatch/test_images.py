@@ -10,6 +10,7 @@ import pytest
 from vkgroup.device import vk
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.formats import FORMATS, Format
+from vkgroup.dispatch.vulkan import VulkanDevice
 from vkgroup.errors import InvalidDispatch, Unsupported
 
 ADD = """#version 450
@@ -74,7 +75,8 @@ def test_a_format_follows_the_dtype(device: Device) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
-def test_every_format_is_made_or_named_as_missing(device: Device, name: str) -> None:
+def test_every_format_is_made_or_named_as_missing(vulkan_device: VulkanDevice, name: str) -> None:
+    device = vulkan_device
     format_ = FORMATS[name]
     shape = (3, 5) if format_.components == 1 else (3, 5, format_.components)
     texels = np.random.default_rng(0).integers(0, 100, shape).astype(format_.dtype)
@@ -87,7 +89,7 @@ def test_every_format_is_made_or_named_as_missing(device: Device, name: str) -> 
             device.image(texels, format=name)
 
 
-def _has(device: Device, format_: Format) -> bool:
+def _has(device: VulkanDevice, format_: Format) -> bool:
     """Ask the driver whether it has storage images of a format."""
     properties = vk.ffi.new("VkFormatProperties *")
     number = getattr(vk, format_.vulkan)

@@ -173,6 +173,12 @@ USES = [
         f"{SUBGROUP} GL_EXT_subgroup_uniform_control_flow"),
     Use("shaderBufferInt64Atomics", INT64_ATOMIC, f"{INT64} GL_EXT_shader_atomic_int64",
         "layout(binding = 1) buffer Data { uint64_t total; uint rest[]; };"),
+    Use("shaderImageInt64Atomics", """
+        imageAtomicAdd(picture, ivec2(0), 1ul << 40);
+        memoryBarrier(); barrier();
+        ok = imageLoad(picture, ivec2(0)).x == (uint64_t(32) << 40);""",
+        f"{INT64} GL_EXT_shader_image_int64",
+        "layout(binding = 1, r64ui) uniform u64image2D picture;"),
     Use("shaderSharedInt64Atomics", INT64_ATOMIC, f"{INT64} GL_EXT_shader_atomic_int64",
         "shared uint64_t total;"),
     *(
@@ -249,14 +255,15 @@ def test_a_feature_does_what_it_says(reference: Device, use: Use) -> None:
     assert result["good"].tolist() == [1] * LANES
 
 
+DTYPES = {"R32f": np.float32, "R8ui": np.uint8, "R64ui": np.uint64}
+
+
 def bindings_of(device: Device, module: Module) -> dict[int, object]:
     """Give the result zeros, the data 0, 1, 2…, and each of an array of descriptors its number plus ten."""
     found: dict[int, object] = {0: np.zeros(LANES, np.uint32)}
     for binding in module.reflection.bindings:
         image = binding.kind == "storage_image"
-        dtype = (
-            {"R32f": np.float32, "R8ui": np.uint8}.get(binding.type.format, np.uint32) if image else np.uint32
-        )
+        dtype = DTYPES.get(binding.type.format, np.uint32) if image else np.uint32
         if binding.binding == 1:
             texels = np.arange(LANES) if dtype == np.uint32 else np.zeros(LANES)
             found[1] = (

@@ -25,6 +25,7 @@ class Pattern:
     uniform : the control flow is uniform in the workgroup, so all invocations of a subgroup that
         exist must be active together.
     partial : the workgroup's size is no multiple of any subgroup size above 1.
+    least_size : the smallest subgroup size at which any invocation is active.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Pattern:
     slots: int = 1
     uniform: bool = False
     partial: bool = False
+    least_size: int = 1
 
     @property
     def sites(self) -> int:
@@ -53,7 +55,13 @@ _TABLE = (
         uniform=True,
         partial=True,
     ),
-    Pattern("odd", "by odd lanes", "(lane & 1u) == 1u", "if ((lane & 1u) == 1u) { @OBSERVE(0u) }"),
+    Pattern(
+        "odd",
+        "by odd lanes",
+        "(lane & 1u) == 1u",
+        "if ((lane & 1u) == 1u) { @OBSERVE(0u) }",
+        least_size=2,
+    ),
     Pattern(
         "lower_half",
         "by the lower half of the lanes",

@@ -49,7 +49,10 @@ def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
         needs.append(f"subgroup operations in the {case.stage} stage (supportedStages)")
     if case.category not in subgroup.supported_operations:
         needs.append(f"VK_SUBGROUP_FEATURE_{case.category.upper()}_BIT")
-    observed = not PATTERNS[case.pattern].uniform or case.operation in BARRIERS
+    pattern = PATTERNS[case.pattern]
+    if subgroup_size(case, capabilities) < pattern.least_size:
+        needs.append(f"a subgroup size of at least {pattern.least_size} (smaller ones execute nothing)")
+    observed = not pattern.uniform or case.operation in BARRIERS
     if observed and not has_ballot(capabilities):
         needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT (to observe the active mask)")
     return needs
