@@ -12,7 +12,9 @@ LAYOUTS = """
 #extension GL_EXT_scalar_block_layout : require
 layout(local_size_x = 4) in;
 struct Part {{ vec3 normal; float weight; int counts[3]; mat2x3 turn; }};
-layout({layout}, binding = 0) buffer Data {{ uint first; Part parts[4]; layout(row_major) mat3x2 back[4]; dvec2 last; }};
+layout({layout}, binding = 0) buffer Data {{
+    uint first; Part parts[4]; layout(row_major) mat3x2 back[4]; dvec2 last;
+}};
 void main() {{
     uint i = gl_LocalInvocationIndex;
     Part p = parts[i];
@@ -238,7 +240,8 @@ def test_physical_addresses_follow_a_list() -> None:
     #extension GL_EXT_buffer_reference_uvec2 : require
     layout(local_size_x = 4) in;
     layout(buffer_reference) buffer Node;
-    layout(buffer_reference, std430, buffer_reference_align = 8) buffer Node { Node next; uint value; uint pad; };
+    layout(buffer_reference, std430, buffer_reference_align = 8)
+    buffer Node { Node next; uint value; uint pad; };
     layout(std430, binding = 0) buffer Data { uvec2 head; uint sums[4]; };
     void main() {
         Node node = Node(head);
@@ -268,7 +271,10 @@ def test_an_address_outside_of_every_buffer_is_reported() -> None:
     layout(local_size_x = 4) in;
     layout(buffer_reference, std430, buffer_reference_align = 4) buffer Cell { uint value; };
     layout(std430, binding = 0) buffer Data { uint data[]; };
-    void main() { data[gl_LocalInvocationIndex] = Cell(uvec2(data[gl_LocalInvocationIndex] * 64u, 0u)).value; }
+    void main() {
+        uint i = gl_LocalInvocationIndex;
+        data[i] = Cell(uvec2(data[i] * 64u, 0u)).value;
+    }
     """
     data = np.ones(4, np.uint32)
     outcome = interpret(source, 1, data)
