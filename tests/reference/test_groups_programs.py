@@ -123,8 +123,6 @@ def binding(scalar, result):
 def used_types(row, turn):
     """Return a type of each scalar, its number of components by turns: in four turns every type."""
     types = list(row.types) or [TYPES["bool"]]
-    if row.name.startswith("subgroupPartition"):  # glslang 13 has these for no other types
-        types = [type_ for type_ in types if not type_.scalar.extended]
     of_scalars = {}
     for type_ in types:
         of_scalars.setdefault(type_.scalar, []).append(type_)
