@@ -119,9 +119,9 @@ def _step(program: Program, op: Op) -> Step:
     if name.startswith("OpAtomic"):
         return _atomic(program, op, site)
     if name in LANEWISE:
-        return _pure(LANEWISE[name](site), op)
+        return _pure(program.instrument(site, LANEWISE[name](site)), op)
     if name in GROUPS:
-        return _group(GROUPS[name](site), op)
+        return _group(program.instrument(site, GROUPS[name](site)), op)
     if name in IMAGES:
         return _with_frame(IMAGES[name](site), op)
     raise Unsupported(f"{name} is not known to the reference device.", [name])

@@ -1,0 +1,56 @@
+"""Runs one dispatch on one device: ``python -m vkgroup.check.device_worker``, a job on standard input.
+
+A driver that crashes or hangs takes this process along, and nothing else. What it prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import IO
+
+from vkgroup.check.device_job import Answer, Job
+from vkgroup.conformance.messages import receive, send
+from vkgroup.device.requirements import missing
+from vkgroup.dispatch import open_device
+from vkgroup.errors import VkgroupError
+
+
+def answer(job: Job) -> Answer:
+    """Run the job; what the device lacks, or does wrong, becomes a sentence."""
+    try:
+        with open_device(job.device) as device:
+            lacking = missing(job.module, device.capabilities, job.entry_point)
+            if lacking:
+                return Answer(unsupported=", ".join(lacking))
+            found = device.run(
+                job.module,
+                job.groups,
+                job.bindings,
+                push=job.push or None,
+                entry_point=job.entry_point,
+                specialization=job.specialization,
+                timeout=job.timeout,
+            )
+            return Answer(outputs={place: found[place] for place in job.bindings if place in job.writable})
+    except VkgroupError as error:
+        return Answer(failure=f"{type(error).__name__}: {error}")
+
+
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer one job."""
+    send(answers, answer(receive(requests)))
+
+
+def main() -> None:
+    """Serve on the process's own standard streams; leave without clean-up, which a lost device could hang."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    serve(sys.stdin.buffer, answers)
+    answers.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The numbers of a buffer: where each lies, of which type it is, what it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.spirv import (
+    ArrayType,
+    MatrixType,
+    Member,
+    PointerType,
+    ScalarType,
+    StructType,
+    Type,
+    VectorType,
+)
+
+
+@dataclass(frozen=True)
+class Field:
+    """All numbers of one name: one, or those of an array of any dimensions.
+
+    Attributes
+    ----------
+    name : with ``{}`` for each index: ``"young[{}].position"``.
+    dtype : of the numbers; uint64 for a pointer.
+    offsets : bytes from the buffer's start, one dimension for each index.
+    member : index of the block's member that it lies in; its name's last part is `word`.
+    is_pointer : whether it is an address of physical storage.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    offsets: npt.NDArray[np.int64]
+    member: int
+    is_pointer: bool = False
+
+    @property
+    def word(self) -> str:
+        """The last name in `name`, without indices: what an author calls the number."""
+        return self.name.replace("[{}]", "").rsplit(".", 1)[-1]
+
+    def label(self, flat: int) -> str:
+        """Return the name of one number, by its place in the flattened offsets."""
+        indices = [int(index) for index in np.unravel_index(flat, self.offsets.shape)]
+        return self.name.format(*indices)
+
+
+def fields_of(block: StructType, nbytes: int) -> list[Field]:
+    """Return the numbers of a buffer of `nbytes` bytes; the runtime array fills what is left."""
+    found = []
+    for number, member in enumerate(block.members):
+        start = np.asarray(member.offset or 0, np.int64)
+        kind = member.type
+        if isinstance(kind, ArrayType) and kind.length is None and kind.stride:
+            length = max(0, (nbytes - int(start)) // kind.stride)
+            found += list(_array(member.name, kind, length, start, member, number))
+        else:
+            found += list(_fields(member.name, kind, start, member, number))
+    return found
+
+
+def _fields(
+    name: str, kind: Type, start: npt.NDArray[np.int64], member: Member, number: int
+) -> Iterator[Field]:
+    if isinstance(kind, ScalarType):
+        dtype = np.dtype(np.uint32) if kind.kind == "bool" else kind.dtype
+        yield Field(name, dtype, start, number)
+    elif isinstance(kind, PointerType):
+        yield Field(name, np.dtype(np.uint64), start, number, True)
+    elif isinstance(kind, VectorType):
+        itemsize = kind.component.dtype.itemsize
+        places = start[..., None] + itemsize * np.arange(kind.count)
+        yield Field(f"{name}[{{}}]", kind.component.dtype, places, number)
+    elif isinstance(kind, MatrixType):
+        yield _matrix(name, kind, start, member, number)
+    elif isinstance(kind, ArrayType) and kind.length is not None and kind.stride is not None:
+        yield from _array(name, kind, kind.length, start, member, number)
+    elif isinstance(kind, StructType):
+        for inner in kind.members:
+            path = f"{name}.{inner.name}" if name else inner.name
+            yield from _fields(path, inner.type, start + (inner.offset or 0), inner, number)
+
+
+def _array(
+    name: str, kind: ArrayType, length: int, start: npt.NDArray[np.int64], member: Member, number: int
+) -> Iterator[Field]:
+    places = start[..., None] + (kind.stride or 0) * np.arange(length)
+    yield from _fields(f"{name}[{{}}]", kind.element, places, member, number)
+
+
+def _matrix(
+    name: str, kind: MatrixType, start: npt.NDArray[np.int64], member: Member, number: int
+) -> Field:
+    """A matrix is indexed by column and row, as in GLSL, however it lies."""
+    itemsize, stride = kind.column.component.dtype.itemsize, member.matrix_stride or 0
+    across, along = (itemsize, stride) if member.row_major else (stride, itemsize)
+    columns = start[..., None] + across * np.arange(kind.columns)
+    places = columns[..., None] + along * np.arange(kind.column.count)
+    return Field(f"{name}[{{}}][{{}}]", kind.column.component.dtype, places, number)
+
+
+def take(data: npt.NDArray[np.uint8], field: Field) -> npt.NDArray[Any]:
+    """Return a field's numbers from a buffer's bytes, in the shape of its offsets."""
+    if field.offsets.size == 0:
+        return np.zeros(field.offsets.shape, field.dtype)
+    raw = data[field.offsets[..., None] + np.arange(field.dtype.itemsize)]
+    return np.ascontiguousarray(raw).view(field.dtype)[..., 0]
+
+
+def put(data: npt.NDArray[np.uint8], field: Field, values: npt.NDArray[Any]) -> None:
+    """Write a field's numbers into a buffer's bytes."""
+    if field.offsets.size == 0:
+        return
+    raw = np.ascontiguousarray(values.astype(field.dtype).reshape(field.offsets.shape))
+    data[field.offsets[..., None] + np.arange(field.dtype.itemsize)] = raw[..., None].view(np.uint8)

@@ -1,0 +1,313 @@
+"""What the shader under test works on: arrays that the user gives, and generated ones for all else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.check.fields import Field, fields_of, put, take
+from vkgroup.check.numbers import Generator
+from vkgroup.check.usage import WHOLE, atomic_members
+from vkgroup.dispatch.blocks import check_array, pack_push, suggestion
+from vkgroup.errors import InvalidDispatch, InvalidInput, Unsupported
+from vkgroup.formats import FORMATS, Format, fitting
+from vkgroup.reference.interpreter.images import ImageMemory, image_of
+from vkgroup.reference.interpreter.memory import Memory
+from vkgroup.sampler import Sampler
+from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructType
+
+Key = str | int | tuple[int, int]
+_AXES = {"1D": 1, "2D": 2, "3D": 3, "Cube": 2, "Buffer": 1}
+_LIST_ENOUGH = 6
+
+
+@dataclass(frozen=True)
+class Input:
+    """What one place of descriptors is bound to.
+
+    Attributes
+    ----------
+    binding : the place, as reflection has it.
+    arrays : one for each descriptor: bytes of a buffer, texels of an image; none of a sampler.
+    defined : whether the contents have a meaning before the run.
+    origin : where they come from, in words.
+    format : of an image's texels.
+    fields : the numbers of a buffer.
+    """
+
+    binding: Binding
+    arrays: tuple[npt.NDArray[Any], ...]
+    defined: bool
+    origin: str
+    format: Format | None = None
+    fields: tuple[Field, ...] = ()
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Set and binding."""
+        return self.binding.set, self.binding.binding
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        block = self.binding.block_name
+        return self.binding.name or block or f"set {self.binding.set}, binding {self.binding.binding}"
+
+    @property
+    def bindable(self) -> bool:
+        """Whether real devices can be given it as an array."""
+        return self.binding.kind in ("storage_buffer", "uniform_buffer", "storage_image")
+
+    def resources(self) -> list[Any]:
+        """Make fresh resources of the reference device: runs write into them."""
+        if self.binding.kind == "sampler":
+            return [Sampler()] * (self.binding.count or 1)
+        made: list[Any] = []
+        for array in self.arrays:
+            if self.format is None:
+                made.append(Memory(array.copy(), self.name, defined=self.defined))
+                continue
+            kind = _image_type(self.binding)
+            image = image_of(
+                [array], self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed
+            )
+            made.append((image, Sampler()) if self.binding.kind == "combined_image_sampler" else image)
+        return made
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Everything that a dispatch is given.
+
+    Attributes
+    ----------
+    bindings : by place.
+    push : bytes of the push constants.
+    origins : all of it in words, a line each.
+    """
+
+    bindings: tuple[Input, ...]
+    push: bytes
+    origins: tuple[str, ...]
+
+    def resources(self) -> dict[tuple[int, int], list[Any]]:
+        """Make fresh resources of the reference device."""
+        return {entry.place: entry.resources() for entry in self.bindings}
+
+
+def _image_type(binding: Binding) -> ImageType:
+    kind = binding.type
+    if isinstance(kind, SampledImageType):
+        kind = kind.image
+    assert isinstance(kind, ImageType)
+    return kind
+
+
+def memory_of(resource: Any) -> Memory | ImageMemory | None:
+    """Return the memory of a resource that `Input.resources` made; None of a sampler."""
+    found = resource[0] if isinstance(resource, tuple) else resource
+    return found if isinstance(found, Memory) else None
+
+
+class _Maker:
+    """Makes the inputs of one module and one dispatch."""
+
+    def __init__(self, module: Module, size: tuple[int, int, int], groups: tuple[int, int, int], seed: int):
+        self.module = module
+        self.size = size
+        self.total = math.prod(size)
+        self.numbers = Generator(seed, size, groups)
+        self.atomic = atomic_members(module)
+        self.origins: list[str] = []
+
+    def make(self, binding: Binding, given: npt.NDArray[Any] | None, fresh: bool) -> Input:
+        """Make the input of a place: from an array, of undefined contents, or generated."""
+        if binding.kind == "sampler":
+            return Input(binding, (), True, "nearest, repeating")
+        if binding.count is None:
+            raise Unsupported(
+                f"{binding.name} is an array of descriptors without length; give it one in the shader.",
+                ["runtimeDescriptorArray"],
+            )
+        if isinstance(binding.type, StructType):
+            return self._buffer(binding, binding.type, given, fresh)
+        if isinstance(binding.type, ImageType | SampledImageType):
+            return self._image(binding, given, fresh)
+        raise Unsupported(
+            f"{binding.name} is a {binding.kind.replace('_', ' ')}, which check cannot make.", [binding.kind]
+        )
+
+    def _buffer(
+        self, binding: Binding, block: StructType, given: npt.NDArray[Any] | None, fresh: bool
+    ) -> Input:
+        if given is not None:
+            check_array(given, block, f"The binding {binding.name or binding.block_name!r}")
+            data = np.frombuffer(given.tobytes(), np.uint8).copy()
+            fields = fields_of(block, len(data))
+            return Input(binding, (data,) * (binding.count or 1), True, "given", None, tuple(fields))
+        last = block.runtime_array
+        nbytes = block.fixed_size
+        if last is not None:
+            nbytes = (last.offset or 0) + self.total * (getattr(last.type, "stride", 0) or 0)
+        fields = fields_of(block, nbytes)
+        arrays = []
+        parts: list[str] = []
+        for _ in range(binding.count or 1):
+            data = np.zeros(nbytes, np.uint8)
+            parts = [] if fresh else [self._fill(data, binding.id, field) for field in fields]
+            arrays.append(data)
+        origin = "undefined contents" if fresh else ", ".join(parts[:_LIST_ENOUGH])
+        return Input(binding, tuple(arrays), not fresh, origin, None, tuple(fields))
+
+    def _fill(self, data: npt.NDArray[np.uint8], variable: int, field: Field) -> str:
+        if field.is_pointer:
+            raise Unsupported(
+                f"{field.name} is a buffer reference; check cannot make what it points to.",
+                ["bufferDeviceAddress"],
+            )
+        plain = field.name.replace("[{}]", "[]")
+        if self.atomic.keys() & {(variable, field.member), (variable, WHOLE)}:
+            return f"{plain} = 0"
+        if "[{}]" in field.name:
+            put(data, field, self.numbers.many(field.dtype, field.offsets.shape))
+            return f"{plain} random"
+        value = self.numbers.one(field.word, field.dtype)
+        put(data, field, np.asarray(value))
+        return f"{plain} = {value}"
+
+    def _image(self, binding: Binding, given: npt.NDArray[Any] | None, fresh: bool) -> Input:
+        kind = _image_type(binding)
+        if kind.dimension not in _AXES or kind.multisampled:
+            raise Unsupported(f"{binding.name}: check cannot make images of type {kind.glsl}.", [kind.glsl])
+        wanted = kind.sampled_type.kind if kind.sampled_type is not None else "float"
+        found = FORMATS.get(kind.format)
+        if given is not None and found is None:
+            axes = _AXES[kind.dimension] + (kind.arrayed or kind.dimension == "Cube")
+            components = given.shape[-1] if given.ndim == axes + 1 else 1
+            found = fitting(given.dtype, components, wanted, depth=kind.depth)
+        elif found is None:
+            dtype = {"uint": np.uint32, "int": np.int32}.get(wanted, np.float32)
+            found = fitting(np.dtype(dtype), 1 if kind.depth else 4, wanted, depth=kind.depth)
+        if found is None:
+            raise InvalidDispatch(f"{binding.name}: no image format fits the array given.")
+        shape = self._shape(kind, found)
+        if given is not None:
+            if given.dtype != found.dtype or given.ndim != len(shape):
+                raise InvalidDispatch(
+                    f"{binding.name} has the format {found.name}: give an array of {found.dtype.name} with"
+                    f" {len(shape)} axes instead of {given.dtype.name} with {given.ndim}."
+                )
+            return Input(binding, (given,) * (binding.count or 1), True, "given", found)
+        zero = fresh or (binding.id, WHOLE) in self.atomic
+        texels = np.zeros(shape, found.dtype) if zero else self.numbers.many(found.dtype, shape)
+        origin = "undefined contents" if fresh else "0" if zero else "random"
+        return Input(binding, (texels,) * (binding.count or 1), not fresh, f"{shape} {origin}", found)
+
+    def _shape(self, kind: ImageType, format_: Format) -> tuple[int, ...]:
+        """One texel for each invocation of the dispatch, by its place in the grid."""
+        x, y, z = self.size
+        axes: Sequence[int]
+        if kind.dimension == "Cube":
+            axes = (6, max(x, y), max(x, y))
+        elif kind.dimension in ("1D", "Buffer"):
+            axes = (self.total,)
+        else:
+            axes = (z, y, x)[3 - _AXES[kind.dimension] :]
+        layers = (max(2, z),) if kind.arrayed else ()
+        components = (format_.components,) if format_.components > 1 else ()
+        return (*layers, *axes, *components)
+
+    def push(self, values: Mapping[str, Any]) -> bytes:
+        """Make the push constants: given values by name, generated ones for the rest."""
+        block = self.module.reflection.push_constants
+        if block is None:
+            return pack_push(None, dict(values) or None)
+        fields = fields_of(block.type, block.size)
+        names = [member.name for member in block.members]
+        for name in values:
+            if name not in names:
+                raise InvalidDispatch(f"The push constants have no member {name!r}.{suggestion(name, names)}")
+        data = np.zeros(-(-block.size // 4) * 4, np.uint8)
+        for field in fields:
+            name = names[field.member]
+            if name in values:
+                try:
+                    put(data, field, np.broadcast_to(np.asarray(values[name]), field.offsets.shape))
+                except (ValueError, TypeError) as error:
+                    raise InvalidDispatch(f"The push constant {name!r}: {error}.") from None
+                part = f"{name} = {values[name]}"
+            else:
+                part = self._fill(data, WHOLE - 1, field)
+            self.origins.append(f"push constant {part}")
+        return data.tobytes()
+
+
+def make_inputs(
+    module: Module,
+    local_size: tuple[int, int, int],
+    groups: tuple[int, int, int],
+    *,
+    given: Mapping[Key, npt.NDArray[Any]] | None = None,
+    fresh: Sequence[Key] = (),
+    push: Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> Inputs:
+    """Make everything that a dispatch needs.
+
+    Parameters
+    ----------
+    module : the shader.
+    local_size, groups : invocations of a workgroup, and workgroups.
+    given : arrays by binding.
+    fresh : bindings whose contents are undefined before the run.
+    push : push constants by name; those that are not named are generated.
+    seed : of everything generated.
+
+    Raises
+    ------
+    InvalidDispatch, InvalidInput
+        What is given does not fit the module.
+    Unsupported
+        The module needs what cannot be made.
+    """
+    size = (local_size[0] * groups[0], local_size[1] * groups[1], local_size[2] * groups[2])
+    maker = _Maker(module, size, groups, seed)
+    bindings = module.reflection.bindings
+    arrays = {_find(bindings, key): array for key, array in (given or {}).items()}
+    undefined = {_find(bindings, key) for key in fresh}
+    made: dict[tuple[int, int], Input] = {}
+    for binding in bindings:
+        place = (binding.set, binding.binding)
+        if place not in made:
+            made[place] = maker.make(binding, arrays.get(place), place in undefined)
+    bytes_ = maker.push(push or {})
+    origins = [f"{entry.name}: {entry.origin}" for entry in made.values()] + maker.origins
+    return Inputs(tuple(made.values()), bytes_, tuple(origins))
+
+
+def _find(bindings: Sequence[Binding], key: Key) -> tuple[int, int]:
+    """Find the place that a key means: a name of variable, block or its only member, or numbers."""
+    for binding in bindings:
+        names = {binding.name, binding.block_name}
+        if isinstance(binding.type, StructType) and len(binding.type.members) == 1:
+            names.add(binding.type.members[0].name)
+        place = (binding.set, binding.binding)
+        if key in (names - {""}) or key == place or (isinstance(key, int) and place == (0, key)):
+            return place
+    known = [binding.name or binding.block_name for binding in bindings]
+    raise InvalidInput(f"The shader has no binding {key!r}.{suggestion(key, known)}")
+
+
+def numbers_of(entry: Input, data: npt.NDArray[np.uint8]) -> list[tuple[Field, npt.NDArray[Any]]]:
+    """Return the numbers that a buffer's or an image's bytes hold, by field."""
+    if entry.format is None:
+        return [(field, take(data, field)) for field in entry.fields]
+    shape = entry.arrays[0].shape
+    offsets = np.arange(math.prod(shape), dtype=np.int64).reshape(shape) * entry.format.dtype.itemsize
+    field = Field(entry.name + "[{}]" * len(shape), entry.format.dtype, offsets, 0)
+    return [(field, take(data, field))]

@@ -1,0 +1,337 @@
+"""A check from beginning to end: inputs, runs on the reference device and on real ones, comparisons, findings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from vkgroup.check.assumes import Assumption, find_assumption
+from vkgroup.check.compare import Difference, Tolerance, compare, count_numbers
+from vkgroup.check.device_job import Job, bindings_of, outputs_of_answer, run_job
+from vkgroup.check.findings import Configuration, Coverage, Finding, Report
+from vkgroup.check.flow import Flow
+from vkgroup.check.gather import findings_of
+from vkgroup.check.inputs import Key, make_inputs
+from vkgroup.check.places import Places
+from vkgroup.check.rounding import tolerance_of
+from vkgroup.check.runs import Dispatch, Run
+from vkgroup.check.sizes_in_code import find_candidates
+from vkgroup.check.usage import used_axes
+from vkgroup.check.verdicts import assumption_findings, difference_findings, failure_finding
+from vkgroup.compiler import Target, assemble, compile_file, validate
+from vkgroup.device import DeviceInfo
+from vkgroup.dispatch.blocks import pack_specialization
+from vkgroup.errors import DispatchTimeout, InvalidInput
+from vkgroup.reference.interpreter import Program
+from vkgroup.spirv import Module
+
+SIZES = (1, 4, 8, 16, 32, 64, 128)
+"""Subgroup sizes that are tried unless told otherwise."""
+
+TARGET = Target.VULKAN_1_2
+"""What shaders are compiled for: the first version in which ids of broadcasts need not be constants."""
+
+STEP_LIMIT = 20_000
+"""Rounds of a loop after which it is said to hang, unless told otherwise."""
+
+TIMEOUT = 60.0
+"""Seconds that one run may take, unless told otherwise."""
+
+_QUAD = 4
+
+
+@dataclass
+class _Check:
+    """The state of one check."""
+
+    dispatch: Dispatch
+    places: Places
+    flow: Flow
+    make: Callable[[Any], Program]
+    runs: list[Run] = field(default_factory=list)
+    not_covered: list[tuple[str, str]] = field(default_factory=list)
+    device_runs: list[Run] = field(default_factory=list)
+    tolerances: dict[Configuration, Tolerance] = field(default_factory=dict)
+
+    # --- on the reference device ----------------------------------------------------------------------
+
+    def run_reference(self, sizes: Sequence[int]) -> None:
+        """Run at every size, linear and shuffled; the most usual size first."""
+        order = sorted(sizes, key=lambda size: (size != 32, size != min(sizes), size))
+        hanging = 0
+        for size in order:
+            if size < _QUAD and self._uses_quads():
+                self.not_covered.append((f"size {size}", "quads need subgroups of 4 or more"))
+                continue
+            for shuffled in (False, True):
+                configuration = Configuration(size, shuffled)
+                if hanging > 1:
+                    self.not_covered.append((str(configuration), "it hangs at other sizes"))
+                    continue
+                try:
+                    run = self.dispatch.run(configuration)
+                except DispatchTimeout:
+                    reason = f"no end within {self.dispatch.timeout:g} s on the reference device"
+                    self.not_covered.append((str(configuration), reason))
+                    continue
+                self.runs.append(run)
+                hanging += any(event.kind == "hang" for event in run.events)
+
+    def _uses_quads(self) -> bool:
+        return "GroupNonUniformQuad" in self.dispatch.program.module.reflection.capabilities
+
+    @property
+    def comparable(self) -> list[Run]:
+        """Runs whose outputs mean something: no race, no barrier that some miss, nothing that hangs."""
+        return [run for run in self.runs if not run.disturbed]
+
+    # --- comparing ------------------------------------------------------------------------------------
+
+    def compare(self, base: Run, run: Run) -> Difference | None:
+        """Compare a run with another, allowing for rounding where they differ."""
+        found = compare(self.dispatch.inputs, base, run)
+        if found is None or not self._uses_floats():
+            return found
+        where = base.configuration
+        if where not in self.tolerances:
+            self.tolerances[where] = tolerance_of(self.dispatch, base, self.make)
+        return compare(self.dispatch.inputs, base, run, self.tolerances[where])
+
+    def _uses_floats(self) -> bool:
+        return any(entry.name == "OpTypeFloat" for entry in self.dispatch.program.module.instructions)
+
+    def differences_to(self, base: Run) -> dict[Configuration, Difference | None]:
+        """Compare all runs of the reference device with one of them; what is disturbed is not compared."""
+        return {
+            run.configuration: None if run.disturbed or base.disturbed else self.compare(base, run)
+            for run in self.runs
+        }
+
+    def assumption(self) -> Assumption | None:
+        """Return the subgroup size that the shader takes for granted, if it does."""
+        return find_assumption(find_candidates(self.flow), self.runs, self.differences_to)
+
+    def base(self, assumption: Assumption | None) -> Run | None:
+        """Return the run that others are compared with."""
+        if assumption is not None:
+            return assumption.base
+        runs = sorted(
+            self.comparable,
+            key=lambda run: (run.configuration.shuffled, run.configuration.subgroup_size != 32),
+        )
+        return runs[0] if runs else None
+
+    # --- on real devices ------------------------------------------------------------------------------
+
+    def run_devices(self, devices: Sequence[DeviceInfo], job: Callable[[DeviceInfo], Job]) -> list[Finding]:
+        """Run on each device, unless the shader would take it along; what fails there is a finding."""
+        findings = []
+        bad = next((event.kind for run in self.runs for event in run.events if event.kind in _DANGEROUS), None)
+        for device in devices:
+            if bad is not None:
+                self.not_covered.append((device.name, f"not run, because of the {bad} found"))
+                continue
+            unbound = [entry.name for entry in self.dispatch.inputs.bindings if not entry.bindable]
+            if unbound:
+                reason = f"{', '.join(unbound)} cannot be bound on real devices yet"
+                self.not_covered.append((device.name, reason))
+                continue
+            answer = run_job(job(device))
+            configuration = Configuration(device.subgroup_size, device=device.name)
+            if answer.unsupported:
+                self.not_covered.append((device.name, f"it lacks {answer.unsupported}"))
+            elif answer.failure:
+                findings.append(failure_finding(configuration, answer.failure, self.places))
+            else:
+                outputs = outputs_of_answer(self.dispatch.inputs, answer)
+                self.device_runs.append(Run(configuration, outputs))
+        return findings
+
+
+_DANGEROUS = ("hang", "barrier")
+"""Findings of a shader that is not given to a real device, which it might lose."""
+
+
+def check(
+    shader: Module | str | os.PathLike[str],
+    *,
+    sizes: Sequence[int] | None = None,
+    groups: Sequence[int] | None = None,
+    inputs: Mapping[Key, npt.NDArray[Any]] | None = None,
+    outputs: Sequence[Key] = (),
+    push: Mapping[str, Any] | None = None,
+    specialization: Mapping[int | str, Any] | None = None,
+    entry_point: str | None = None,
+    defines: Mapping[str, str | int] | None = None,
+    seed: int = 0,
+    devices: Sequence[DeviceInfo] = (),
+    timeout: float = TIMEOUT,
+    step_limit: int = STEP_LIMIT,
+    name: str | None = None,
+    command: str = "",
+) -> Report:
+    """Check whether a compute shader is right on every subgroup size.
+
+    Parameters
+    ----------
+    shader : a module, or the file of one: GLSL, HLSL, ``.spv`` or ``.spvasm``.
+    sizes : subgroup sizes; None takes `SIZES` and those of `devices`.
+    groups : workgroups in up to three dimensions; None takes some.
+    inputs : arrays by binding's name, number in set 0, or (set, number); the rest is generated.
+    outputs : bindings whose contents are undefined before the run.
+    push, specialization : push constants by name, specialization constants by id or name.
+    entry_point, defines : as for `vkgroup.compile`.
+    seed : of generated inputs and of shuffled lanes.
+    devices : real devices to run on, too.
+    timeout : seconds that one run may take.
+    step_limit : rounds of a loop after which it is said to hang.
+    name : what the report calls the shader.
+    command : the command that repeats the check, without sizes and devices.
+
+    Returns
+    -------
+    What is wrong, and what was covered.
+
+    Raises
+    ------
+    CompileError, InvalidModule, InvalidInput, InvalidDispatch
+        The shader or an input is no good.
+    Unsupported
+        The reference device, or this tool, cannot run the shader; says what is missing.
+
+    Examples
+    --------
+    >>> report = check("sum.comp", sizes=(8, 32))
+    >>> [finding.kind for finding in report.findings]
+    """
+    module = shader if isinstance(shader, Module) else _load(Path(shader), entry_point, defines)
+    title = name or ("shader" if isinstance(shader, Module) else str(shader))
+    values, _ = pack_specialization(module.reflection.specialization_constants, specialization or {})
+    program = Program(module, entry_point, values)
+    chosen = _groups(groups, program)
+    made = make_inputs(
+        program.module, program.local_size, chosen, given=inputs, fresh=outputs, push=push, seed=seed
+    )
+    dispatch = Dispatch(program, chosen, made, seed, step_limit, timeout)
+    state = _Check(
+        dispatch,
+        Places(program.module, title),
+        Flow(program.module),
+        lambda instrument: Program(module, entry_point, values, instrument),
+    )
+    wanted = sizes if sizes is not None else {*SIZES, *(device.subgroup_size for device in devices)}
+    state.run_reference(sorted(set(wanted) - {0}))
+    job = _job_maker(module, program.entry.name, specialization, dispatch)
+    findings = findings_of(state.runs, state.places)
+    findings += state.run_devices(devices, job)
+    findings += _comparisons(state)
+    covered = _coverage(state)
+    return Report(title, tuple(_finished(findings, command)), covered)
+
+
+def _comparisons(state: _Check) -> list[Finding]:
+    """What the outputs of all runs, side by side, amount to."""
+    assumption = state.assumption()
+    found = assumption_findings(assumption, state.places) if assumption is not None else []
+    base = state.base(assumption)
+    if base is None or base.disturbed:
+        return found
+    differing = []
+    for run in [*state.comparable, *state.device_runs]:
+        if run is base or (assumption is not None and assumption.explains(run.configuration)):
+            continue
+        against = _like(run, base, state) if run.configuration.device else base
+        difference = state.compare(against, run)
+        if difference is not None:
+            differing.append((against, run, difference))
+    return found + difference_findings(differing, state.dispatch, state.flow, state.places)
+
+
+def _like(run: Run, base: Run, state: _Check) -> Run:
+    """Return the run of the reference device that a real one should equal: of its size, where that was run."""
+    size = run.configuration.subgroup_size
+    return next(
+        (
+            other
+            for other in state.comparable
+            if other.configuration.subgroup_size == size and not other.configuration.shuffled
+        ),
+        base,
+    )
+
+
+def _finished(findings: Sequence[Finding], command: str) -> list[Finding]:
+    """Put findings in the order of their lines, each with the command that shows it again."""
+    ordered = sorted(findings, key=lambda entry: (entry.place.line, entry.place.position))
+    return [entry.repeated_by(command) for entry in ordered] if command else ordered
+
+
+def _coverage(state: _Check) -> Coverage:
+    runs = state.comparable
+    base = state.base(None)
+    counts = count_numbers(state.dispatch.inputs, base, [*runs, *state.device_runs]) if base else None
+    return Coverage(
+        configurations=tuple(run.configuration for run in [*state.runs, *state.device_runs]),
+        not_covered=tuple(state.not_covered),
+        compared=counts.compared if counts else 0,
+        undefined=counts.undefined if counts else 0,
+        ordered=counts.ordered if counts else 0,
+        rounded=counts.rounded if counts else 0,
+        groups=state.dispatch.groups,
+        local_size=state.dispatch.program.local_size,
+        inputs=state.dispatch.inputs.origins,
+    )
+
+
+def _load(path: Path, entry_point: str | None, defines: Mapping[str, str | int] | None) -> Module:
+    """Compile a file with debug lines, not optimised; read what is compiled already."""
+    if path.suffix not in (".spv", ".spvasm"):
+        return compile_file(
+            path, debug=True, target=TARGET, entry_point=entry_point or "main", defines=defines or {}
+        )
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
+    if path.suffix == ".spvasm":
+        module = assemble(data.decode("utf-8", "replace"), TARGET, name=str(path))
+    else:
+        module = Module.from_bytes(data)
+    validate(module, Target.VULKAN_1_4)
+    return module
+
+
+def _groups(given: Sequence[int] | None, program: Program) -> tuple[int, int, int]:
+    """Return the workgroups to run: those asked for, else several in each dimension that the shader looks at."""
+    if given is not None:
+        if not 1 <= len(given) <= 3 or min(given) < 1:
+            raise InvalidInput(f"groups are one to three positive numbers, not {tuple(given)}")
+        x, y, z = (*given, 1, 1)[:3]
+        return int(x), int(y), int(z)
+    used = used_axes(program.module)
+    if sum(used) > 1:
+        x, y, z = (2 if axis else 1 for axis in used)
+        return x, y, z
+    return (1, 4, 1) if used[1] else (1, 1, 4) if used[2] else (4, 1, 1)
+
+
+def _job_maker(
+    module: Module, entry_point: str, specialization: Mapping[int | str, Any] | None, dispatch: Dispatch
+) -> Callable[[DeviceInfo], Job]:
+    writable = frozenset(entry.place for entry in dispatch.inputs.bindings if entry.binding.writable)
+    return lambda device: Job(
+        device=device,
+        module=module,
+        entry_point=entry_point,
+        specialization=specialization,
+        groups=dispatch.groups,
+        bindings=bindings_of(dispatch.inputs),
+        push=dispatch.inputs.push if module.reflection.push_constants is not None else b"",
+        writable=writable,
+        timeout=dispatch.timeout,
+    )

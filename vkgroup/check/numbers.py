@@ -1,0 +1,67 @@
+"""Numbers that stand for a user's data: small, harmless, and such that sums of them are exact.
+
+Floats are multiples of 1/64 in (0, 1]: no logarithm or root of them is undefined, and sums of some thousands are the
+same in every order, so that rounding does not look like an error. Integers are 0 to 63, so that they can serve as
+counts, indices and keys. A single integer of a block is taken for what its name says.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_WIDTHS = frozenset("width w cols columns nx pitch stride".split())
+_HEIGHTS = frozenset("height h rows ny".split())
+_DEPTHS = frozenset("depth nz".split())
+_GROUPS = frozenset("groups blocks workgroups tiles".split())
+_STARTS = frozenset("offset base start first begin shift level pass index bit digit layer mip lod".split())
+_ROUNDS = frozenset("iterations iters steps rounds".split())
+_COUNTS = frozenset("n count size length len num number total elements limit end max items".split())
+
+_MISSING = 3
+"""A count is that much less than the invocations, so that the last workgroup has some without work."""
+
+
+class Generator:
+    """Makes numbers for one dispatch.
+
+    Parameters
+    ----------
+    seed : of the random ones.
+    size : invocations of the dispatch in x, y and z.
+    groups : its workgroups.
+    """
+
+    def __init__(self, seed: int, size: tuple[int, int, int], groups: tuple[int, int, int]) -> None:
+        self._random = np.random.default_rng(seed)
+        self._size, self._groups = size, groups
+
+    def many(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        """Return random numbers of a type."""
+        if dtype.kind == "f":
+            return (self._random.integers(1, 65, shape) / 64).astype(dtype)
+        return self._random.integers(0, 64, shape).astype(dtype)
+
+    def one(self, name: str, dtype: np.dtype[Any]) -> Any:
+        """Return the value of a single number that the author calls `name`."""
+        if dtype.kind == "f":
+            return float(self._random.integers(1, 65)) / 64
+        words = set(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_"))
+        x, y, z = self._size
+        total = math.prod(self._size)
+        for names, value in (
+            (_STARTS, 0),
+            (_ROUNDS, 4),
+            (_GROUPS, math.prod(self._groups)),
+            (_WIDTHS, x),
+            (_HEIGHTS, y),
+            (_DEPTHS, z),
+            (_COUNTS, max(1, total - _MISSING)),
+        ):
+            if words & names:
+                return min(value, int(np.iinfo(dtype).max))
+        return int(self._random.integers(1, 9))

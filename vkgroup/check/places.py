@@ -1,0 +1,52 @@
+"""Positions in a module as places in its source, for people."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from vkgroup.check.findings import Place
+from vkgroup.compiler import disassemble
+from vkgroup.spirv import Instruction, Module
+from vkgroup.spirv.lines import Line, LineTable
+
+_INSTRUCTION = re.compile(r"^ *(?:%\S+ = )?Op[A-Z]")
+
+
+class Places:
+    """The places of a module's instructions.
+
+    Parameters
+    ----------
+    module : as it is executed.
+    name : the shader's file, which stands where the module does not name its source.
+    """
+
+    def __init__(self, module: Module, name: str) -> None:
+        self._module, self._name = module, name
+        self.lines = LineTable(module)
+
+    @cached_property
+    def by_position(self) -> dict[int, Instruction]:
+        """Every instruction by its position."""
+        return {entry.position: entry for entry in self._module.instructions}
+
+    @cached_property
+    def _assembly(self) -> dict[int, str]:
+        """The text of every instruction, by position; strings of several lines take part by their first."""
+        found = [line.strip() for line in disassemble(self._module).split("\n") if _INSTRUCTION.match(line)]
+        return dict(zip(self.by_position, found, strict=False))
+
+    def __getitem__(self, position: int) -> Place:
+        """Return the place of an instruction; of a variable, that of its declaration."""
+        entry = self.by_position.get(position)
+        if entry is None:
+            return Place(self._name, 0, "", -1)
+        if entry.name == "OpVariable":
+            return self._of(self.lines.declaration(entry.result_id), position)
+        return self._of(self.lines[position], position)
+
+    def _of(self, line: Line, position: int) -> Place:
+        if not line.number:
+            return Place(self._name, 0, self._assembly.get(position, ""), position)
+        return Place(line.file or self._name, line.number, self.lines.text(line), position)

@@ -1,0 +1,153 @@
+"""Running the shader on the reference device, once in each configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.check.findings import Configuration
+from vkgroup.check.inputs import Inputs, memory_of
+from vkgroup.reference.interpreter import Cause, Event, Outcome, execute
+from vkgroup.reference.interpreter.arrangement import Arrangement, shuffled
+from vkgroup.reference.interpreter.memory import Memory
+from vkgroup.reference.interpreter.program import Program
+from vkgroup.reference.interpreter.site import BEFORE_HARD
+
+Place = tuple[int, int, int]
+"""Set, binding and number of a descriptor."""
+
+_DISTURBING = ("hang", "barrier", "race", "bounds")
+"""Events after which a difference in the outputs says nothing more."""
+
+
+@dataclass
+class Run:
+    """What one run left.
+
+    Attributes
+    ----------
+    configuration : how it was run.
+    outputs : bytes of every writable buffer and image.
+    causes : of each output, for each byte: 0 where it is defined, else as in `Memory.causes`.
+    events : what went wrong.
+    """
+
+    configuration: Configuration
+    outputs: dict[Place, npt.NDArray[np.uint8]]
+    causes: dict[Place, npt.NDArray[np.uint16]] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether something happened that explains any output."""
+        return any(event.kind in _DISTURBING for event in self.events)
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """Everything about a dispatch but where it runs.
+
+    Attributes
+    ----------
+    program : the shader, ready to execute.
+    groups : workgroups.
+    inputs : what is bound.
+    seed : of the shuffled assignments.
+    step_limit : rounds of a loop after which it hangs.
+    timeout : seconds that a run may take.
+    """
+
+    program: Program
+    groups: tuple[int, int, int]
+    inputs: Inputs
+    seed: int
+    step_limit: int
+    timeout: float
+
+    def run(self, configuration: Configuration, *, races: bool = True, program: Program | None = None) -> Run:
+        """Run on the reference device.
+
+        Raises
+        ------
+        DispatchTimeout
+            It took longer than `timeout`.
+        """
+        resources = self.inputs.resources()
+        events = list(self.execute(configuration, resources, races=races, program=program).events)
+        outputs = outputs_of(self.inputs, resources)
+        for memory in outputs.values():
+            if BEFORE_HARD in memory.stored_causes:
+                events.append(self._unwritten(configuration, memory))
+        return Run(
+            configuration,
+            {place: memory.data for place, memory in outputs.items()},
+            {place: causes_of(memory) for place, memory in outputs.items()},
+            tuple(events),
+        )
+
+    def _unwritten(self, configuration: Configuration, memory: Memory) -> Event:
+        """Say that what nobody wrote before the dispatch was read, and is in an output at the end."""
+        position, number = memory.stored_causes[BEFORE_HARD]
+        cause = Cause("uninitialised", "an output holds what was read from memory that nobody has written to", -1)
+        return Event(
+            "undefined",
+            f"{memory.name} holds an undefined value at the end",
+            position,
+            self.arrangement(configuration).invocation(number),
+            memory=memory.name,
+            cause=cause,
+        )
+
+    def arrangement(self, configuration: Configuration) -> Arrangement:
+        """Return how the invocations form subgroups."""
+        size = self.program.local_size
+        total = self.groups[0] * self.groups[1] * self.groups[2]
+        assignment = shuffled(size, total, self.seed) if configuration.shuffled else None
+        return Arrangement(self.groups, size, configuration.subgroup_size, assignment)
+
+    def execute(
+        self,
+        configuration: Configuration,
+        resources: dict[tuple[int, int], list[Any]],
+        *,
+        races: bool = False,
+        watch: set[tuple[tuple[int, int, int], tuple[int, int, int]]] | None = None,
+        program: Program | None = None,
+    ) -> Outcome:
+        """Execute on given resources; return the interpreter's outcome."""
+        return execute(
+            program or self.program,
+            self.groups,
+            resources,
+            self.inputs.push,
+            subgroup_size=configuration.subgroup_size,
+            shuffle=self.seed if configuration.shuffled else None,
+            races=races,
+            step_limit=self.step_limit,
+            watch=watch,
+            deadline=self.timeout,
+        )
+
+
+def outputs_of(inputs: Inputs, resources: dict[tuple[int, int], list[Any]]) -> dict[Place, Memory]:
+    """Return the memories that a shader may write, by place."""
+    found = {}
+    for entry in inputs.bindings:
+        if not entry.binding.writable:
+            continue
+        for number, resource in enumerate(resources[entry.place]):
+            memory = memory_of(resource)
+            if memory is not None:
+                found[(*entry.place, number)] = memory
+    return found
+
+
+def causes_of(memory: Memory) -> npt.NDArray[np.uint16]:
+    """Return the cause of each byte of a memory."""
+    if memory.causes is None:
+        return np.zeros(memory.nbytes, np.uint16)
+    return np.repeat(memory.causes, memory.granule)[: memory.nbytes]
+

@@ -1,0 +1,65 @@
+"""What a module uses: members of buffers that atomics update, dimensions of the grid."""
+
+from __future__ import annotations
+
+from vkgroup.spirv import Module, grammar
+from vkgroup.spirv.declarations import Declarations
+
+WHOLE = -1
+"""Stands for a member where a variable is used as a whole: an image, a block."""
+
+_CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpImageTexelPointer")
+
+
+def atomic_members(module: Module) -> dict[tuple[int, int], int]:
+    """Return which members of which variables atomics touch: the position of the first, by variable's id and member.
+
+    Pointers are followed through access chains, not through calls, which compilers of GLSL and HLSL only make with
+    copies.
+    """
+    declared = Declarations(module)
+    roots: dict[int, tuple[int, int]] = {variable.id: (variable.id, WHOLE) for variable in declared.variables}
+    found: dict[tuple[int, int], int] = {}
+    for entry in module.instructions:
+        words = entry.operands
+        if entry.name in _CHAINS and words[0] in roots:
+            variable, member = roots[words[0]]
+            if member == WHOLE and entry.name != "OpImageTexelPointer" and len(words) > 1:
+                index = declared.constants.get(words[1])
+                member = int(index.evaluate()) if index is not None else WHOLE
+            roots[entry.result_id] = (variable, member)
+        elif entry.name == "OpCopyObject" and words[0] in roots:
+            roots[entry.result_id] = roots[words[0]]
+        elif entry.name.startswith("OpAtomic") and words and words[0] in roots:
+            found.setdefault(roots[words[0]], entry.position)
+    return found
+
+
+_BY_GROUP = ("WorkgroupId", "GlobalInvocationId", "NumWorkgroups")
+
+
+def used_axes(module: Module) -> tuple[bool, bool, bool]:
+    """Tell in which dimensions a shader looks at which workgroup it runs."""
+    declared = Declarations(module)
+    names = grammar().enumeration("BuiltIn")
+    variables = {
+        variable.id
+        for variable in declared.variables
+        if names.get(declared.decoration(variable.id, "BuiltIn") or -1) in _BY_GROUP
+    }
+    loads: set[int] = set()
+    axes: set[int] = set()
+    for entry in module.instructions:
+        words = entry.operands
+        if entry.name in ("OpAccessChain", "OpInBoundsAccessChain") and words[0] in variables:
+            index = declared.constants.get(words[1])
+            axes |= {0, 1, 2} if index is None else {int(index.evaluate())}
+        elif entry.name == "OpLoad" and words[0] in variables:
+            loads.add(entry.result_id)
+        elif entry.name == "OpCompositeExtract" and words[0] in loads:
+            axes.add(words[1])
+        elif entry.name == "OpVectorShuffle" and loads & set(words[:2]):
+            axes |= set(words[2:])
+        elif loads & set(words) and entry.name not in ("OpName", "OpDecorate"):
+            axes |= {0, 1, 2}
+    return 0 in axes, 1 in axes, 2 in axes

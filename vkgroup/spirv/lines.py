@@ -1,0 +1,175 @@
+"""Which line of the source an instruction comes from: `OpLine`, and `DebugLine` of NonSemantic.Shader.DebugInfo."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from vkgroup.spirv.module import Instruction, Module
+
+_DEBUG_INFORMATION = "NonSemantic.Shader.DebugInfo"
+_DEBUG_SOURCE, _DEBUG_LINE, _DEBUG_NO_LINE = 35, 103, 104
+"""Instructions of that set, by its specification's table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a source file.
+
+    Attributes
+    ----------
+    file : as the compiler was given it; empty where nothing is known.
+    number : counted from 1; 0 where nothing is known.
+    """
+
+    file: str
+    number: int
+
+
+NOWHERE = Line("", 0)
+
+
+class LineTable:
+    """The lines of a module's instructions, and its sources.
+
+    Parameters
+    ----------
+    module : compiled with debug information, or without: then every line is `NOWHERE`.
+
+    Attributes
+    ----------
+    sources : text by file, as far as the module carries it.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._strings: dict[int, str] = {}
+        self._files: dict[int, str] = {}
+        self._sets: set[int] = set()
+        self._constants: dict[int, int] = {}
+        self.sources: dict[str, str] = {}
+        self._positions: list[int] = []
+        self._lines: list[Line] = []
+        self._read()
+
+    def __getitem__(self, position: int) -> Line:
+        """Return the line of the instruction whose first word is at `position` in `Module.words`."""
+        place = bisect.bisect_right(self._positions, position) - 1
+        return self._lines[place] if place >= 0 and position >= 0 else NOWHERE
+
+    def text(self, line: Line) -> str:
+        """Return the text of a line; empty where the module does not carry its source."""
+        lines = self.sources.get(line.file, "").split("\n")
+        return lines[line.number - 1].rstrip() if 0 < line.number <= len(lines) else ""
+
+    def declaration(self, identifier: int) -> Line:
+        """Return the line where a variable is declared, found by its name in the source.
+
+        Compilers give variables no line of their own. A variable of a function is looked for from the function's
+        line on, a global one from the beginning; a name in a comment does not count.
+        """
+        name = self.names.get(identifier, "")
+        start = self._owners.get(identifier, NOWHERE)
+        sources = [start.file] if start.file in self.sources else list(self.sources)
+        if not name:
+            return start
+        for file in sources:
+            found = _find_word(self.sources[file], name, start.number)
+            if found:
+                return Line(file, found)
+        return start
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """Names of ids, as `OpName` gives them."""
+        return {
+            entry.operands[0]: _string(entry.operands[1:])
+            for entry in self._module.instructions
+            if entry.name == "OpName"
+        }
+
+    @cached_property
+    def _owners(self) -> dict[int, Line]:
+        """The line of the function that a local variable belongs to."""
+        owners, current = {}, NOWHERE
+        for entry in self._module.instructions:
+            if entry.name == "OpFunction":
+                current = self[entry.position]
+            elif entry.name == "OpVariable" and current is not NOWHERE:
+                owners[entry.result_id] = current
+        return owners
+
+    def _read(self) -> None:
+        current = NOWHERE
+        for entry in self._module.instructions:
+            line = self._step(entry, current)
+            if line is not current:
+                self._positions.append(entry.position)
+                self._lines.append(line)
+                current = line
+
+    def _step(self, entry: Instruction, current: Line) -> Line:
+        """Take one instruction; return the line that holds from it on."""
+        words = entry.operands
+        match entry.name:
+            case "OpString":
+                self._strings[entry.result_id] = _string(words)
+            case "OpSource" if len(words) > 2:
+                self.sources[self._strings.get(words[2], "")] = _string(words[3:]) if len(words) > 3 else ""
+            case "OpSourceContinued" if self.sources:
+                last = next(reversed(self.sources))
+                self.sources[last] += _string(words)
+            case "OpExtInstImport":
+                if _string(words).startswith(_DEBUG_INFORMATION):
+                    self._sets.add(entry.result_id)
+            case "OpConstant":
+                self._constants[entry.result_id] = words[0]
+            case "OpLine":
+                return Line(self._strings.get(words[0], ""), words[1])
+            case "OpNoLine" | "OpFunctionEnd":
+                return NOWHERE
+            case "OpExtInst" if words[0] in self._sets:
+                return self._debug(entry.result_id, words, current)
+        return current
+
+    def _debug(self, result: int, words: tuple[int, ...], current: Line) -> Line:
+        """Take an instruction of NonSemantic.Shader.DebugInfo, whose operands are ids of constants."""
+        if words[1] == _DEBUG_SOURCE:
+            file = self._strings.get(words[2], "")
+            self._files[result] = file
+            if len(words) > 3:
+                self.sources[file] = self._strings.get(words[3], "")
+        elif words[1] == _DEBUG_LINE and len(words) > 3:
+            return Line(self._files.get(words[2], ""), self._constants.get(words[3], 0))
+        elif words[1] == _DEBUG_NO_LINE:
+            return NOWHERE
+        return current
+
+
+def _string(words: tuple[int, ...]) -> str:
+    """Read a literal string from the words that start with it."""
+    raw = b"".join(word.to_bytes(4, "little") for word in words)
+    return raw.split(b"\0")[0].decode("utf-8", "replace")
+
+
+def _find_word(source: str, name: str, first: int) -> int:
+    """Return the first line from `first` on that has a word outside of comments; 0 where none has."""
+    pattern = re.compile(rf"(?<![\w.]){re.escape(name)}\b")
+    for number, text in _without_comments(source):
+        if number >= first and not text.lstrip().startswith("#") and pattern.search(text):
+            return number
+    return 0
+
+
+def _without_comments(source: str) -> Iterator[tuple[int, str]]:
+    """Give the lines of a source, numbered from 1, with comments blanked."""
+    blank = re.sub(
+        r"//[^\n]*|/\*.*?\*/",
+        lambda found: re.sub(r"[^\n]", " ", found[0]),
+        source,
+        flags=re.DOTALL,
+    )
+    yield from enumerate(blank.split("\n"), 1)
