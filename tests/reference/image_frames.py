@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from vkgroup.reference.interpreter.frame import Frame
-from vkgroup.reference.interpreter.images import IMAGES
+from vkgroup.reference.interpreter.images import IMAGES, ImageMemory
 from vkgroup.reference.interpreter.site import CauseTable, Site
 from vkgroup.reference.interpreter.values import Value, single
+from vkgroup.sampler import Sampler
 from vkgroup.spirv import ScalarType, Type, VectorType
 
 FLOAT, INT, UINT = ScalarType("float", 32), ScalarType("int", 32), ScalarType("uint", 32)
@@ -58,3 +59,19 @@ def run(frame: Frame, name: str, kind: Type | None, *operands: Value, mask: int 
 
 IMAGE = number(0, np.int32)
 SAMPLED = single(np.array([[0], [0]], np.int32))
+
+
+def sample(image: ImageMemory, sampler: Sampler, s: np.ndarray, *more: Any, mask: int = LOD) -> np.ndarray:
+    """Sample at coordinates (axes, n) with an explicit level of detail; gives (4, n), all defined."""
+    coordinate = vec(*s) if len(s) > 1 else number(s[0])
+    found = run(
+        frame_of(s.shape[1], (image, sampler)),
+        "OpImageSampleExplicitLod",
+        VEC4,
+        SAMPLED,
+        coordinate,
+        *more,
+        mask=mask,
+    )
+    assert found.cause is None
+    return np.broadcast_to(found.data, (4, s.shape[1]))
