@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import programs_control
+import programs_data
+import programs_graphs
+import programs_images
 import programs_matrices
 import programs_scans
 import programs_simulation
 import programs_sorting
+import programs_subgroups
+import programs_text
 import programs_tutorial
 
 PROGRAMS = (
@@ -14,4 +20,10 @@ PROGRAMS = (
     *programs_sorting.PROGRAMS,
     *programs_matrices.PROGRAMS,
     *programs_simulation.PROGRAMS,
+    *programs_control.PROGRAMS,
+    *programs_text.PROGRAMS,
+    *programs_graphs.PROGRAMS,
+    *programs_data.PROGRAMS,
+    *programs_images.PROGRAMS,
+    *programs_subgroups.PROGRAMS,
 )

@@ -5,7 +5,7 @@
 layout(local_size_x_id = 0, local_size_y_id = 1) in;
 layout(constant_id = 2) const uint LENGTH = 3u;
 layout(constant_id = 3) const bool ALTERNATE = false;
-layout(constant_id = 4) const int OFFSET = -5;
+layout(constant_id = 4) const int OFFSET = 5;
 layout(constant_id = 5) const float SCALE = 1.0;
 const uint DOUBLE = 2u * LENGTH + 1u, MASK = (1u << LENGTH) - 1u;
 const int CHOICE = ALTERNATE ? OFFSET * 3 : OFFSET % 4 + 100;
