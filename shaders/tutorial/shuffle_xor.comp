@@ -1,6 +1,6 @@
 #version 460
-// The text's reduction by subgroupShuffleXor as a compute shader, on integers, whose result is exact. Needs full subgroups.
-// x: one uvec4 an invocation. data: the reduction of the subgroup, different in each invocation, since a * b + additive
+// The text's reduction by subgroupShuffleXor as a compute shader, on integers, whose result is exact. Needs full
+// subgroups. x: one uvec4 an invocation. data: the reduction of the subgroup, different in each invocation, since a * b + additive
 // is not associative. lanes: gl_SubgroupID and gl_SubgroupInvocationID.
 #extension GL_KHR_shader_subgroup_shuffle : require
 
