@@ -25,14 +25,14 @@ def fma(a: Data, b: Data, c: Data) -> Data:
     return _add_to_odd(product, c.astype(np.float64)).astype(a.dtype)
 
 
-def _two_sum(a: Data, b: Data) -> tuple[Data, Data]:
+def two_sum(a: Data, b: Data) -> tuple[Data, Data]:
     """Return a + b rounded, and what that lacks, exactly (Knuth)."""
     total = a + b
     added = total - a
     return total, (a - (total - added)) + (b - added)
 
 
-def _two_product(a: Data, b: Data) -> tuple[Data, Data]:
+def two_product(a: Data, b: Data) -> tuple[Data, Data]:
     """Return a * b rounded, and what that lacks, exactly (Dekker, with Veltkamp's splitting)."""
     product = a * b
     a_scaled, b_scaled = a * _SPLITTER, b * _SPLITTER
@@ -43,7 +43,7 @@ def _two_product(a: Data, b: Data) -> tuple[Data, Data]:
 
 def _add_to_odd(a: Data, b: Data) -> Data:
     """Return a + b of float64, an inexact sum rounded to that neighbour whose last bit is one."""
-    total, lost = _two_sum(a, b)
+    total, lost = two_sum(a, b)
     bits = total.view(np.int64)
     # NaN is neither above nor below zero: an infinite or undefined sum stays as it is.
     outwards = np.where(total > 0, lost > 0, lost < 0)
@@ -53,9 +53,9 @@ def _add_to_odd(a: Data, b: Data) -> Data:
 
 
 def _fma64(a: Data, b: Data, c: Data) -> Data:
-    product, product_lost = _two_product(a, b)
-    low_sum, low_lost = _two_sum(c, product_lost)
-    high, high_lost = _two_sum(product, low_sum)
+    product, product_lost = two_product(a, b)
+    low_sum, low_lost = two_sum(c, product_lost)
+    high, high_lost = two_sum(product, low_sum)
     result = np.asarray(high + _add_to_odd(low_lost, high_lost))
     size = np.abs(product)
     regular = (size >= _SMALL) & (size <= _LARGE) & (np.abs(c) <= _LARGE)
