@@ -21,6 +21,10 @@ class Cause:
     position: int
 
 
+REPORTED_ALREADY = frozenset({"race", "bounds"})
+"""Kinds of causes that are events themselves: what follows from them is not reported again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Invocation:
     """One invocation of a dispatch: its workgroup, its place there, its subgroup and its lane."""

@@ -186,12 +186,13 @@ class Machine:
 
     def _next(self) -> tuple[int, Index]:
         """Take the invocations that execute next from those that wait."""
+        # Nobody sleeps in the second attempt.
         for attempt in range(2):
             claimed: npt.NDArray[np.bool_] | None = self._sleeping_rows()
             for number in sorted(self._waiting):
                 index = self._merge(number)
                 chosen = self._ready(number, index, claimed)
-                if chosen is not None and self._defer(number, chosen):
+                if attempt == 0 and chosen is not None and self._defer(number, chosen):
                     chosen = None
                 if chosen is not None:
                     return number, self._take(number, index, chosen)

@@ -116,7 +116,9 @@ class Memory:
         data = self._gather(offset, dtype)
         cause = self.causes_at(offset, dtype.itemsize)
         if self.accesses is not None:
-            self.accesses.read(frame, site, self, offset, dtype.itemsize, outside)
+            racing = self.accesses.read(frame, site, self, offset, dtype.itemsize, outside)
+            if racing is not None:
+                cause = combine(cause, _where(racing, site.cause("race", _RACE)))
         if outside is not None:
             frame.report_bounds(site, self, outside, offset)
             data = np.where(outside, dtype.type(0), data)
@@ -168,6 +170,7 @@ class Memory:
         where : (n,), the invocations that write; None for all.
         """
         itemsize = data.dtype.itemsize
+        racing = np.zeros(0, np.int64)
         outside = self._outside(offset, itemsize)
         if outside is not None:
             frame.report_bounds(site, self, outside if where is None else outside & where, offset)
@@ -177,7 +180,7 @@ class Memory:
             )
         if self.accesses is not None:
             skipped = outside if where is None else ~where if outside is None else outside | ~where
-            self.accesses.write(frame, site, self, offset, itemsize, skipped)
+            racing = self.accesses.write(frame, site, self, offset, itemsize, skipped)
         if offset.shape[-1] == 1 and frame.count > 1:
             offset, data, cause = _last_writer(offset, data, cause, where)
             if offset.size == 0:
@@ -194,6 +197,9 @@ class Memory:
             cause = None if cause is None else np.broadcast_to(cause, shape)[chosen]
         self._scatter(offset, data)
         self.mark(offset, itemsize, cause)
+        if racing.size:
+            race = np.array(site.cause("race", _RACE), np.uint16)
+            self.mark(racing * self.granule, self.granule, race)
 
     def _scatter(self, offset: Offsets, data: Data) -> None:
         itemsize = data.dtype.itemsize
@@ -218,6 +224,7 @@ class Memory:
             self.causes[first + step] = 0 if cause is None else cause
 
 
+_RACE = "invocations access it in no order, and one writes"
 _BOUNDS = "an access outside of its memory reads anything"
 
 

@@ -180,11 +180,16 @@ class Accesses:
 
     def read(
         self, frame: Frame, site: Site, memory: Memory, offset: Numbers, itemsize: int, skipped: Flags | None
-    ) -> None:
-        """Check plain reads, and remember them."""
+    ) -> Flags | None:
+        """Check plain reads, and remember them.
+
+        Returns
+        -------
+        Which of the places are read in a race, in their shape; None where none is.
+        """
         granule, who = self._flatten(frame, memory, offset, itemsize, skipped)
         now = self._order.tick()
-        self._check(frame, site, memory, granule, who, ("write", "atomic"), "reads")
+        racing = self._check(frame, site, memory, granule, who, ("write", "atomic"), "reads")
         changed = self._who["read"][granule] != who
         at = granule[changed]
         for record in (self._who, self._when, self._position):
@@ -196,14 +201,17 @@ class Accesses:
         first = np.ones(len(granule), np.bool_)
         first[repeated] = False
         self._set("read", granule[first], who[first], now, site.position)
+        return None if racing is None else np.isin(offset // memory.granule, granule[racing])
 
     def write(
         self, frame: Frame, site: Site, memory: Memory, offset: Numbers, itemsize: int, skipped: Flags | None
-    ) -> None:
-        """Check plain writes, and remember them."""
+    ) -> Numbers:
+        """Check plain writes, and remember them; return the granules that are written in a race."""
         granule, who = self._flatten(frame, memory, offset, itemsize, skipped)
         now = self._order.tick()
-        self._check(frame, site, memory, granule, who, ("write", "read", "read_before", "atomic"), "writes")
+        against = ("write", "read", "read_before", "atomic")
+        racing = self._check(frame, site, memory, granule, who, against, "writes")
+        found = granule[:0] if racing is None else granule[racing]
         order = np.argsort(granule, kind="stable")
         same = granule[order][1:] == granule[order][:-1]
         other = same & (who[order][1:] != who[order][:-1])
@@ -212,7 +220,9 @@ class Accesses:
                 frame, site, memory, granule[order][1:][other], who[order][1:][other],
                 who[order][:-1][other], np.full(int(other.sum()), site.position), "writes",
             )  # fmt: skip
+            found = np.concatenate([found, granule[order][1:][other]])
         self._set("write", granule, who, now, site.position)
+        return found
 
     def atomic(
         self,
@@ -274,7 +284,9 @@ class Accesses:
         who: Numbers,
         against: tuple[str, ...],
         verb: str,
-    ) -> None:
+    ) -> Flags | None:
+        """Note what is in no order with earlier accesses; return which of them, None for none."""
+        racing: Flags | None = None
         for name in against:
             other = self._who[name][granule]
             present = np.flatnonzero((other >= 0) & (other != who))
@@ -286,9 +298,13 @@ class Accesses:
             )
             if not ordered.all():
                 bad = ~ordered
+                if racing is None:
+                    racing = np.zeros(len(granule), np.bool_)
+                racing[present[bad]] = True
                 self._report(
                     frame, site, memory, at[bad], us[bad], them[bad], self._position[name][at][bad], verb
                 )
+        return racing
 
     def _report(
         self,
