@@ -303,3 +303,27 @@ def test_private_variables_and_initialised_shared_memory() -> None:
     counters = [5 + 2 + 11, 5 + 3 * 2, 5 + 5 * 2, 5 + 7 * 2]
     assert data.tolist() == [counters[i & 3] * 1000 + 2 * counters[i & 3] for i in range(8)] * 2
     assert outcome.events == ()
+
+
+def test_a_part_of_an_array_written_by_some_invocations() -> None:
+    source = """
+    layout(local_size_x = 8) in;
+    layout(std430, binding = 0) buffer Data { uvec4 data[]; };
+    void main() {
+        uint i = gl_LocalInvocationIndex;
+        uvec4 list[3];
+        list[2] = uvec4(i);
+        mat2x3 m = mat2x3(1.0);
+        if (i > 2u) { list[2] = uvec4(7u, i, 1u, 2u); m[1] = vec3(i, 5.0, 6.0); }
+        if ((i & 1u) == 1u) { list[2].z = 50u; m[1][2] = 9.0; }
+        data[i] = list[2] + uvec4(uvec3(m[1]), 0u);
+    }
+    """
+    data = np.zeros((8, 4), np.uint32)
+    assert interpret(source, 1, data).events == ()
+    for i, found in enumerate(data.tolist()):
+        values = [7, i, 1, 2] if i > 2 else [i] * 4
+        column = [i, 5, 6] if i > 2 else [0, 1, 0]
+        if i & 1:
+            values[2], column[2] = 50, 9
+        assert found == [values[k] + (column[k] if k < 3 else 0) for k in range(4)]

@@ -61,7 +61,7 @@ class Cell:
             return
         for number, (data, cause) in enumerate(zip(value.leaves, value.causes, strict=True)):
             self._own(number)[..., index] = data
-            self._write_cause(number, (Ellipsis, index), cause)
+            self._write_cause(number, (), (Ellipsis, index), cause)
 
     # --- parts ----------------------------------------------------------------------------------------
 
@@ -113,12 +113,15 @@ class Cell:
             if dynamic:
                 place, turned = _dynamic_place(self._layout[number], steps, index, self._count)
                 self._own(number)[place] = np.moveaxis(data, -1, 0) if turned else data
+                part: tuple[int, ...] = ()
                 if cause is not None and turned:
                     cause = np.moveaxis(np.broadcast_to(cause, data.shape), -1, 0)
             else:
-                place = (*steps, Ellipsis, slice(None) if index is None else index)
-                self._own(number)[place] = data
-            self._write_cause(number, place, cause)
+                # First the part, which is a view: NumPy would move the invocations to the front.
+                part = tuple(step for step in steps if isinstance(step, int))
+                place = (Ellipsis, slice(None) if index is None else index)
+                self._own(number)[part][place] = data
+            self._write_cause(number, part, place, cause)
 
     def _own(self, number: int) -> Data:
         """Return a leaf's array, for all invocations and nobody else's."""
@@ -129,7 +132,7 @@ class Cell:
             self._owned[number] = True
         return data
 
-    def _write_cause(self, number: int, place: Any, cause: Causes | None) -> None:
+    def _write_cause(self, number: int, part: tuple[int, ...], place: Any, cause: Causes | None) -> None:
         present = self._causes[number]
         if present is None and (cause is None or not cause.any()):
             return
@@ -139,7 +142,7 @@ class Cell:
             present = self._causes[number] = np.array(full)
             self._owned_causes[number] = True
         assert present is not None
-        present[place] = 0 if cause is None else cause
+        present[part][place] = 0 if cause is None else cause
         if cause is None and not present.any():
             self._causes[number] = None
             self._owned_causes[number] = False
