@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.errors import Unsupported
-from vkgroup.reference.interpreter.access import Place, resolver
 from vkgroup.reference.interpreter.chains import Chain
 from vkgroup.reference.interpreter.frame import Frame
+from vkgroup.reference.interpreter.places import Place, resolver
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, single
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from vkgroup.spirv import Instruction, grammar
 
@@ -34,12 +35,18 @@ def sort_operands(entry: Instruction) -> Operands:
     The ids that follow a mask of image operands are values. What follows a mask of memory operands says
     nothing that the reference device needs, and is left out.
     """
-    spec = grammar().instruction(entry.opcode)
+    return _sort(entry.opcode, _NAMES.get(entry.name, 0), entry.operands)
+
+
+# Functions are inlined where they are called, so the same instruction is met many times.
+@lru_cache(maxsize=1 << 14)
+def _sort(opcode: int, skipped: int, operands: tuple[int, ...]) -> Operands:
+    spec = grammar().instruction(opcode)
     values: list[int] = []
     literals: list[int] = []
     scopes: list[int] = []
-    words = list(entry.operands[_NAMES.get(entry.name, 0) :])
-    kinds = list(spec.operands if spec else ())[_NAMES.get(entry.name, 0) :]
+    words = list(operands[skipped:])
+    kinds = list(spec.operands if spec else ())[skipped:]
     while kinds and words:
         kind = kinds[0]
         if kind.kind == "MemoryAccess":

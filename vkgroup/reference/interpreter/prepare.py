@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter import builtins
-from vkgroup.reference.interpreter.access import loader, resolver, storer, tainted
+from vkgroup.reference.interpreter.access import loader, storer, tainted
 from vkgroup.reference.interpreter.atomics import atomic
 from vkgroup.reference.interpreter.chains import Chain, cell_path
 from vkgroup.reference.interpreter.frame import Frame
@@ -20,6 +20,7 @@ from vkgroup.reference.interpreter.inline import Op, Segment
 from vkgroup.reference.interpreter.lanewise import LANEWISE, extended_name
 from vkgroup.reference.interpreter.layout import element, member
 from vkgroup.reference.interpreter.operands import sort_operands
+from vkgroup.reference.interpreter.places import resolver
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.synchronization import control_barrier, memory_barrier
 from vkgroup.reference.interpreter.terminators import terminator
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from vkgroup.reference.interpreter.program import Program
 
 Step = Callable[[Frame], None]
+
+Made = dict[int, tuple[Site, Any]]
+"""By an instruction's position: its facts, and its function where that does not depend on its operands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +67,18 @@ def prepare(program: Program) -> tuple[Code, ...]:
     """
     for name in program.built_ins:
         builtins.check(name)
-    return tuple(_code(program, segment) for segment in program.segments)
+    made: Made = {}
+    return tuple(_code(program, segment, made) for segment in program.segments)
 
 
-def _code(program: Program, segment: Segment) -> Code:
+def _code(program: Program, segment: Segment, made: Made) -> Code:
     life = program.liveness.segments[segment.number]
-    steps = tuple((_step(program, op), frees) for op, frees in zip(segment.ops, life.frees, strict=True))
+    steps = tuple(
+        (_step(program, op, made), frees) for op, frees in zip(segment.ops, life.frees, strict=True)
+    )
     shown = tuple((op.instruction.position, _shown(op)) for op in segment.ops)
-    made = {op.result for op in segment.ops} - {-1}
-    temporaries = tuple({*life.imports, *made})
+    results = {op.result for op in segment.ops} - {-1}
+    temporaries = tuple({*life.imports, *results})
     finish = terminator(program, segment)
     return Code(steps, shown, life.imports, life.exports, temporaries, finish)
 
@@ -110,20 +117,34 @@ def _number(program: Program, identifier: int) -> int:
     return int(value.data[0])
 
 
-def _step(program: Program, op: Op) -> Step:
-    """Make the function of one instruction."""
-    site = site_of(program, op)
+def _step(program: Program, op: Op, made: Made) -> Step:
+    """Make the function of one instruction. What its inlined copies share is made once, by position."""
+    position = op.instruction.position
+    if position not in made:
+        site = site_of(program, op)
+        made[position] = site, _function(program, site)
+    site, function = made[position]
     name = site.name
     if name in _SPECIAL:
         return _SPECIAL[name](program, op, site)
     if name.startswith("OpAtomic"):
         return _atomic(program, op, site)
     if name in LANEWISE:
-        return _pure(program.instrument(site, LANEWISE[name](site)), op)
+        return _pure(function, op)
+    return _group(function, op) if name in GROUPS else _with_frame(function, op)
+
+
+def _function(program: Program, site: Site) -> Any:
+    """Return an instruction's function from the tables; None where the core makes it for its operands."""
+    name = site.name
+    if name in _SPECIAL or name.startswith("OpAtomic"):
+        return None
+    if name in LANEWISE:
+        return program.instrument(site, LANEWISE[name](site))
     if name in GROUPS:
-        return _group(program.instrument(site, GROUPS[name](site)), op)
+        return program.instrument(site, GROUPS[name](site))
     if name in IMAGES:
-        return _with_frame(IMAGES[name](site), op)
+        return IMAGES[name](site)
     raise Unsupported(f"{name} is not known to the reference device.", [name])
 
 

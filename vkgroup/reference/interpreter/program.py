@@ -39,7 +39,7 @@ class Program:
     module : with a compute entry point.
     entry_point : its name; None takes the only one.
     specialization : values by specialization id.
-    instrument : what to do with the function of each lane-wise and group instruction; None leaves it as it is.
+    instrument : wraps the function of each lane-wise and group instruction; None leaves it as it is.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class Program:
     def _declare(self, entry: Instruction, storage_class: str, kind: Type, inliner: Inliner) -> Chain | None:
         identifier = entry.result_id
         root = _ROOTS.get(storage_class)
-        if root is None:
+        if root is None or (storage_class == "Input" and identifier not in self.entry.interface):
             return None
         number = identifier
         self.placed[identifier] = Placed(kind)
