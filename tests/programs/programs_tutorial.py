@@ -176,11 +176,13 @@ def _quads(rng: np.random.Generator) -> dict[str, Array]:
 
 
 def _downsample(outcome: Outcome) -> Iterator[Claim]:
+    """Below four lanes there are no whole quads, and nothing is defined."""
     lanes = outcome.outputs["Lanes"]
     place = np.arange(COUNT) // LOCAL * LOCAL + lanes[:, 0] * outcome.subgroup_size + lanes[:, 1]
     colors = np.zeros((COUNT, 4))
     colors[place] = outcome.inputs["Colors"]
-    yield exact(outcome, "lowResFrame", colors.reshape(COUNT // LOCAL, LOCAL // 4, 4, 4).sum(axis=2))
+    wanted = colors.reshape(COUNT // LOCAL, LOCAL // 4, 4, 4).sum(axis=2)
+    yield exact(outcome, "lowResFrame", wanted, where=outcome.subgroup_size >= 4)
 
 
 PROGRAMS = (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import pytest
 from definitions import PROGRAMS
-from program import Outcome, Program
+from program import Claim, Outcome, Program
 
 import vkgroup
 from vkgroup import drivers
@@ -17,6 +18,7 @@ from vkgroup.dispatch import Device
 from vkgroup.errors import Unsupported
 
 _DRIVERS = ("swiftshader", "lavapipe", "lavapipe-22.3.6")
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 @pytest.fixture(scope="module", params=_DRIVERS)
@@ -26,8 +28,19 @@ def any_device(request: pytest.FixtureRequest) -> Iterator[Device]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def references() -> Iterator[dict[int, Device]]:
+    """The reference device of each subgroup size."""
+    with ExitStack() as stack:
+        yield {size: stack.enter_context(vkgroup.open("reference", subgroup_size=size)) for size in _SIZES}
+
+
 def _run(program: Program, device: Any, subgroup_size: int) -> Outcome:
-    """Run a program on a device with inputs that are the same at every call."""
+    """Run a program on a device with inputs that are the same at every call.
+
+    Full subgroups are asked for together with a subgroup size: alone, the workgroup must be a multiple of the
+    greatest size that the device has (Vulkan 1.4, VkPipelineShaderStageCreateInfo).
+    """
     if program.at_size is not None:
         program = program.at_size(program, subgroup_size)
     inputs = program.inputs(np.random.default_rng(zlib.crc32(program.name.encode())))
@@ -39,11 +52,12 @@ def _run(program: Program, device: Any, subgroup_size: int) -> Outcome:
         push=program.push,
         specialization=program.specialization,
         full_subgroups=program.full_subgroups,
+        subgroup_size=subgroup_size if program.full_subgroups else None,
     )
     return Outcome(inputs, found, subgroup_size)
 
 
-def _is_declared(lack: str, program: Program, device: Any) -> bool:
+def _is_declared(lack: str, program: Program, device: Device) -> bool:
     """Whether a program may lack that, and the device really does not declare it."""
     names, capabilities = set(lack.split(" or ")), device.capabilities
     operations = capabilities.subgroup.supported_operations
@@ -52,15 +66,43 @@ def _is_declared(lack: str, program: Program, device: Any) -> bool:
     return bool(names & set(program.needs)) and not names & has
 
 
+def _failures(claims: list[Claim]) -> list[str]:
+    assert claims
+    return [failure for claim in claims if (failure := claim.failure())]
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_a_driver_computes_what_numpy_does(program: Program, any_device: Device) -> None:
-    size = any_device.capabilities.subgroup.size
     try:
-        outcome = _run(program, any_device, size)
+        outcome = _run(program, any_device, any_device.capabilities.subgroup.size)
     except Unsupported as error:
         assert error.missing
         for lack in error.missing:
             assert _is_declared(lack, program, any_device), lack
         return
-    failures = [failure for claim in program.expected(outcome) if (failure := claim.failure())]
-    assert not failures
+    assert not _failures(list(program.expected(outcome)))
+
+
+@pytest.mark.parametrize("size", _SIZES)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_the_reference_device_computes_what_numpy_does(
+    program: Program, size: int, references: dict[int, Device]
+) -> None:
+    """And finds nothing wrong, unless the program itself says that the results are not defined at that size."""
+    outcome = _run(program, references[size], size)
+    claims = list(program.expected(outcome))
+    assert not _failures(claims)
+    defined = all(np.all(claim.where) for claim in claims)
+    found: Any = outcome.outputs
+    assert bool(found.events) != defined, found.events
+    everywhere = [np.all(part) for flags in found.defined.values() for part in _parts(flags)]
+    assert all(everywhere) == defined
+
+
+def _parts(flags: Any) -> list[Any]:
+    return flags if isinstance(flags, list) else [flags]
+
+
+def test_there_are_programs_enough() -> None:
+    names = [program.name for program in PROGRAMS]
+    assert len(names) == len(set(names)) >= 80
