@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import version
 from typing import Any
 
@@ -82,7 +83,7 @@ _OPERATIONS = (
 # Larger than most GPUs' where that costs nothing; the sizes of workgroups and the ranges are those of the
 # best GPUs, so that a shader that runs here has a device to run on.
 _LIMITS: dict[str, Any] = {
-    "maxComputeWorkGroupCount": (2**31 - 1, 2**31 - 1, 2**31 - 1),
+    "maxComputeWorkGroupCount": (2**31 - 1, 65535, 65535),
     "maxComputeWorkGroupSize": (_MOST_INVOCATIONS, _MOST_INVOCATIONS, _MOST_INVOCATIONS),
     "maxComputeWorkGroupInvocations": _MOST_INVOCATIONS,
     "maxComputeSharedMemorySize": 1 << 16,
@@ -160,7 +161,16 @@ def capabilities_of(subgroup_size: int = DEFAULT_SIZE) -> Capabilities:
         extensions=dict.fromkeys(_EXTENSIONS, 1),
         limits=_LIMITS,
         float_controls=_FLOAT_CONTROLS,
+        memory_heaps=_memory(),
     )
+
+
+def _memory() -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """Return the machine's memory as a heap; none where the system does not tell."""
+    try:
+        return ((os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), ()),)
+    except (AttributeError, ValueError, OSError):
+        return ()
 
 
 def info_of(subgroup_size: int = DEFAULT_SIZE) -> DeviceInfo:

@@ -1,0 +1,74 @@
+"""The suite on the reference device: right at every subgroup size, and wrong where an error is planted."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from mutations import MUTATIONS
+from test_mutations import cases_of
+from test_processes import GUILTY, NEIGHBOURS, hang_on_elect
+
+import vkgroup.conformance as conformance
+from vkgroup.conformance import AGAINST_THE_DEVICE, Status, all_cases, support
+from vkgroup.opening import open_device
+from vkgroup.opening import select as select_device
+
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+SAMPLE = 60
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_sample_is_right_at_every_size(size: int) -> None:
+    device = select_device(f"reference:{size}")
+    with open_device(device) as opened:
+        capabilities = opened.capabilities
+    supported = [case for case in all_cases() if not support.missing(case, capabilities)]
+    # Another part of the suite for each size.
+    sample = supported[size :: len(supported) // SAMPLE]
+    found = conformance.run(device, cases=sample, isolate=False, seed=size)
+    assert found.failures == []
+    assert found.counts[Status.PASS] > 0.8 * len(sample)
+
+
+def test_workers_open_it_with_its_size(tmp_path) -> None:
+    device = select_device("reference:8")
+    globs = ("vote.*.uint.all.*", "arithmetic.*.subgroupAdd.int.odd.*")
+    found = conformance.run(device, filters=globs, jobs=2, out=tmp_path)
+    assert found.capabilities.subgroup.size == 8
+    assert found.failures == []
+    # Every required size is there too.
+    assert {result.case.rpartition(".")[2] for result in found.results} >= {f"size{n}" for n in SIZES}
+    assert found.counts[Status.NOT_SUPPORTED] == len(
+        [result for result in found.results if ".odd." in result.case and result.case.endswith(".size1")]
+    )
+
+
+def test_a_hang_costs_the_guilty_case_alone(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    )
+    found = conformance.run(
+        select_device("reference:8"),
+        filters=NEIGHBOURS,
+        jobs=2,
+        out=tmp_path,
+        transform=hang_on_elect,
+        timeout=1.0,
+    )
+    bad = {result.case: result.status for result in found.results if result.status in AGAINST_THE_DEVICE}
+    assert bad == {GUILTY: Status.TIMEOUT}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_planted_errors_are_caught(mutation) -> None:
+    found = conformance.run(
+        select_device("reference:8"),
+        cases=cases_of(mutation)[::4],
+        isolate=False,
+        transform=mutation.mutate,
+        seed=11,
+    )
+    assert any(result.status == Status.FAIL for result in found.failures)
+    assert not any("InvalidModule" in result.detail for result in found.failures)
