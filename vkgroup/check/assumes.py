@@ -1,4 +1,4 @@
-"""Which constants that look like a subgroup size change results: what the code shows and what the runs show, together."""
+"""Which constants that look like a subgroup size change results: by what the code and the runs show."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def find_assumption(
 ) -> Assumption | None:
     """Return the assumption that the runs bear out, None where there is none.
 
-    The constants of one size are to blame if, beside the linear run at that size, all those go wrong whose size is
-    smaller, or all those whose size is larger, as far as the constants do not fit them.
+    The constants of one size are to blame if, beside the linear run at that size, all those go wrong whose
+    size is smaller, or all those whose size is larger, and the constants do not fit these.
 
     Parameters
     ----------

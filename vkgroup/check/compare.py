@@ -98,9 +98,7 @@ def places_of(inputs: Inputs, run: Run) -> list[tuple[Place, Input]]:
     ]
 
 
-def compare(
-    inputs: Inputs, first: Run, second: Run, tolerance: Tolerance | None = None
-) -> Difference | None:
+def compare(inputs: Inputs, first: Run, second: Run, tolerance: Tolerance | None = None) -> Difference | None:
     """Return the first difference between two runs, None where their defined outputs are equal."""
     found: tuple[Place, Field, int, Any, Any] | None = None
     count = 0
@@ -130,8 +128,14 @@ def show(value: Any) -> str:
     return str(value)
 
 
-def count_numbers(inputs: Inputs, base: Run, others: list[Run]) -> Counts:
-    """Count the numbers of the outputs by what was made of them in all runs together."""
+def count_numbers(inputs: Inputs, base: Run, others: list[Run], tolerance: Tolerance) -> Counts:
+    """Count the numbers of the outputs by what was made of them in all runs together.
+
+    Parameters
+    ----------
+    base, others : the runs.
+    tolerance : of the base; empty where nothing had to be allowed for rounding.
+    """
     counts = Counts()
     for place, entry in places_of(inputs, base):
         rows = [numbers_of(entry, run.outputs[place]) for run in others if place in run.outputs]
@@ -144,5 +148,7 @@ def count_numbers(inputs: Inputs, base: Run, others: list[Run]) -> Counts:
             varied = np.zeros(values.shape, np.bool_)
             for row in rows:
                 varied |= different(values, row[number][1])
-            counts.rounded += int(np.count_nonzero(varied & (causes == 0)))
+            allowed = tolerance.get((place, field.name))
+            if allowed is not None:
+                counts.rounded += int(np.count_nonzero(varied & (allowed > 0) & (causes == 0)))
     return counts

@@ -16,7 +16,11 @@ from vkgroup.check.inputs import Inputs
 from vkgroup.check.runs import Place
 from vkgroup.conformance.messages import receive, send
 from vkgroup.device import DeviceInfo
+from vkgroup.errors import NoDevice
 from vkgroup.spirv import Module
+
+READY = "ready"
+"""What a process says before it touches its device."""
 
 _START_SECONDS = 60.0
 """Seconds that a process may take beyond its dispatch: to start, to open the device, to compile."""
@@ -73,7 +77,13 @@ def bindings_of(inputs: Inputs) -> dict[tuple[int, int], Any]:
 
 
 def run_job(job: Job) -> Answer:
-    """Run a job in a process of its own; a crash or hang becomes a sentence."""
+    """Run a job in a process of its own; a crash or hang becomes a sentence.
+
+    Raises
+    ------
+    NoDevice
+        The process died before it came to its device.
+    """
     message = io.BytesIO()
     send(message, job)
     try:
@@ -86,12 +96,19 @@ def run_job(job: Job) -> Answer:
         )
     except subprocess.TimeoutExpired:
         return Answer(failure=f"no answer within {job.timeout + _START_SECONDS:g} s")
+    how = f"was killed by signal {-done.returncode}" if done.returncode < 0 else "died"
+    how += "".join(
+        f"; it printed: {line}" for line in done.stderr.decode("utf-8", "replace").splitlines()[-1:]
+    )
+    messages = io.BytesIO(done.stdout)
     try:
-        found: Answer = receive(io.BytesIO(done.stdout))
+        receive(messages)
     except EOFError:
-        how = f"was killed by signal {-done.returncode}" if done.returncode < 0 else "died"
-        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        return Answer(failure=f"the process {how}" + "".join(f"; it printed: {line}" for line in last))
+        raise NoDevice(f"The process for {job.device.name} {how}") from None
+    try:
+        found: Answer = receive(messages)
+    except EOFError:
+        return Answer(failure=f"the process {how}")
     return found
 
 

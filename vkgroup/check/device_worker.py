@@ -1,6 +1,7 @@
 """Runs one dispatch on one device: ``python -m vkgroup.check.device_worker``, a job on standard input.
 
-A driver that crashes or hangs takes this process along, and nothing else. What it prints goes to standard error.
+A driver that crashes or hangs takes this process along, and nothing else. What it prints goes to standard
+error.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ import os
 import sys
 from typing import IO
 
-from vkgroup.check.device_job import Answer, Job
+from vkgroup.check.device_job import READY, Answer, Job
 from vkgroup.conformance.messages import receive, send
 from vkgroup.device.requirements import missing
-from vkgroup.dispatch import open_device
 from vkgroup.errors import VkgroupError
+from vkgroup.opening import open_device
 
 
 def answer(job: Job) -> Answer:
@@ -38,8 +39,10 @@ def answer(job: Job) -> Answer:
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer one job."""
-    send(answers, answer(receive(requests)))
+    """Answer one job; the first message only says that there is somebody to answer."""
+    job: Job = receive(requests)
+    send(answers, READY)
+    send(answers, answer(job))
 
 
 def main() -> None:

@@ -94,9 +94,7 @@ def _array(
     yield from _fields(f"{name}[{{}}]", kind.element, places, member, number)
 
 
-def _matrix(
-    name: str, kind: MatrixType, start: npt.NDArray[np.int64], member: Member, number: int
-) -> Field:
+def _matrix(name: str, kind: MatrixType, start: npt.NDArray[np.int64], member: Member, number: int) -> Field:
     """A matrix is indexed by column and row, as in GLSL, however it lies."""
     itemsize, stride = kind.column.component.dtype.itemsize, member.matrix_stride or 0
     across, along = (itemsize, stride) if member.row_major else (stride, itemsize)

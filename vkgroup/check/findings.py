@@ -56,12 +56,14 @@ class Configuration:
     ----------
     subgroup_size : lanes of a subgroup.
     shuffled : whether invocations were assigned to lanes at random.
-    device : name of a real device; empty for the reference device.
+    device : name of a real device and its driver; empty for the reference device.
+    choice : what chooses that device on the command line.
     """
 
     subgroup_size: int
     shuffled: bool = False
     device: str = ""
+    choice: str = ""
 
     def __str__(self) -> str:
         if self.device:
@@ -109,7 +111,8 @@ class Finding:
         """Return the finding with the command that shows it again: `command` with what it takes of sizes."""
         sizes = {*self.sizes, *(where.subgroup_size for where, _ in self.values)}
         chosen = f" --subgroup-size {','.join(map(str, sorted(sizes)))}" if sizes else ""
-        devices = "".join(f" --device {shlex.quote(name)}" for name in self.devices) or " --device none"
+        real = dict.fromkeys(where.choice for where in self.configurations if where.device)
+        devices = "".join(f" --device {shlex.quote(choice)}" for choice in real) or " --device none"
         return dataclasses.replace(self, command=command + chosen + devices)
 
 
@@ -122,7 +125,8 @@ class Coverage:
     configurations : every run that came to its end.
     not_covered : what was asked for and not run, with the reason.
     compared : elements of outputs that were compared.
-    undefined, ordered : elements left out because they are undefined; because the order of atomics decides them.
+    undefined : elements left out because they are undefined.
+    ordered : elements left out because the order of atomics decides them.
     rounded : elements equal but for rounding.
     groups, local_size : workgroups, and invocations of one.
     inputs : what was bound, in words.

@@ -1,4 +1,4 @@
-"""What flows where in a module, as far as a look at it tells: numbers of lanes and invocations, ballots, distances.
+"""What flows where in a module, as far as a look tells: numbers of lanes and invocations, ballots, distances.
 
 The look does not follow control flow: what a variable ever holds, it may hold everywhere.
 """
@@ -30,11 +30,27 @@ _DISTANCES = {
     "OpGroupNonUniformRotateKHR": 2,
 }
 _FORWARD = frozenset(
-    (
-        "OpIAdd OpISub OpIMul OpUDiv OpSDiv OpUMod OpSMod OpSRem OpShiftRightLogical OpShiftRightArithmetic"
-        " OpShiftLeftLogical OpBitwiseAnd OpBitwiseOr OpBitwiseXor OpUConvert OpSConvert OpBitcast OpCopyObject"
-        " OpCompositeExtract"
-    ).split()
+    {
+        "OpIAdd",
+        "OpISub",
+        "OpIMul",
+        "OpUDiv",
+        "OpSDiv",
+        "OpUMod",
+        "OpSMod",
+        "OpSRem",
+        "OpShiftRightLogical",
+        "OpShiftRightArithmetic",
+        "OpShiftLeftLogical",
+        "OpBitwiseAnd",
+        "OpBitwiseOr",
+        "OpBitwiseXor",
+        "OpUConvert",
+        "OpSConvert",
+        "OpBitcast",
+        "OpCopyObject",
+        "OpCompositeExtract",
+    }
 )
 _BALLOTS = ("OpGroupNonUniformBallot", "OpSubgroupBallotKHR")
 
@@ -68,7 +84,9 @@ class Flow:
     def __init__(self, module: Module) -> None:
         self._declared = Declarations(module)
         instructions = module.instructions
-        first = next((k for k, entry in enumerate(instructions) if entry.name == "OpFunction"), len(instructions))
+        first = next(
+            (k for k, entry in enumerate(instructions) if entry.name == "OpFunction"), len(instructions)
+        )
         self.body: tuple[Instruction, ...] = instructions[first:]
         self.constants = {
             identifier: value

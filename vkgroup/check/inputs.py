@@ -73,9 +73,7 @@ class Input:
                 made.append(Memory(array.copy(), self.name, defined=self.defined))
                 continue
             kind = _image_type(self.binding)
-            image = image_of(
-                [array], self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed
-            )
+            image = image_of([array], self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed)
             made.append((image, Sampler()) if self.binding.kind == "combined_image_sampler" else image)
         return made
 

@@ -1,4 +1,4 @@
-"""A check from beginning to end: inputs, runs on the reference device and on real ones, comparisons, findings."""
+"""A check from beginning to end: inputs, runs on the reference device and real ones, comparing, findings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup.check.assumes import Assumption, find_assumption
-from vkgroup.check.compare import Difference, Tolerance, compare, count_numbers
+from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
 from vkgroup.check.device_job import Job, bindings_of, outputs_of_answer, run_job
 from vkgroup.check.findings import Configuration, Coverage, Finding, Report
 from vkgroup.check.flow import Flow
@@ -27,7 +27,7 @@ from vkgroup.compiler import Target, assemble, compile_file, validate
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.blocks import pack_specialization
 from vkgroup.errors import DispatchTimeout, InvalidInput
-from vkgroup.reference.interpreter import Program
+from vkgroup.reference.interpreter.program import Instrument, Program
 from vkgroup.spirv import Module
 
 SIZES = (1, 4, 8, 16, 32, 64, 128)
@@ -36,7 +36,7 @@ SIZES = (1, 4, 8, 16, 32, 64, 128)
 TARGET = Target.VULKAN_1_2
 """What shaders are compiled for: the first version in which ids of broadcasts need not be constants."""
 
-STEP_LIMIT = 20_000
+STEP_LIMIT = 10_000
 """Rounds of a loop after which it is said to hang, unless told otherwise."""
 
 TIMEOUT = 60.0
@@ -52,7 +52,7 @@ class _Check:
     dispatch: Dispatch
     places: Places
     flow: Flow
-    make: Callable[[Any], Program]
+    make: Callable[[Instrument], Program]
     runs: list[Run] = field(default_factory=list)
     not_covered: list[tuple[str, str]] = field(default_factory=list)
     device_runs: list[Run] = field(default_factory=list)
@@ -131,20 +131,23 @@ class _Check:
     def run_devices(self, devices: Sequence[DeviceInfo], job: Callable[[DeviceInfo], Job]) -> list[Finding]:
         """Run on each device, unless the shader would take it along; what fails there is a finding."""
         findings = []
-        bad = next((event.kind for run in self.runs for event in run.events if event.kind in _DANGEROUS), None)
+        bad = next(
+            (event.kind for run in self.runs for event in run.events if event.kind in _DANGEROUS), None
+        )
         for device in devices:
+            label = f"{device.name} ({device.icd})"
             if bad is not None:
-                self.not_covered.append((device.name, f"not run, because of the {bad} found"))
+                self.not_covered.append((label, f"not run, because of the {bad} found"))
                 continue
             unbound = [entry.name for entry in self.dispatch.inputs.bindings if not entry.bindable]
             if unbound:
                 reason = f"{', '.join(unbound)} cannot be bound on real devices yet"
-                self.not_covered.append((device.name, reason))
+                self.not_covered.append((label, reason))
                 continue
             answer = run_job(job(device))
-            configuration = Configuration(device.subgroup_size, device=device.name)
+            configuration = Configuration(device.subgroup_size, device=label, choice=device.icd)
             if answer.unsupported:
-                self.not_covered.append((device.name, f"it lacks {answer.unsupported}"))
+                self.not_covered.append((label, f"it lacks {answer.unsupported}"))
             elif answer.failure:
                 findings.append(failure_finding(configuration, answer.failure, self.places))
             else:
@@ -253,7 +256,7 @@ def _comparisons(state: _Check) -> list[Finding]:
 
 
 def _like(run: Run, base: Run, state: _Check) -> Run:
-    """Return the run of the reference device that a real one should equal: of its size, where that was run."""
+    """Return the run of the reference device that a real one should equal: of its size, if there is one."""
     size = run.configuration.subgroup_size
     return next(
         (
@@ -274,14 +277,17 @@ def _finished(findings: Sequence[Finding], command: str) -> list[Finding]:
 def _coverage(state: _Check) -> Coverage:
     runs = state.comparable
     base = state.base(None)
-    counts = count_numbers(state.dispatch.inputs, base, [*runs, *state.device_runs]) if base else None
+    counts = Counts()
+    if base is not None:
+        tolerance = state.tolerances.get(base.configuration, {})
+        counts = count_numbers(state.dispatch.inputs, base, [*runs, *state.device_runs], tolerance)
     return Coverage(
         configurations=tuple(run.configuration for run in [*state.runs, *state.device_runs]),
         not_covered=tuple(state.not_covered),
-        compared=counts.compared if counts else 0,
-        undefined=counts.undefined if counts else 0,
-        ordered=counts.ordered if counts else 0,
-        rounded=counts.rounded if counts else 0,
+        compared=counts.compared,
+        undefined=counts.undefined,
+        ordered=counts.ordered,
+        rounded=counts.rounded,
         groups=state.dispatch.groups,
         local_size=state.dispatch.program.local_size,
         inputs=state.dispatch.inputs.origins,
@@ -307,7 +313,7 @@ def _load(path: Path, entry_point: str | None, defines: Mapping[str, str | int] 
 
 
 def _groups(given: Sequence[int] | None, program: Program) -> tuple[int, int, int]:
-    """Return the workgroups to run: those asked for, else several in each dimension that the shader looks at."""
+    """Return the workgroups to run: those asked for, else several in each dimension that the shader uses."""
     if given is not None:
         if not 1 <= len(given) <= 3 or min(given) < 1:
             raise InvalidInput(f"groups are one to three positive numbers, not {tuple(given)}")

@@ -1,8 +1,8 @@
 """Numbers that stand for a user's data: small, harmless, and such that sums of them are exact.
 
-Floats are multiples of 1/64 in (0, 1]: no logarithm or root of them is undefined, and sums of some thousands are the
-same in every order, so that rounding does not look like an error. Integers are 0 to 63, so that they can serve as
-counts, indices and keys. A single integer of a block is taken for what its name says.
+Floats are multiples of 1/64 in (0, 1]: no logarithm or root of them is undefined, and sums of some thousands
+are the same in every order, so that rounding does not look like an error. Integers are 0 to 63, so that they
+can serve as counts, indices and keys. A single integer of a block is taken for what its name says.
 """
 
 from __future__ import annotations
@@ -14,13 +14,46 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_WIDTHS = frozenset("width w cols columns nx pitch stride".split())
-_HEIGHTS = frozenset("height h rows ny".split())
-_DEPTHS = frozenset("depth nz".split())
-_GROUPS = frozenset("groups blocks workgroups tiles".split())
-_STARTS = frozenset("offset base start first begin shift level pass index bit digit layer mip lod".split())
-_ROUNDS = frozenset("iterations iters steps rounds".split())
-_COUNTS = frozenset("n count size length len num number total elements limit end max items".split())
+_WIDTHS = frozenset({"width", "w", "cols", "columns", "nx", "pitch", "stride"})
+_HEIGHTS = frozenset({"height", "h", "rows", "ny"})
+_DEPTHS = frozenset({"depth", "nz"})
+_GROUPS = frozenset({"groups", "blocks", "workgroups", "tiles"})
+_STARTS = frozenset(
+    {
+        "offset",
+        "base",
+        "start",
+        "first",
+        "begin",
+        "shift",
+        "level",
+        "pass",
+        "index",
+        "bit",
+        "digit",
+        "layer",
+        "mip",
+        "lod",
+    }
+)
+_ROUNDS = frozenset({"iterations", "iters", "steps", "rounds"})
+_COUNTS = frozenset(
+    {
+        "n",
+        "count",
+        "size",
+        "length",
+        "len",
+        "num",
+        "number",
+        "total",
+        "elements",
+        "limit",
+        "end",
+        "max",
+        "items",
+    }
+)
 
 _MISSING = 3
 """A count is that much less than the invocations, so that the last workgroup has some without work."""

@@ -68,8 +68,8 @@ def find_parting(
 ) -> Parting:
     """Return where two runs part, by what the invocation does that wrote the number that differs.
 
-    Instructions that only compute with the numbers of lanes and subgroups differ by nature; the runs part where
-    something else does: other values, or the way through the program.
+    Instructions that only compute with the numbers of lanes and subgroups differ by nature; the runs part
+    where something else does: other values, or the way through the program.
     """
     written = [_writer(dispatch, configuration, difference) for configuration in (first, second)]
     known = [entry for entry in written if entry[0] is not None]
@@ -104,7 +104,7 @@ def _writer(
 def _atomic_writers(
     dispatch: Dispatch, configuration: Configuration, difference: Difference
 ) -> list[tuple[Invocation | None, int]]:
-    """Of what atomics add up there is no single writer: return some invocations, and the atomic instruction."""
+    """Of what atomics add up nobody is the writer: return some invocations, and the atomic instruction."""
     variables = {
         identifier for identifier, place in dispatch.program.bindings.items() if place == difference.place[:2]
     }
@@ -120,7 +120,9 @@ def _atomic_writers(
     return [(who, positions[0]) for who in sorted(every, key=lambda who: who.local[::-1])]
 
 
-def _traces(dispatch: Dispatch, configuration: Configuration, places: set[Who]) -> Mapping[Who, Sequence[Executed]]:
+def _traces(
+    dispatch: Dispatch, configuration: Configuration, places: set[Who]
+) -> Mapping[Who, Sequence[Executed]]:
     outcome = dispatch.execute(configuration, dispatch.inputs.resources(), watch=places)
     return outcome.trace
 

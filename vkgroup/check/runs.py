@@ -91,7 +91,9 @@ class Dispatch:
     def _unwritten(self, configuration: Configuration, memory: Memory) -> Event:
         """Say that what nobody wrote before the dispatch was read, and is in an output at the end."""
         position, number = memory.stored_causes[BEFORE_HARD]
-        cause = Cause("uninitialised", "an output holds what was read from memory that nobody has written to", -1)
+        cause = Cause(
+            "uninitialised", "an output holds what was read from memory that nobody has written to", -1
+        )
         return Event(
             "undefined",
             f"{memory.name} holds an undefined value at the end",
@@ -150,4 +152,3 @@ def causes_of(memory: Memory) -> npt.NDArray[np.uint16]:
     if memory.causes is None:
         return np.zeros(memory.nbytes, np.uint16)
     return np.repeat(memory.causes, memory.granule)[: memory.nbytes]
-

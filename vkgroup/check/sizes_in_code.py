@@ -1,7 +1,7 @@
 """Constants in a shader that look like a subgroup size: shifts by 5, masks of 31, clusters of 32.
 
-A static look. That such a constant stands in the code says nothing yet; `vkgroup.check.assumes` decides, from what the
-runs gave, which of them change results.
+A static look. That such a constant stands in the code says nothing yet; `vkgroup.check.assumes` decides, from
+what the runs gave, which of them change results.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _COMPARISONS = (
     "OpSGreaterThan",
     "OpSGreaterThanEqual",
 )
+_CLUSTERED_REDUCE = 3
 _DIVISIONS = ("OpUDiv", "OpUMod", "OpSDiv", "OpSMod", "OpSRem")
 _SHIFTS = ("OpShiftRightLogical", "OpShiftRightArithmetic")
 
@@ -45,7 +46,7 @@ class Candidate:
     ----------
     position : of the instruction that uses it.
     size : the subgroup size that it stands for.
-    relation : ``"="`` where only that size fits, ``">="`` where larger ones do, ``"<="`` where smaller ones do.
+    relation : ``"="`` where only that size fits, ``">="`` or ``"<="`` where larger or smaller ones do, too.
     layout : whether it also takes for granted which lane an invocation is in.
     message : what the constant is used for, in words.
     """
@@ -115,8 +116,7 @@ def _cluster(entry: Instruction, flow: Flow) -> Candidate | None:
     """A cluster needs as many lanes."""
     if not entry.name.startswith("OpGroupNonUniform") or len(entry.operands) < 4:
         return None
-    is_rotation = entry.name == "OpGroupNonUniformRotateKHR"
-    if not is_rotation and (entry.operands[1] != 3 or "Logical" in entry.name and len(entry.operands) < 4):
+    if entry.name != "OpGroupNonUniformRotateKHR" and entry.operands[1] != _CLUSTERED_REDUCE:
         return None
     number = flow.constants.get(entry.operands[3])
     if number is None or not _is_size(number):
@@ -127,7 +127,11 @@ def _cluster(entry: Instruction, flow: Flow) -> Candidate | None:
 
 
 _ARITHMETIC: tuple[tuple[tuple[str, ...], Callable[[int], int], str], ...] = (
-    (_SHIFTS, lambda number: 1 << number if 2 <= number <= 7 else 0, "shifted by {0}, which is divided by {1}"),
+    (
+        _SHIFTS,
+        lambda number: 1 << number if 2 <= number <= 7 else 0,
+        "shifted by {0}, which is divided by {1}",
+    ),
     (("OpBitwiseAnd",), lambda number: number + 1, "masked with {0}, which is taken modulo {1}"),
     (_DIVISIONS, lambda number: number, "divided by {0}"),
     (_COMPARISONS, lambda number: number + 1 if number & 1 else number, "compared with {0}"),
@@ -135,7 +139,7 @@ _ARITHMETIC: tuple[tuple[tuple[str, ...], Callable[[int], int], str], ...] = (
 
 
 def _arithmetic(entry: Instruction, flow: Flow) -> Candidate | None:
-    """Arithmetic on the number of an invocation or a lane with a size, its logarithm, or the last lane of it."""
+    """Arithmetic on the number of an invocation or a lane with a size, its logarithm, or its last lane."""
     for names, size_of, words in _ARITHMETIC:
         if entry.name not in names:
             continue
@@ -159,7 +163,11 @@ def _lane_bit(entry: Instruction, flow: Flow) -> Candidate | None:
     if origin is None or origin.is_local or bits is None or not _is_size(bits):
         return None
     return Candidate(
-        entry.position, bits, "<=", False, f"a bit for each lane in a word of {bits}: as in subgroups of up to {bits}"
+        entry.position,
+        bits,
+        "<=",
+        False,
+        f"a bit for each lane in a word of {bits}: as in subgroups of up to {bits}",
     )
 
 
@@ -168,5 +176,9 @@ def _first_word(entry: Instruction, flow: Flow) -> Candidate | None:
     if entry.position not in flow.first_words:
         return None
     return Candidate(
-        entry.position, 32, "<=", False, "only the first word of a ballot is used: as in subgroups of up to 32"
+        entry.position,
+        32,
+        "<=",
+        False,
+        "only the first word of a ballot is used: as in subgroups of up to 32",
     )

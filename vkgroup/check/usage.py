@@ -12,10 +12,10 @@ _CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpImag
 
 
 def atomic_members(module: Module) -> dict[tuple[int, int], int]:
-    """Return which members of which variables atomics touch: the position of the first, by variable's id and member.
+    """Return which members atomics touch: the position of the first, by variable's id and member.
 
-    Pointers are followed through access chains, not through calls, which compilers of GLSL and HLSL only make with
-    copies.
+    Pointers are followed through access chains, not through calls, which compilers of GLSL and HLSL only make
+    with copies.
     """
     declared = Declarations(module)
     roots: dict[int, tuple[int, int]] = {variable.id: (variable.id, WHOLE) for variable in declared.variables}

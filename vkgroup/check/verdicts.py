@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from vkgroup.check.assumes import Assumption
 from vkgroup.check.compare import Difference
-from vkgroup.check.findings import Configuration, Finding, Kind, Note, Place
+from vkgroup.check.findings import Configuration, Finding, Kind, Note
 from vkgroup.check.flow import Flow
 from vkgroup.check.parting import Parting, find_parting
 from vkgroup.check.places import Places
@@ -32,7 +32,9 @@ def assumption_findings(assumption: Assumption, places: Places) -> list[Finding]
             base = assumption.base.configuration
             values = ((base, difference.first), (where, difference.second))
             element = difference.label
-            notes.append(Note(f"{element} is {difference.first} at {base}, and {difference.second} at {where}"))
+            notes.append(
+                Note(f"{element} is {difference.first} at {base}, and {difference.second} at {where}")
+            )
         by_line[key] = Finding(
             Kind.ASSUMES,
             candidate.message,
@@ -56,8 +58,10 @@ class _Group:
     values: list[tuple[Configuration, str]] = field(default_factory=list)
 
 
-def difference_findings(differing: Differing, dispatch: Dispatch, flow: Flow, places: Places) -> list[Finding]:
-    """One finding for each line that writes what differs, and each reason: size, assignment of lanes, device."""
+def difference_findings(
+    differing: Differing, dispatch: Dispatch, flow: Flow, places: Places
+) -> list[Finding]:
+    """One finding for each line that writes what differs, and each reason: size, lanes, device."""
     sizes = {run.configuration.subgroup_size for _, run, _ in differing if not run.configuration.shuffled}
     groups: dict[tuple[str, int], _Group] = {}
     for base, run, difference in differing:

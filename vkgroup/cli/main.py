@@ -23,6 +23,7 @@ COMMANDS = {
     "conform": "judge a device against the specification",
     "compile": "compile a shader to SPIR-V",
     "run": "run a compute shader on NumPy files",
+    "check": "is a compute shader right on every subgroup size?",
 }
 """Each command and its help; the module `vkgroup.cli.COMMAND` has its arguments and executes it."""
 

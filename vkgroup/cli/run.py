@@ -12,11 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 import vkgroup
-from vkgroup.cli import shaders
+from vkgroup.cli import pairs, shaders
 from vkgroup.cli.arguments import seconds
 from vkgroup.errors import InvalidInput
-
-Key = str | int | tuple[int, int]
 
 # Where GLSL and NumPy use the same word for different sizes, a shader's author means GLSL's.
 _GLSL_DTYPES = {"float": "float32", "double": "float64", "int": "int32", "uint": "uint32", "half": "float16"}
@@ -30,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     shaders.add_arguments(parser)
     parser.add_argument(
-        "--groups", metavar="X[,Y[,Z]]", type=_groups, required=True, help="workgroups to run"
+        "--groups", metavar="X[,Y[,Z]]", type=pairs.groups, required=True, help="workgroups to run"
     )
     parser.add_argument(
         "--in",
@@ -38,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="B=F.npy",
         action="append",
         default=[],
-        type=_pair,
+        type=pairs.pair,
         help="bind the array in a file",
     )
     parser.add_argument(
@@ -47,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="B=DTYPE[N]:F.npy",
         action="append",
         default=[],
-        type=_pair,
+        type=pairs.pair,
         help="bind zeros and write the result to a file (printed without :F.npy); B=F.npy for an --in",
     )
     parser.add_argument("--device", metavar="D", help="device to run on (default: the best one)")
@@ -56,11 +54,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=V[,V]…",
         action="append",
         default=[],
-        type=_pair,
+        type=pairs.pair,
         help="a member of the push constants",
     )
     parser.add_argument(
-        "--spec", metavar="ID=V", action="append", default=[], type=_pair, help="a specialization constant"
+        "--spec",
+        metavar="ID=V",
+        action="append",
+        default=[],
+        type=pairs.pair,
+        help="a specialization constant",
     )
     parser.add_argument("--subgroup-size", metavar="N", type=int, help="require this subgroup size")
     parser.add_argument("--full-subgroups", action="store_true", help="require full subgroups")
@@ -70,10 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
-    bindings: dict[Key, npt.NDArray[Any]] = {_key(name): _read(Path(file)) for name, file in arguments.inputs}
-    files: dict[Key, Path | None] = {}
+    bindings: dict[pairs.Key, npt.NDArray[Any]] = {
+        pairs.key(name): pairs.read(Path(file)) for name, file in arguments.inputs
+    }
+    files: dict[pairs.Key, Path | None] = {}
     for name, text in arguments.outputs:
-        key, (zeros, file) = _key(name), _output(text)
+        key, (zeros, file) = pairs.key(name), _output(text)
         if (zeros is None) != (key in bindings):
             raise InvalidInput(
                 f"--out {name}={text}: a binding that --in has needs only the file ({name}=F.npy); "
@@ -88,8 +93,8 @@ def execute(arguments: argparse.Namespace) -> int:
             module,
             arguments.groups,
             bindings,
-            push={name: _values(text) for name, text in arguments.push} or None,
-            specialization={_constant(name): _value(text) for name, text in arguments.spec} or None,
+            push={name: pairs.values(text) for name, text in arguments.push} or None,
+            specialization={pairs.constant(name): pairs.value(text) for name, text in arguments.spec} or None,
             subgroup_size=arguments.subgroup_size,
             full_subgroups=arguments.full_subgroups,
             repeat=arguments.repeat,
@@ -114,47 +119,8 @@ def _writable(file: Path | None) -> Path | None:
     return file
 
 
-def _groups(text: str) -> tuple[int, ...]:
-    groups = tuple(int(word) for word in text.split(","))
-    if len(groups) > 3 or min(groups) < 0:
-        raise argparse.ArgumentTypeError("one to three numbers, none of them negative")
-    return groups
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
-    return name, value
-
-
-def _key(name: str) -> Key:
-    match = re.fullmatch(r"(\d+)(?:\.(\d+))?", name)
-    if match is None:
-        return name
-    return (int(match[1]), int(match[2])) if match[2] else int(match[1])
-
-
-def _text(key: Key) -> str:
+def _text(key: pairs.Key) -> str:
     return ".".join(map(str, key)) if isinstance(key, tuple) else str(key)
-
-
-def _constant(name: str) -> int | str:
-    return int(name) if name.isdecimal() else name
-
-
-def _value(text: str) -> bool | int | float:
-    if text in ("true", "false"):
-        return text == "true"
-    try:
-        return int(text, 0) if re.fullmatch(r"[+-]?(\d+|0x[0-9a-fA-F]+)", text) else float(text)
-    except ValueError:
-        raise InvalidInput(f"{text!r} is neither a number nor true or false.") from None
-
-
-def _values(text: str) -> Any:
-    values = [_value(word) for word in text.split(",")]
-    return values[0] if len(values) == 1 else values
 
 
 def _output(text: str) -> tuple[npt.NDArray[Any] | None, Path | None]:
@@ -170,18 +136,7 @@ def _output(text: str) -> tuple[npt.NDArray[Any] | None, Path | None]:
     return zeros, Path(match[3]) if match[3] else None
 
 
-def _read(file: Path) -> npt.NDArray[Any]:
-    try:
-        array = np.load(file, allow_pickle=False)
-    except Exception as error:
-        # NumPy parses a header as Python and allocates what it promises: a wrong one raises nearly anything.
-        raise InvalidInput(f"{file} cannot be read as an .npy file: {error}") from error
-    if not isinstance(array, np.ndarray):
-        raise InvalidInput(f"{file} holds several arrays; an .npy file holds one.")
-    return array
-
-
-def _write(key: Key, array: npt.NDArray[Any], file: Path | None) -> None:
+def _write(key: pairs.Key, array: npt.NDArray[Any], file: Path | None) -> None:
     if file is None:
         print(f"{_text(key)} = {np.array2string(array, separator=', ')}")
         return

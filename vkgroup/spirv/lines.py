@@ -1,4 +1,4 @@
-"""Which line of the source an instruction comes from: `OpLine`, and `DebugLine` of NonSemantic.Shader.DebugInfo."""
+"""Which source line an instruction comes from: `OpLine`, or `DebugLine` of NonSemantic.Shader.DebugInfo."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class LineTable:
     def declaration(self, identifier: int) -> Line:
         """Return the line where a variable is declared, found by its name in the source.
 
-        Compilers give variables no line of their own. A variable of a function is looked for from the function's
-        line on, a global one from the beginning; a name in a comment does not count.
+        Compilers give variables no line of their own. A variable of a function is looked for from the
+        function's line on, a global one from the beginning; a name in a comment does not count.
         """
         name = self.names.get(identifier, "")
         start = self._owners.get(identifier, NOWHERE)

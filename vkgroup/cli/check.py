@@ -1,0 +1,171 @@
+"""``vkgroup check``: is a compute shader right on every subgroup size?"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+import vkgroup
+from vkgroup.check import judge
+from vkgroup.check.text import lines_of
+from vkgroup.cli import output, pairs, shaders
+from vkgroup.cli.arguments import seconds
+from vkgroup.cli.console import Console
+from vkgroup.compiler import Target
+from vkgroup.device import DeviceInfo
+from vkgroup.opening import select
+
+_LARGEST = 128
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.epilog = (
+        "B is a binding's name, its number in set 0, or SET.NUMBER. What is not given is generated. "
+        "Exit codes: 0 nothing found, 1 something, 2 bad usage or input, 3 missing capability. "
+        "What is compared, and what is not: docs/check.md."
+    )
+    shaders.add_arguments(parser)
+    parser.add_argument(
+        "--subgroup-size",
+        metavar="N[,N]…",
+        type=_sizes,
+        help=f"sizes to try (default: {', '.join(map(str, judge.SIZES))}, and those of the devices)",
+    )
+    parser.add_argument(
+        "--groups", metavar="X[,Y[,Z]]", type=pairs.groups, help="workgroups (default: several)"
+    )
+    parser.add_argument(
+        "--in",
+        dest="inputs",
+        metavar="B=F.npy",
+        action="append",
+        default=[],
+        type=pairs.pair,
+        help="bind the array in a file",
+    )
+    parser.add_argument(
+        "--out",
+        dest="outputs",
+        metavar="B",
+        action="append",
+        default=[],
+        help="a binding whose contents are undefined before the run",
+    )
+    parser.add_argument(
+        "--push",
+        metavar="NAME=V[,V]…",
+        action="append",
+        default=[],
+        type=pairs.pair,
+        help="a member of the push constants",
+    )
+    parser.add_argument(
+        "--spec",
+        metavar="ID=V",
+        action="append",
+        default=[],
+        type=pairs.pair,
+        help="a specialization constant",
+    )
+    parser.add_argument(
+        "--device",
+        metavar="D",
+        dest="devices",
+        action="append",
+        help="a real device to run on as well, or none (default: all that are present)",
+    )
+    parser.add_argument(
+        "--seed", metavar="N", type=_natural, default=0, help="of inputs and shuffled lanes (0)"
+    )
+    parser.add_argument(
+        "--timeout", metavar="S", type=seconds, default=judge.TIMEOUT, help="seconds that a run may take (60)"
+    )
+    parser.add_argument(
+        "--step-limit",
+        metavar="N",
+        type=_natural,
+        default=judge.STEP_LIMIT,
+        help=f"rounds of a loop after which it hangs ({judge.STEP_LIMIT})",
+    )
+    parser.add_argument("--json", metavar="F", help="write everything as JSON; - is standard output")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the command; returns its exit code."""
+    arguments.debug = True
+    compiled = arguments.shader.suffix in (".spv", ".spvasm")
+    report = judge.check(
+        shaders.load(arguments, Target.VULKAN_1_4 if compiled else judge.TARGET),
+        sizes=arguments.subgroup_size,
+        groups=arguments.groups,
+        inputs={pairs.key(name): pairs.read(Path(file)) for name, file in arguments.inputs},
+        outputs=[pairs.key(name) for name in arguments.outputs],
+        push={name: pairs.values(text) for name, text in arguments.push},
+        specialization={pairs.constant(name): pairs.value(text) for name, text in arguments.spec},
+        entry_point=arguments.entry_point,
+        seed=arguments.seed,
+        devices=_devices(arguments.devices),
+        timeout=arguments.timeout,
+        step_limit=arguments.step_limit,
+        name=str(arguments.shader),
+        command=_command(arguments),
+    )
+    console = Console(file=output.people(arguments.json), highlight=False)
+    for line in lines_of(report):
+        console.print(line, soft_wrap=True)
+    output.write_json(report.to_json(), arguments.json)
+    return 1 if report.findings else 0
+
+
+def _devices(choices: list[str] | None) -> list[DeviceInfo]:
+    """Return the real devices to run on: those chosen, or all that work."""
+    if choices is None:
+        return [device for device in vkgroup.devices().devices if not device.is_reference]
+    found = [select(choice) for choice in choices if choice != "none"]
+    return [device for device in found if not device.is_reference]
+
+
+_REPEATED = (
+    ("-D", "defines"),
+    ("-I", "include_paths"),
+    ("--stage", "stage"),
+    ("--dialect", "dialect"),
+    ("--optimize", "optimize"),
+    ("--in", "inputs"),
+    ("--out", "outputs"),
+    ("--push", "push"),
+    ("--spec", "spec"),
+)
+
+
+def _command(arguments: argparse.Namespace) -> str:
+    """Return the command that repeats this one, without sizes and devices."""
+    words = ["vkgroup", "check", str(arguments.shader)]
+    for option, name in _REPEATED:
+        given = getattr(arguments, name)
+        for entry in given if isinstance(given, list) else [given] if given else []:
+            words += [option, "=".join(entry) if isinstance(entry, tuple) else str(entry)]
+    if arguments.entry_point != "main":
+        words += ["--entry-point", arguments.entry_point]
+    if arguments.groups:
+        words += ["--groups", ",".join(map(str, arguments.groups))]
+    if arguments.seed:
+        words += ["--seed", str(arguments.seed)]
+    if arguments.step_limit != judge.STEP_LIMIT:
+        words += ["--step-limit", str(arguments.step_limit)]
+    return shlex.join(words)
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    sizes = tuple(_natural(word) for word in text.split(","))
+    if any(not 1 <= size <= _LARGEST or size & (size - 1) for size in sizes):
+        raise argparse.ArgumentTypeError(f"subgroup sizes are powers of two from 1 to {_LARGEST}")
+    return sizes

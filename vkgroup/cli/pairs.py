@@ -1,0 +1,84 @@
+"""What commands take as ``NAME=VALUE``: bindings with their files, constants with their numbers."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.errors import InvalidInput
+
+Key = str | int | tuple[int, int]
+
+
+def groups(text: str) -> tuple[int, ...]:
+    """Return numbers of workgroups: one to three, none of them negative."""
+    numbers = tuple(int(word) for word in text.split(","))
+    if len(numbers) > 3 or min(numbers) < 0:
+        raise argparse.ArgumentTypeError("one to three numbers, none of them negative")
+    return numbers
+
+
+def pair(text: str) -> tuple[str, str]:
+    """Split ``NAME=VALUE``."""
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+    return name, value
+
+
+def key(name: str) -> Key:
+    """Return how a binding is called: by name, by number, or by (set, number) for ``SET.NUMBER``."""
+    match = re.fullmatch(r"(\d+)(?:\.(\d+))?", name)
+    if match is None:
+        return name
+    return (int(match[1]), int(match[2])) if match[2] else int(match[1])
+
+
+def constant(name: str) -> int | str:
+    """Return how a specialization constant is called: by id or by name."""
+    return int(name) if name.isdecimal() else name
+
+
+def value(text: str) -> bool | int | float:
+    """Return the number or truth value that a text stands for.
+
+    Raises
+    ------
+    InvalidInput
+        It stands for none.
+    """
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        return int(text, 0) if re.fullmatch(r"[+-]?(\d+|0x[0-9a-fA-F]+)", text) else float(text)
+    except ValueError:
+        raise InvalidInput(f"{text!r} is neither a number nor true or false.") from None
+
+
+def values(text: str) -> Any:
+    """Return one value, or those that commas separate."""
+    found = [value(word) for word in text.split(",")]
+    return found[0] if len(found) == 1 else found
+
+
+def read(file: Path) -> npt.NDArray[Any]:
+    """Read the array of an .npy file.
+
+    Raises
+    ------
+    InvalidInput
+        It is none.
+    """
+    try:
+        array = np.load(file, allow_pickle=False)
+    except Exception as error:
+        # NumPy parses a header as Python and allocates what it promises: a wrong one raises nearly anything.
+        raise InvalidInput(f"{file} cannot be read as an .npy file: {error}") from error
+    if not isinstance(array, np.ndarray):
+        raise InvalidInput(f"{file} holds several arrays; an .npy file holds one.")
+    return array
