@@ -248,7 +248,7 @@ uint(double(p) / 3.0lf)
 unpackDouble2x32(double(p) * double(q) - 0.5lf).x
 unpackDouble2x32(fma(double(p), 12345.0lf, double(q))).x
 unpackDouble2x32(sqrt(double(p))).x + unpackDouble2x32(floor(double(q) / 7.0lf)).y
-uint(double(int64_t(p) << 20) == 0.0lf) + uint(float(double(p)))
+uint(double(int64_t(p) << 20) == 0.0lf) + uint(float(double(p & 0xffffffu)))
 uint(float16_t(float(p & 1023u)) * 2.0hf) + uint(float16_t(q & 2047u) > float16_t(p & 2047u))
 packFloat2x16(f16vec2(float16_t(p & 255u), float16_t(q & 15u)) + f16vec2(0.5hf))
 uint(f16vec2(float16_t(p & 255u), 1.0hf) == f16vec2(float16_t(q & 255u), 1.0hf))

@@ -234,7 +234,8 @@ def _pick(array: Data, place: Data) -> Data:
         return np.asarray(array[place.item()])
     if array.shape[-1] == 1:
         return np.asarray(array[place, 0])
-    return np.asarray(np.take_along_axis(array, place[None], axis=0)[0])
+    n = array.shape[-1]
+    return np.asarray(np.ascontiguousarray(array).reshape(-1).take(place * n + np.arange(n)))
 
 
 def _insert_dynamic(site: Site) -> Function:

@@ -45,10 +45,11 @@ def _add_to_odd(a: Data, b: Data) -> Data:
     """Return a + b of float64, an inexact sum rounded to that neighbour whose last bit is one."""
     total, lost = two_sum(a, b)
     bits = total.view(np.int64)
-    # NaN is neither above nor below zero: an infinite or undefined sum stays as it is.
-    outwards = np.where(total > 0, lost > 0, lost < 0)
-    inwards = np.where(total > 0, lost < 0, lost > 0)
-    step = (outwards.astype(np.int64) - inwards) & -((bits & 1) ^ 1)
+    # One step away from zero where the sum was rounded towards it, one back where away from it. What is lost
+    # is no number above zero where the sum is infinite or undefined: it stays as it is.
+    step = ((bits ^ lost.view(np.int64)) >> 63) | 1
+    step &= -(np.abs(lost) > 0).astype(np.int64)
+    step &= (bits & 1) - 1
     return (bits + step).view(np.float64)
 
 

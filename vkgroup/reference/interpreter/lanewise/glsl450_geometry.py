@@ -11,13 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from vkgroup.reference.interpreter.lanewise.elementwise import Factory, Function, dims_of, mark, spread
-from vkgroup.reference.interpreter.lanewise.glsl450_transcendental import in_double, inverse_sqrt
+from vkgroup.reference.interpreter.lanewise.glsl450_transcendental import inverse_sqrt
 from vkgroup.reference.interpreter.lanewise.matrices import dot
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, single
 
 _NEXT, _AFTER_NEXT = [1, 2, 0], [2, 0, 1]
-_reciprocal_root = in_double(inverse_sqrt)
 
 
 def _length(x: Data) -> Data:
@@ -29,7 +28,7 @@ def _distance(x: Data, y: Data) -> Data:
 
 
 def _normalize(x: Data) -> Data:
-    return np.asarray(x * _reciprocal_root(dot(x, x)))
+    return np.asarray(x * inverse_sqrt(dot(x, x)))
 
 
 def _cross(x: Data, y: Data) -> Data:

@@ -8,7 +8,6 @@ result here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import pi
 
 import numpy as np
@@ -17,16 +16,20 @@ from vkgroup.reference.interpreter.lanewise.elementwise import Factory, Kernel, 
 from vkgroup.reference.interpreter.values import Data
 
 
-def in_double(function: Callable[..., Data]) -> Kernel:
-    """Return a kernel that computes in float64 and rounds once."""
+def in_double(function: np.ufunc) -> Kernel:
+    """Return a kernel that computes in float64 and rounds once, both in NumPy's own small buffers."""
 
     def kernel(*operands: Data) -> Data:
-        dtype = operands[0].dtype
-        if dtype == np.float64:
-            return np.asarray(function(*operands))
-        return np.asarray(function(*(operand.astype(np.float64) for operand in operands))).astype(dtype)
+        shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+        result = np.empty(shape, operands[0].dtype)
+        return np.asarray(function(*operands, out=result, dtype=np.float64, casting="same_kind"))
 
     return kernel
+
+
+def inverse_sqrt(x: Data) -> Data:
+    """Return 1 / sqrt(x), computed in float64 and rounded once."""
+    return np.asarray(1.0 / np.sqrt(x, dtype=np.float64)).astype(x.dtype, copy=False)
 
 
 def _scale(factor: float) -> Kernel:
@@ -34,16 +37,11 @@ def _scale(factor: float) -> Kernel:
     return lambda x: np.multiply(x, x.dtype.type(factor))
 
 
-def inverse_sqrt(x: Data) -> Data:
-    """Return 1 / sqrt(x)."""
-    return np.asarray(1.0 / np.sqrt(x))
-
-
-def _everywhere(function: Callable[..., Data]) -> Factory:
+def _everywhere(function: np.ufunc) -> Factory:
     return elementwise(in_double(function))
 
 
-def _where(function: Callable[..., Data], undefined: Mask, detail: str) -> Factory:
+def _where(function: np.ufunc, undefined: Mask, detail: str) -> Factory:
     return partial(in_double(function), undefined, "math_domain", detail)
 
 
@@ -80,7 +78,10 @@ GLSL450_TRANSCENDENTAL: dict[str, Factory] = {
     "Log2": _where(np.log2, lambda x: np.less_equal(x, 0), "log2() of a number not above 0"),
     # IEEE 754's own square root in every width: see `arithmetic` for float16.
     "Sqrt": partial(np.sqrt, lambda x: np.less(x, 0), "math_domain", "sqrt() of a negative number"),
-    "InverseSqrt": _where(
-        inverse_sqrt, lambda x: np.less_equal(x, 0), "inversesqrt() of a number not above 0"
+    "InverseSqrt": partial(
+        inverse_sqrt,
+        lambda x: np.less_equal(x, 0),
+        "math_domain",
+        "inversesqrt() of a number not above 0",
     ),
 }

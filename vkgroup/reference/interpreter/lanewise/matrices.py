@@ -23,7 +23,7 @@ def dot(x: Data, y: Data) -> Data:
     """Return the sum of products along the first axis, in order."""
     total = x[0] * y[0]
     for left, right in zip(x[1:], y[1:], strict=True):
-        total = total + left * right
+        total += left * right
     return np.asarray(total)
 
 
