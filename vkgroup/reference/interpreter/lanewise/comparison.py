@@ -83,8 +83,11 @@ def chosen(condition: Data, accept: Data, reject: Data) -> Data:
     if accept.dtype == np.bool_:
         return np.asarray((condition & accept) | (~condition & reject))
     bits = np.dtype(f"<i{accept.dtype.itemsize}")
-    other = reject.view(bits)
-    return np.asarray(((accept.view(bits) ^ other) & -condition.astype(bits)) ^ other).view(accept.dtype)
+    mask, other = condition.astype(bits), reject.view(bits)
+    np.negative(mask, out=mask)
+    result = (accept.view(bits) ^ other) & mask
+    result ^= other
+    return np.asarray(result).view(accept.dtype)
 
 
 def _select(site: Site) -> Function:
