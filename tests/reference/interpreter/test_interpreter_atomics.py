@@ -169,3 +169,28 @@ def test_a_spin_lock_between_workgroups_ends() -> None:
     outcome = interpret(source, 64, data, races=True)
     assert [event.kind for event in outcome.events] == []
     assert data[64:].tolist() == np.cumsum(np.arange(64)).tolist()
+
+
+def test_what_the_order_decides_through_branches_is_marked_until_the_ways_meet() -> None:
+    source = """
+    layout(local_size_x = 64) in;
+    layout(std430, binding = 0) buffer Data { uint keys[4]; uint counts[4]; uint won[64]; uint after[64]; };
+    void main() {
+        uint i = gl_LocalInvocationIndex, at = 0u;
+        for (uint tries = 0u; tries < 4u; tries++) {
+            uint there = atomicCompSwap(keys[at], 0u, i % 3u + 1u);
+            if (there == 0u || there == i % 3u + 1u) { atomicAdd(counts[at], 1u); won[i] = at; break; }
+            at++;
+        }
+        after[i] = i;
+    }
+    """
+    memory = Memory(np.zeros(136 * 4, np.uint8), "data")
+    execute(program(source), (1, 1, 1), {(0, 0): [memory]})
+    causes = memory.causes
+    assert causes is not None
+    assert (causes[:3] > 0).all()
+    assert (causes[4:7] > 0).all()
+    assert (causes[8:72] > 0).all()
+    assert not causes[72:].any()
+    assert (causes < 0x8000).all()

@@ -14,7 +14,7 @@ from vkgroup.reference.interpreter.layout import Numbers, numbers
 from vkgroup.reference.interpreter.memory import Offsets
 from vkgroup.reference.interpreter.places import Place, descriptor_number, resolver
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, leaves_of, single
+from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, leaves_of, single, tainted
 from vkgroup.spirv import Type
 
 if TYPE_CHECKING:
@@ -191,19 +191,6 @@ def _cell_storer(path: CellPath, cell: int, site: Site) -> Store:
         )
 
     return store
-
-
-def tainted(value: Value, cause: Causes) -> Value:
-    """Return a value about all of which something more, (n,) or (1,), is undefined."""
-    if not cause.any():
-        return value
-    return Value(
-        value.leaves,
-        tuple(
-            combine(np.broadcast_to(cause, np.broadcast_shapes(data.shape, cause.shape)), own)
-            for data, own in zip(value.leaves, value.causes, strict=True)
-        ),
-    )
 
 
 # --- images and samplers ------------------------------------------------------------------------------

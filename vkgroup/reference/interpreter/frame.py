@@ -12,7 +12,7 @@ from vkgroup.reference.interpreter.events import REPORTED_ALREADY
 from vkgroup.reference.interpreter.memory import Memory
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.subgroups import Subgroups
-from vkgroup.reference.interpreter.values import HARD, Causes
+from vkgroup.reference.interpreter.values import HARD, Causes, combine
 
 if TYPE_CHECKING:
     from vkgroup.reference.interpreter.machine import Machine
@@ -55,9 +55,13 @@ class Frame:
 
     @property
     def control(self) -> Causes | None:
-        """What is undefined about which invocations got here, (n,); None where nothing is."""
-        control = self.machine.control
-        return None if control is None else control[self.lanes]
+        """What is undefined, or left to the order of atomics, about who got here: (n,); None for nothing."""
+        machine = self.machine
+        if machine.control is None and machine.soft_control is None:
+            return None
+        control = combine(machine.control, machine.soft_control)
+        assert control is not None
+        return control[self.lanes]
 
     def subset(self, where: npt.NDArray[np.bool_]) -> Frame:
         """Return a frame of some of the invocations."""

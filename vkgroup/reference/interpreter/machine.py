@@ -22,7 +22,7 @@ from vkgroup.reference.interpreter.log import EventLog
 from vkgroup.reference.interpreter.memory import Memory
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.subgroups import Subgroups
-from vkgroup.reference.interpreter.values import Causes, Leaf, Value
+from vkgroup.reference.interpreter.values import Causes, Leaf, Value, tainted
 from vkgroup.spirv import ScalarType
 
 if TYPE_CHECKING:
@@ -90,7 +90,11 @@ class Machine:
         self.workgroup = np.repeat(np.arange(self.workgroups), arrangement.per_workgroup)
         self.row: Lanes = self.workgroup * arrangement.subgroups + place // arrangement.subgroup_size
         self.lane = place % arrangement.subgroup_size
+        #: What is undefined about how each invocation got where it is; and what the order of atomics decides
+        #: of that, until it is where all ways meet again.
         self.control: Causes | None = None
+        self.soft_control: Causes | None = None
+        self._soft_until = np.zeros(0, np.int64)
         self.regs: list[Any] = [None] * program.slots
         self._kept: dict[int, Cell] = {}
         self.cells = [Cell(leaves, self.count) for leaves in program.cells]
@@ -316,6 +320,8 @@ class Machine:
         if self._executed % _CLOCK_EVERY == 0:
             self._check_clock()
         frame = Frame(self, index)
+        if self.soft_control is not None:
+            self._forget_order(number, frame)
         code, regs = self.program.code[number], self.regs
         for slot in code.imports:
             regs[slot] = self.kept(slot, index)
@@ -327,7 +333,7 @@ class Machine:
                 for slot in frees:
                     regs[slot] = None
         for slot in code.exports:
-            self.keep(slot, regs[slot], index)
+            self.keep(slot, self.controlled(frame, regs[slot]), index)
         code.finish(frame)
         for slot in code.temporaries:
             regs[slot] = None
@@ -342,7 +348,7 @@ class Machine:
         `where`, (n,), names those that go; None for all of the frame.
         """
         index = frame.index if where is None else frame.lanes[where]
-        values = [(slot, self.regs[source]) for slot, source in copies]
+        values = [(slot, self.controlled(frame, self.regs[source])) for slot, source in copies]
         for slot, value in values:
             self.keep(slot, value if where is None else _choose(value, where), index)
         if self.program.segments[target].is_loop:
@@ -361,6 +367,32 @@ class Machine:
         if self.control is None:
             self.control = np.zeros(self.count, np.uint16)
         self.control[lanes] = np.maximum(self.control[lanes], cause)
+
+    def soften(self, number: int, lanes: Lanes, cause: Causes) -> None:
+        """Remember of invocations that the order of atomics decides where they go from segment `number`.
+
+        It is so until they are where all ways from there meet again.
+        """
+        if self.soft_control is None:
+            self.soft_control = np.zeros(self.count, np.uint16)
+            self._soft_until = np.zeros(self.count, np.int64)
+        until = self.program.post_dominators[number]
+        self.soft_control[lanes] = np.maximum(self.soft_control[lanes], cause)
+        self._soft_until[lanes] = np.maximum(self._soft_until[lanes], until)
+
+    def _forget_order(self, number: int, frame: Frame) -> None:
+        """All ways have met at segment `number` for those that waited for it."""
+        assert self.soft_control is not None
+        lanes = frame.lanes[self._soft_until[frame.lanes] == number]
+        self.soft_control[lanes] = 0
+        self._soft_until[lanes] = 0
+        if not self.soft_control.any():
+            self.soft_control = None
+
+    def controlled(self, frame: Frame, value: Value) -> Value:
+        """Return a value with what is undefined, or left to the order, about who got here."""
+        control = frame.control
+        return value if control is None else tainted(value, control)
 
 
 def _leaf(data: npt.NDArray[Any]) -> Leaf:

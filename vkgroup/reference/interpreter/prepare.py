@@ -10,7 +10,7 @@ import numpy as np
 
 from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter import builtins
-from vkgroup.reference.interpreter.access import loader, storer, tainted
+from vkgroup.reference.interpreter.access import loader, storer
 from vkgroup.reference.interpreter.atomics import atomic
 from vkgroup.reference.interpreter.chains import Chain, cell_path
 from vkgroup.reference.interpreter.frame import Frame
@@ -24,7 +24,7 @@ from vkgroup.reference.interpreter.places import resolver
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.synchronization import control_barrier, memory_barrier
 from vkgroup.reference.interpreter.terminators import terminator
-from vkgroup.reference.interpreter.values import Value, combine, overall_cause, single, undefined
+from vkgroup.reference.interpreter.values import Value, combine, overall_cause, single, tainted, undefined
 from vkgroup.spirv import ArrayType, Member, StructType, Type
 
 if TYPE_CHECKING:

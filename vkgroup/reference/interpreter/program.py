@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from vkgroup.errors import InvalidModule, Unsupported
@@ -13,6 +14,7 @@ from vkgroup.reference.interpreter.functions import read_functions
 from vkgroup.reference.interpreter.inline import Inliner, Segment
 from vkgroup.reference.interpreter.layout import Placed, laid_out, smallest
 from vkgroup.reference.interpreter.liveness import Liveness, find_liveness
+from vkgroup.reference.interpreter.postdominators import post_dominators
 from vkgroup.reference.interpreter.site import CauseTable, Site
 from vkgroup.reference.interpreter.values import Leaf, Value, leaves_of
 from vkgroup.spirv import EntryPoint, Instruction, Module, PointerType, StructType, Type, grammar
@@ -116,6 +118,11 @@ class Program:
             if declaration.name == self.entry.name and declaration.execution_model == "GLCompute":
                 return declaration.id
         raise InvalidModule(f"there is no entry point {self.entry.name!r}")
+
+    @cached_property
+    def post_dominators(self) -> list[int]:
+        """For each segment the one where all ways from it meet."""
+        return post_dominators(self.segments)
 
     def type_of(self, identifier: int) -> Type | None:
         """Return the type of a value's id; None for what is no value."""

@@ -47,7 +47,7 @@ def _jump(number: int, edge: Edge) -> Finish:
     return lambda frame: frame.machine.go(number, target, copies, frame)
 
 
-def _check_condition(frame: Frame, condition: Value, site: Site) -> None:
+def _check_condition(number: int, frame: Frame, condition: Value, site: Site) -> None:
     """Note where a condition is undefined; what those invocations do from now on is undefined too."""
     cause = condition.cause
     if cause is None:
@@ -57,6 +57,9 @@ def _check_condition(frame: Frame, condition: Value, site: Site) -> None:
     if undefined.any():
         frame.report_undefined(site, cause, _DEPENDS)
         frame.machine.poison(frame.lanes[undefined], cause[undefined])
+    ordered = (cause > 0) & ~undefined
+    if ordered.any():
+        frame.machine.soften(number, frame.lanes[ordered], cause[ordered])
 
 
 def _branch(number: int, slot: int, edges: tuple[Edge, ...], site: Site) -> Finish:
@@ -65,7 +68,7 @@ def _branch(number: int, slot: int, edges: tuple[Edge, ...], site: Site) -> Fini
     def finish(frame: Frame) -> None:
         condition: Value = frame.regs[slot]
         machine = frame.machine
-        _check_condition(frame, condition, site)
+        _check_condition(number, frame, condition, site)
         flags = condition.data
         chosen = int(np.count_nonzero(flags))
         if chosen == flags.size:
@@ -85,7 +88,7 @@ def _switch(number: int, slot: int, literals: tuple[int, ...], edges: tuple[Edge
     def finish(frame: Frame) -> None:
         selector: Value = frame.regs[slot]
         machine = frame.machine
-        _check_condition(frame, selector, site)
+        _check_condition(number, frame, selector, site)
         data = selector.data.view(f"u{selector.data.dtype.itemsize}")
         if len(data) == 1:
             value = int(data[0])

@@ -164,3 +164,16 @@ def select(value: Value, index: npt.NDArray[np.int64]) -> Value:
         tuple(take(leaf, index) for leaf in value.leaves),
         tuple(None if cause is None else take(cause, index) for cause in value.causes),
     )
+
+
+def tainted(value: Value, cause: Causes) -> Value:
+    """Return a value about all of which something more, (n,) or (1,), is undefined."""
+    if not cause.any():
+        return value
+    return Value(
+        value.leaves,
+        tuple(
+            combine(np.broadcast_to(cause, np.broadcast_shapes(data.shape, cause.shape)), own)
+            for data, own in zip(value.leaves, value.causes, strict=True)
+        ),
+    )

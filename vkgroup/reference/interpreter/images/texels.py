@@ -61,7 +61,7 @@ def store_texels(
         values = np.concatenate([values, np.zeros((lacking, values.shape[1]), values.dtype)])
     elements, wrong = encode(format, values)
     if cause is not None:
-        cause = cause[: format.channels]
+        cause = np.broadcast_to(cause, np.broadcast_shapes(cause.shape, values.shape))[: format.channels]
         cause = cause.max(axis=0, keepdims=True) if format.packed else cause
     if wrong is not None:
         number = site.cause("conversion", "the value written cannot be represented in the image's format")
