@@ -83,6 +83,7 @@ class Program:
     push, specialization, defines : constants and macros.
     needs : features and operation categories, by Vulkan's names, that a device may lack.
     full_subgroups : whether the shader relies on every lane being there.
+    per_subgroup : whether what it writes is about subgroups, so that it depends on how these are made.
     at_size : the program for devices of a subgroup size, where it depends on that.
     """
 
@@ -95,6 +96,7 @@ class Program:
     defines: Mapping[str, int] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     full_subgroups: bool = False
+    per_subgroup: bool = False
     shader: str = ""
     at_size: Callable[[Program, int], Program] | None = None
 

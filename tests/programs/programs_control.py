@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from program import Array, Claim, Outcome, Program, exact
 
-_OPCODES = (
-    "HALT PUSH ADD SUBTRACT MULTIPLY DUPLICATE SWAP DROP JUMP JUMP_IF_ZERO LESS NEGATE LOAD STORE INDEX"
-).split()
+_WORDS = "HALT PUSH ADD SUBTRACT MULTIPLY DUPLICATE SWAP DROP JUMP JUMP_IF_ZERO LESS NEGATE LOAD STORE INDEX"
+_OPCODES = _WORDS.split()
 
 _SCRIPTS = (
     # The sum of the squares below the invocation's index.
-    "PUSH 0; STORE 0; PUSH 0; STORE 1; LOAD 1; INDEX; LESS; JUMP_IF_ZERO 10; LOAD 1; DUPLICATE; MULTIPLY; LOAD 0;"
-    "ADD; STORE 0; LOAD 1; PUSH 1; ADD; STORE 1; JUMP -15; LOAD 0; HALT",
+    "PUSH 0; STORE 0; PUSH 0; STORE 1; LOAD 1; INDEX; LESS; JUMP_IF_ZERO 10; LOAD 1; DUPLICATE; MULTIPLY;"
+    "LOAD 0; ADD; STORE 0; LOAD 1; PUSH 1; ADD; STORE 1; JUMP -15; LOAD 0; HALT",
     # Fibonacci's numbers.
     "INDEX; STORE 2; PUSH 0; PUSH 1; LOAD 2; JUMP_IF_ZERO 10; DUPLICATE; STORE 3; ADD; LOAD 3; SWAP; LOAD 2;"
     "PUSH -1; ADD; STORE 2; JUMP -12; HALT",
@@ -184,7 +183,12 @@ def _specialized(size: int, length: int, alternate: bool, offset: int, scale: fl
         polynomial = np.polynomial.polynomial.polyval(me % 4, np.array(coefficients))
         powers = (me % (2 * length + 1)) ** 2 + size
         choice = 3 * offset if alternate else offset % 4 + 100
-        columns = [polynomial.astype(np.int64) & (2**length - 1), powers, scale * me, np.full(3 * size, choice)]
+        columns = [
+            polynomial.astype(np.int64) & (2**length - 1),
+            powers,
+            scale * me,
+            np.full(3 * size, choice),
+        ]
         yield exact(outcome, "Results", np.stack(columns, axis=1))
 
     return expected

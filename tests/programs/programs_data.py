@@ -10,7 +10,7 @@ from program import Array, Claim, Outcome, Program, close, exact, growth
 _BITS = np.dtype([("counts", "i4", 4), ("reversed", "u4")])
 _KINDS = np.dtype([("signed", "i4", 6), ("unsigned", "u4", 6)])
 
-#: Where the record of layouts.comp has its 21 scalars, in words: vec3, uint, three of (float, ivec2), mat2x3, float[2].
+#: Words where layouts.comp has a record's 21 scalars: vec3, uint, three of (float, ivec2), mat2x3, float[2].
 _STD140 = np.r_[0:4, 4, 6:8, 8, 10:12, 12, 14:16, 16:19, 20:23, 24, 28]
 _STD430 = np.r_[_STD140[:-1], 25]
 _INNERS, _FRAME, _TAIL = slice(4, 13), slice(13, 19), slice(19, 21)
@@ -89,7 +89,9 @@ def _packed(outcome: Outcome) -> Iterator[Claim]:
     fractions = np.stack([unorm[:, 0] / 255, snorm[:, 0] / 32767], axis=1)
     yield Claim("fractions", found[:, 2:4], fractions, growth(2.5) * np.abs(fractions))
     mantissas = np.stack([exponents >> shift & 511 for shift in (0, 9, 18)], axis=1).astype(np.float64)
-    yield Claim("RGB9E5", found[:, 4:7], mantissas * 2.0 ** ((exponents >> 27).astype(np.int64) - 24)[:, None])
+    yield Claim(
+        "RGB9E5", found[:, 4:7], mantissas * 2.0 ** ((exponents >> 27).astype(np.int64) - 24)[:, None]
+    )
 
 
 def _record_inputs(rng: np.random.Generator) -> dict[str, Array]:
@@ -213,7 +215,10 @@ def _polynomial_inputs(rng: np.random.Generator) -> dict[str, Array]:
 
 
 def _polynomials(outcome: Outcome) -> Iterator[Claim]:
-    """Vulkan asks of doubles no more than of floats: 2 u a step, seven steps; the derivative is built on the values."""
+    """Two roundings in each of seven steps, and in the derivative those of the values it is built on.
+
+    Vulkan asks of doubles no more precision than of floats.
+    """
     coefficients, places = outcome.inputs["Coefficients"], outcome.inputs["Places"]
     wanted = [np.polyval(part, places) for part in (coefficients, np.polyder(coefficients))]
     sizes = [np.polyval(np.abs(part), np.abs(places)) for part in (coefficients, np.polyder(coefficients))]

@@ -45,11 +45,11 @@ def _noisy(rng: np.random.Generator) -> dict[str, Array]:
 
 
 def _bilateral(outcome: Outcome) -> Iterator[Claim]:
-    """A weight is within 8 u, the mean of 25 within twice that and 30 more.
+    """A weight is within 8 u, the sums of 25 and their quotient within 70.
 
-    The difference is rounded once, its square is within 4 u with sharpness, the sum adds 1 and the division 2.5. Both
-    sums add up positive weights: the lower one is within 8 + 25 u, the upper one (of magnitudes) within 9 + 25 u, and
-    their quotient adds 2.5.
+    The difference is rounded once, its square is within 4 u with sharpness, the sum adds 1, the division 2.5.
+    Both sums add up positive weights: the lower one is within 8 + 25 u, the upper one (of magnitudes) within
+    9 + 25 u, and their quotient adds 2.5.
     """
     picture = outcome.inputs["picture"].astype(np.float64)
     height, width = picture.shape
@@ -57,9 +57,7 @@ def _bilateral(outcome: Outcome) -> Iterator[Claim]:
     for y, x in np.ndindex(height, width):
         rows, columns = np.ogrid[max(y - 2, 0) : min(y + 3, height), max(x - 2, 0) : min(x + 3, width)]
         part = picture[rows, columns]
-        weights = 1 / (
-            1 + (rows - y) ** 2 + (columns - x) ** 2 + _SHARPNESS * (part - picture[y, x]) ** 2
-        )
+        weights = 1 / (1 + (rows - y) ** 2 + (columns - x) ** 2 + _SHARPNESS * (part - picture[y, x]) ** 2)
         wanted[y, x] = (weights * part).sum() / weights.sum()
         sizes[y, x] = (weights * np.abs(part)).sum() / weights.sum()
     yield close(outcome, "filtered", wanted, growth(8 + 25 + 9 + 25 + 2.5) * sizes)

@@ -34,7 +34,7 @@ def _product_inputs(rng: np.random.Generator) -> dict[str, Array]:
 
 
 def _product(outcome: Outcome) -> Iterator[Claim]:
-    """Each term takes part in one multiplication and, with the zeros of tiles over the edge, 32 additions at most."""
+    """Each term takes part in one multiplication and, with the zeros of tiles over the edge, 32 additions."""
     a, b = outcome.inputs["A"].astype(np.float64), outcome.inputs["B"].astype(np.float64)
     yield close(outcome, "C", a @ b, growth(33) * (np.abs(a) @ np.abs(b)))
 
@@ -83,9 +83,9 @@ def _definite(rng: np.random.Generator) -> dict[str, Array]:
 def _cholesky(outcome: Outcome) -> Iterator[Claim]:
     """L L^T is A but for rounding, row by row and column by column.
 
-    l_ij l_jj + sum l_ik l_jk, with up to 15 terms in the sum, gives back a_ij: each term has one rounding of its
-    own and those of the subtractions after it, 16 together; the division is within 2.5 ULP, the square root, as
-    1 / inversesqrt(), within 2 + 2.5, twice in l_jj l_jj. So 16 + 10 roundings bound all of them.
+    l_ij l_jj + sum l_ik l_jk, with up to 15 terms in the sum, gives back a_ij: each term has one rounding of
+    its own and those of the subtractions after it, 16 together; the division is within 2.5 ULP, the square
+    root, as 1 / inversesqrt(), within 2 + 2.5, twice in l_jj l_jj. So 16 + 10 roundings bound all of them.
     """
     lower = outcome.outputs["Factor"].astype(np.float64)
     upper = lower.transpose(0, 2, 1)
@@ -131,8 +131,8 @@ def _softmax_inputs(rng: np.random.Generator) -> dict[str, Array]:
 def _softmax(outcome: Outcome) -> Iterator[Claim]:
     """With d = x - max, rounded once, exp(d) is off by 3 + 2 |d| ULP of its own and |d| ULP of d's rounding.
 
-    All terms of the sum are positive, so it is off by no more than its worst term and 150 additions; the division adds
-    2.5 ULP.
+    All terms of the sum are positive, so it is off by no more than its worst term and 150 additions; the
+    division adds 2.5 ULP.
     """
     rows = outcome.inputs["Rows"].astype(np.float64)
     distance = rows - rows.max(axis=1, keepdims=True)
@@ -153,8 +153,8 @@ def _fft_inputs(rng: np.random.Generator) -> dict[str, Array]:
 def _fft(outcome: Outcome) -> Iterator[Claim]:
     """Each of the six levels multiplies by a root and adds, at an error below 5 u of the magnitudes.
 
-    A component of a complex product is off by 2 u |a| |b|, the vector by 2 sqrt(2) u; the root, rounded to float32, by
-    u; the addition by u. The magnitudes under an output add up to those of the signal at most.
+    A component of a complex product is off by 2 u |a| |b|, the vector by 2 sqrt(2) u; the root, rounded to
+    float32, by u; the addition by u. The magnitudes under an output add up to those of the signal at most.
     """
     signal = outcome.inputs["Signal"].astype(np.float64)
     spectrum = np.fft.fft(signal[..., 0] + 1j * signal[..., 1])
@@ -168,13 +168,13 @@ _ROOT = pow(3, 65536 // 128, 65537)
 def _number_inputs(rng: np.random.Generator) -> dict[str, Array]:
     values = rng.integers(0, 65537, (2, 128))
     values[:, ::5] = 65536
-    return {"Values": values.astype(np.uint32)}
+    return {"Values": values.astype(np.uint32), "Transformed": np.zeros((2, 128), np.uint32)}
 
 
 def _number_transform(outcome: Outcome) -> Iterator[Claim]:
     powers = np.array([[pow(_ROOT, j * k, 65537) for j in range(128)] for k in range(128)], dtype=object)
     wanted = outcome.inputs["Values"].astype(object) @ powers.T % 65537
-    yield exact(outcome, "Values", wanted.astype(np.uint32))
+    yield exact(outcome, "Transformed", wanted.astype(np.uint32))
 
 
 def _convolution_inputs(rng: np.random.Generator) -> dict[str, Array]:
@@ -218,7 +218,7 @@ def _quaternions(outcome: Outcome) -> Iterator[Claim]:
 
 
 def _corner_inputs(rng: np.random.Generator) -> dict[str, Array]:
-    """Corners of whole numbers, so small that the squares of their cross products are exact; some without area."""
+    """Whole numbers, so small that squares of their cross products are exact; some triangles without area."""
     corners = _whole(rng, (128, 3, 3), 10)
     corners[::9, 2] = 2 * corners[::9, 1] - corners[::9, 0]
     return {"Corners": corners, "Normals": np.zeros((128, 3), np.float32), "Areas": np.zeros(128, np.float32)}

@@ -185,6 +185,7 @@ PROGRAMS = (
             "Lanes": np.zeros((192, 2), np.uint32),
         },
         _running,
+        per_subgroup=True,
     ),
     Program(
         "compact_ballot",

@@ -20,9 +20,9 @@ def _bodies(rng: np.random.Generator) -> dict[str, Array]:
 def _pulls(outcome: Outcome) -> Iterator[Claim]:
     """Each term is within 20 u, and takes part in 96 additions.
 
-    The distance is rounded once a component; its square and 1/4 more are then within 6 u (2 for the distance, 1 for
-    the products, 3 for the sums); the root halves that and inversesqrt() adds 2 ULP; the third power trebles 5 u and
-    adds 2; two products and the distance add 3.
+    The distance is rounded once a component; its square and 1/4 more are then within 6 u (2 for the distance,
+    1 for the products, 3 for the sums); the root halves that and inversesqrt() adds 2 ULP; the third power
+    trebles 5 u and adds 2; two products and the distance add 3.
     """
     bodies = outcome.inputs["Bodies"].astype(np.float64)
     distance = bodies[None, :, :3] - bodies[:, None, :3]
@@ -129,7 +129,8 @@ def _means(outcome: Outcome) -> Iterator[Claim]:
     nearest = np.linalg.norm(points[:, None] - centres[None], axis=2).round(4).argmin(axis=1)
     yield exact(outcome, "Nearest", nearest)
     clusters = [
-        [*points[nearest == cluster].sum(axis=0), np.sum(nearest == cluster)] for cluster in range(len(centres))
+        [*points[nearest == cluster].sum(axis=0), np.sum(nearest == cluster)]
+        for cluster in range(len(centres))
     ]
     yield exact(outcome, "Clusters", clusters)
 

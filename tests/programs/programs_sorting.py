@@ -72,5 +72,5 @@ PROGRAMS = (
         },
         _inserted,
     ),
-    Program("top_k", 3, _top_inputs, _top),
+    Program("top_k", 3, _top_inputs, _top, per_subgroup=True),
 )

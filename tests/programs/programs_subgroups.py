@@ -1,4 +1,4 @@
-"""Subgroup operations of the rarer kinds: rotation, clusters, partitions, barriers, operations in branches."""
+"""Subgroup operations of the rarer kinds: rotation, clusters, partitions, barriers, sums in branches."""
 
 from __future__ import annotations
 
@@ -99,6 +99,7 @@ PROGRAMS = (
         _correlations,
         needs=("shaderSubgroupRotate",),
         full_subgroups=True,
+        per_subgroup=True,
     ),
     Program(
         "clustered_blocks",
@@ -107,6 +108,7 @@ PROGRAMS = (
         _blocks,
         needs=("VK_SUBGROUP_FEATURE_CLUSTERED_BIT",),
         full_subgroups=True,
+        per_subgroup=True,
     ),
     Program(
         "partition_sums",
@@ -114,7 +116,8 @@ PROGRAMS = (
         _partition_inputs,
         _partitions,
         needs=("VK_SUBGROUP_FEATURE_PARTITIONED_NV", "VK_NV_shader_subgroup_partitioned"),
+        per_subgroup=True,
     ),
-    Program("subgroup_exchange", 3, _exchange_inputs, _exchanged, push={"rounds": 6}),
+    Program("subgroup_exchange", 3, _exchange_inputs, _exchanged, push={"rounds": 6}, per_subgroup=True),
     Program("divergent_sums", 8, _record_inputs, _totals),
 )

@@ -192,5 +192,5 @@ PROGRAMS = (
         push={"length": 229},
     ),
     Program("levenshtein", 6, _word_inputs, _distances),
-    Program("distinct_votes", 4, _vote_inputs, _votes),
+    Program("distinct_votes", 4, _vote_inputs, _votes, per_subgroup=True),
 )

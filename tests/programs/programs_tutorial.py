@@ -23,7 +23,11 @@ def _foo_and_bar(rng: np.random.Generator) -> dict[str, Array]:
     foo = rng.integers(-100, 100, COUNT).astype(np.int32)
     share = np.repeat([1.0, 0.0, 0.5, 0.25], LOCAL)
     bar = foo + np.where(rng.random(COUNT) < share, 1, -1) * rng.integers(1, 50, COUNT)
-    return {"layout_foo": foo, "layout_bar": bar.astype(np.int32), "layout_results": np.zeros(COUNT, np.int32)}
+    return {
+        "layout_foo": foo,
+        "layout_bar": bar.astype(np.int32),
+        "layout_results": np.zeros(COUNT, np.int32),
+    }
 
 
 def _chosen(outcome: Outcome) -> tuple[Array, Array, Array]:
@@ -207,7 +211,9 @@ PROGRAMS = (
             exact(
                 outcome,
                 "Results",
-                np.where(outcome.inputs["Values"] < 0, 42 - outcome.inputs["Values"], outcome.inputs["Values"] - 13),
+                np.where(
+                    outcome.inputs["Values"] < 0, 42 - outcome.inputs["Values"], outcome.inputs["Values"] - 13
+                ),
             )
         ],
         shader="tutorial/dynamic_branch",
@@ -219,6 +225,7 @@ PROGRAMS = (
         lambda rng: _foo_and_bar(rng) | {"layout_ways": np.full(COUNT, 9, np.uint32)},
         _vote,
         shader="tutorial/vote",
+        per_subgroup=True,
     ),
     Program(
         "ballot_quarter",
@@ -226,6 +233,7 @@ PROGRAMS = (
         lambda rng: _foo_and_bar(rng) | {"layout_subgroups": _lanes()},
         _ballot_quarter,
         shader="tutorial/ballot_quarter",
+        per_subgroup=True,
     ),
     Program(
         "broadcast_first",
@@ -237,6 +245,7 @@ PROGRAMS = (
         },
         _broadcast_first,
         shader="tutorial/broadcast_first",
+        per_subgroup=True,
     ),
     *(
         Program(
@@ -249,6 +258,7 @@ PROGRAMS = (
             },
             _loop_scan(inclusive),
             defines={"INCLUSIVE_SCAN": 1} if inclusive else {},
+            per_subgroup=True,
             shader="tutorial/loop_scan",
         )
         for name, inclusive in (("loop_scan_inclusive", 1), ("loop_scan_exclusive", 0))
@@ -273,6 +283,7 @@ PROGRAMS = (
         full_subgroups=True,
         shader="tutorial/max_pooling",
         at_size=_pooling_at,
+        per_subgroup=True,
     ),
     Program(
         "blend_shuffle",
@@ -281,6 +292,7 @@ PROGRAMS = (
         _blend,
         full_subgroups=True,
         shader="tutorial/blend_shuffle",
+        per_subgroup=True,
     ),
     Program(
         "shuffle_xor",
@@ -290,6 +302,7 @@ PROGRAMS = (
         push={"additive": 7},
         full_subgroups=True,
         shader="tutorial/shuffle_xor",
+        per_subgroup=True,
     ),
     Program(
         "strided_scan",
@@ -298,6 +311,7 @@ PROGRAMS = (
         _strided,
         full_subgroups=True,
         shader="tutorial/strided_scan",
+        per_subgroup=True,
     ),
     Program(
         "reverse_scan",
@@ -306,6 +320,7 @@ PROGRAMS = (
         _reverse,
         full_subgroups=True,
         shader="tutorial/reverse_scan",
+        per_subgroup=True,
     ),
     Program(
         "quad_downsample",
@@ -315,5 +330,6 @@ PROGRAMS = (
         needs=("VK_SUBGROUP_FEATURE_QUAD_BIT",),
         full_subgroups=True,
         shader="tutorial/quad_downsample",
+        per_subgroup=True,
     ),
 )

@@ -29,6 +29,9 @@ void main() {
         barrier();
         step++;
     }
+    // All have read the plate: barrier() alone orders shared memory, not buffers.
+    memoryBarrierBuffer();
+    barrier();
     plate[at.y][at.x] = now[at.y][at.x];
     if (gl_LocalInvocationIndex == 0u) steps_taken = step;
 }

@@ -1,10 +1,11 @@
 #version 460
 // Number-theoretic transform of 128 values modulo 65537, decimation in frequency, and the order put right at the end.
-// values: 128 uints below 65537 a workgroup; the sums of values[j] root^(j k) afterwards. root: of order 128.
+// values: 128 uints below 65537 a workgroup. transformed: the sums of values[j] root^(j k). root: of order 128.
 
 layout(local_size_x = 64) in;
 layout(push_constant) uniform Push { uint root; };
-layout(std430, binding = 0) buffer Values { uint values[][128]; };
+layout(std430, binding = 0) readonly buffer Values { uint values[][128]; };
+layout(std430, binding = 1) writeonly buffer Transformed { uint transformed[][128]; };
 
 const uint PRIME = 65537u;
 shared uint work[128];
@@ -39,5 +40,5 @@ void main() {
         work[at + reach] = times((low + PRIME - high) % PRIME, power(root, k * (64u / reach)));
     }
     barrier();
-    for (uint at = me; at < 128u; at += 64u) values[row][bitfieldReverse(at) >> 25] = work[at];
+    for (uint at = me; at < 128u; at += 64u) transformed[row][bitfieldReverse(at) >> 25] = work[at];
 }
