@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,3 +131,17 @@ void main() { sizes.size[gl_LocalInvocationIndex] = gl_SubgroupSize; }"""
 def test_part_of_the_name_chooses_it(swiftshader: Driver) -> None:
     assert select("vkgroup ref").is_reference
     assert select(len(devices().devices) - 1).is_reference
+
+
+def test_the_set_up_goes_on_to_fetch_a_driver_unless_it_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from vkgroup.bootstrap.__main__ import _OPEN_A_DEVICE
+
+    def opens() -> bool:
+        return subprocess.run([sys.executable, "-c", _OPEN_A_DEVICE], timeout=60).returncode == 0
+
+    monkeypatch.setenv("VKGROUP_LOADER", "/nowhere/libvulkan.so.1")
+    assert not opens()
+    monkeypatch.setenv("VKGROUP_DEVICE", "reference")
+    assert opens()
