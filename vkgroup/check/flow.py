@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import NamedTuple
 
+from vkgroup.reference.interpreter.operands import sort_operands
 from vkgroup.spirv import Instruction, Module, ScalarType, grammar
 from vkgroup.spirv.declarations import Declarations
 
@@ -173,7 +174,7 @@ class Flow:
         uses: dict[int, list[Instruction]] = {}
         ballots = {entry.result_id for entry in self.body if entry.name in _BALLOTS}
         for entry in self.body:
-            for operand in entry.operands:
+            for operand in sort_operands(entry).values if ballots else ():
                 if operand in ballots:
                     uses.setdefault(operand, []).append(entry)
         found = set()

@@ -13,6 +13,9 @@ from vkgroup.reference.interpreter.events import Event
 _FOLLOWS = ("race", "bounds")
 """Causes of undefined values that are findings of their own."""
 
+_BY_DATA = ("bounds", "hang", "division", "math_domain", "shift", "conversion")
+"""Events and causes that other inputs may not show."""
+
 
 @dataclass
 class _Group:
@@ -26,8 +29,15 @@ class _Group:
 Groups = dict[tuple[object, ...], _Group]
 
 
-def findings_of(runs: Iterable[Run], places: Places) -> list[Finding]:
-    """Return what the events of all runs amount to, in the order of their lines."""
+def findings_of(runs: Iterable[Run], places: Places, generated: bool) -> list[Finding]:
+    """Return what the events of all runs amount to, in the order of their lines.
+
+    Parameters
+    ----------
+    runs : on the reference device.
+    places : of the module.
+    generated : whether inputs were generated, which may be to blame.
+    """
     groups: Groups = {}
     for run in runs:
         adrift = {event.position for event in run.events if event.kind == Kind.UNDEFINED}
@@ -41,7 +51,7 @@ def findings_of(runs: Iterable[Run], places: Places) -> list[Finding]:
             group = groups.setdefault(_key(event, place, places, groups), _Group(event, place))
             if run.configuration not in group.configurations:
                 group.configurations.append(run.configuration)
-    found = [_finding(group, places) for group in groups.values()]
+    found = [_finding(group, places, generated) for group in groups.values()]
     return sorted(found, key=lambda finding: (finding.place.line, finding.place.position, finding.kind))
 
 
@@ -67,7 +77,7 @@ def _key(event: Event, place: Place, places: Places, groups: Groups) -> tuple[ob
     return event.kind, cause, *_spot(place)
 
 
-def _finding(group: _Group, places: Places) -> Finding:
+def _finding(group: _Group, places: Places, generated: bool) -> Finding:
     event = group.event
     notes: list[Note] = []
     message = event.message
@@ -82,6 +92,11 @@ def _finding(group: _Group, places: Places) -> Finding:
         other = event.other_invocation
         who = f" by invocation {other.local} of workgroup {other.workgroup}" if other is not None else ""
         notes.append(Note(f"the other access{who}", places[event.other_position]))
+    kind = event.cause.kind if event.cause is not None else event.kind
+    if generated and kind in _BY_DATA:
+        notes.append(
+            Note("some inputs were generated; give real ones with --in and --push if these cannot be")
+        )
     return Finding(
         Kind(event.kind),
         message,

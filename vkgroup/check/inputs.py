@@ -24,6 +24,8 @@ from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructTy
 Key = str | int | tuple[int, int]
 _AXES = {"1D": 1, "2D": 2, "3D": 3, "Cube": 2, "Buffer": 1}
 _LIST_ENOUGH = 6
+GIVEN, UNDEFINED = "given", "undefined contents"
+"""Origins of inputs that are not generated."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class Input:
         """What messages call it."""
         block = self.binding.block_name
         return self.binding.name or block or f"set {self.binding.set}, binding {self.binding.binding}"
+
+    @property
+    def generated(self) -> bool:
+        """Whether some of its contents were made up."""
+        return self.origin not in (GIVEN, UNDEFINED) and self.binding.kind != "sampler"
 
     @property
     def bindable(self) -> bool:
@@ -147,7 +154,7 @@ class _Maker:
             check_array(given, block, f"The binding {binding.name or binding.block_name!r}")
             data = np.frombuffer(given.tobytes(), np.uint8).copy()
             fields = fields_of(block, len(data))
-            return Input(binding, (data,) * (binding.count or 1), True, "given", None, tuple(fields))
+            return Input(binding, (data,) * (binding.count or 1), True, GIVEN, None, tuple(fields))
         last = block.runtime_array
         nbytes = block.fixed_size
         if last is not None:
@@ -159,7 +166,7 @@ class _Maker:
             data = np.zeros(nbytes, np.uint8)
             parts = [] if fresh else [self._fill(data, binding.id, field) for field in fields]
             arrays.append(data)
-        origin = "undefined contents" if fresh else ", ".join(parts[:_LIST_ENOUGH])
+        origin = UNDEFINED if fresh else ", ".join(parts[:_LIST_ENOUGH])
         return Input(binding, tuple(arrays), not fresh, origin, None, tuple(fields))
 
     def _fill(self, data: npt.NDArray[np.uint8], variable: int, field: Field) -> str:
@@ -200,11 +207,11 @@ class _Maker:
                     f"{binding.name} has the format {found.name}: give an array of {found.dtype.name} with"
                     f" {len(shape)} axes instead of {given.dtype.name} with {given.ndim}."
                 )
-            return Input(binding, (given,) * (binding.count or 1), True, "given", found)
+            return Input(binding, (given,) * (binding.count or 1), True, GIVEN, found)
         zero = fresh or (binding.id, WHOLE) in self.atomic
         texels = np.zeros(shape, found.dtype) if zero else self.numbers.many(found.dtype, shape)
-        origin = "undefined contents" if fresh else "0" if zero else "random"
-        return Input(binding, (texels,) * (binding.count or 1), not fresh, f"{shape} {origin}", found)
+        origin = UNDEFINED if fresh else f"{'0' if zero else 'random'} {shape}"
+        return Input(binding, (texels,) * (binding.count or 1), not fresh, origin, found)
 
     def _shape(self, kind: ImageType, format_: Format) -> tuple[int, ...]:
         """One texel for each invocation of the dispatch, by its place in the grid."""

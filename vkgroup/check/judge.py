@@ -21,7 +21,7 @@ from vkgroup.check.places import Places
 from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import Dispatch, Run
 from vkgroup.check.sizes_in_code import find_candidates
-from vkgroup.check.usage import used_axes
+from vkgroup.check.usage import takes_tickets, used_axes
 from vkgroup.check.verdicts import assumption_findings, difference_findings, failure_finding
 from vkgroup.compiler import Target, assemble, compile_file, validate
 from vkgroup.device import DeviceInfo
@@ -230,7 +230,8 @@ def check(
     wanted = sizes if sizes is not None else {*SIZES, *(device.subgroup_size for device in devices)}
     state.run_reference(sorted(set(wanted) - {0}))
     job = _job_maker(module, program.entry.name, specialization, dispatch)
-    findings = findings_of(state.runs, state.places)
+    generated = any(entry.generated for entry in made.bindings) or bool(made.push)
+    findings = findings_of(state.runs, state.places, generated)
     findings += state.run_devices(devices, job)
     findings += _comparisons(state)
     covered = _coverage(state)
@@ -320,6 +321,9 @@ def _groups(given: Sequence[int] | None, program: Program) -> tuple[int, int, in
         x, y, z = (*given, 1, 1)[:3]
         return int(x), int(y), int(z)
     used = used_axes(program.module)
+    if not any(used) and not takes_tickets(program.module, frozenset(program.bindings)):
+        # Whatever a workgroup writes here, another would write as well.
+        return 1, 1, 1
     if sum(used) > 1:
         x, y, z = (2 if axis else 1 for axis in used)
         return x, y, z

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from vkgroup.spirv import Module, grammar
+from collections.abc import Iterator
+
+from vkgroup.reference.interpreter.operands import sort_operands
+from vkgroup.spirv import Instruction, Module, grammar
 from vkgroup.spirv.declarations import Declarations
 
 WHOLE = -1
@@ -17,9 +20,24 @@ def atomic_members(module: Module) -> dict[tuple[int, int], int]:
     Pointers are followed through access chains, not through calls, which compilers of GLSL and HLSL only make
     with copies.
     """
+    found: dict[tuple[int, int], int] = {}
+    for target, entry in _atomics(module):
+        found.setdefault(target, entry.position)
+    return found
+
+
+def takes_tickets(module: Module, variables: frozenset[int]) -> bool:
+    """Tell whether a shader uses what an atomic on some variables returns: to number its workgroups."""
+    results = {entry.result_id for (variable, _), entry in _atomics(module) if variable in variables} - {0}
+    return any(
+        results & set(sort_operands(entry).values) for entry in module.instructions if entry.name != "OpName"
+    )
+
+
+def _atomics(module: Module) -> Iterator[tuple[tuple[int, int], Instruction]]:
+    """Give the atomic instructions, each with the variable and the member that it works on."""
     declared = Declarations(module)
     roots: dict[int, tuple[int, int]] = {variable.id: (variable.id, WHOLE) for variable in declared.variables}
-    found: dict[tuple[int, int], int] = {}
     for entry in module.instructions:
         words = entry.operands
         if entry.name in _CHAINS and words[0] in roots:
@@ -31,8 +49,7 @@ def atomic_members(module: Module) -> dict[tuple[int, int], int]:
         elif entry.name == "OpCopyObject" and words[0] in roots:
             roots[entry.result_id] = roots[words[0]]
         elif entry.name.startswith("OpAtomic") and words and words[0] in roots:
-            found.setdefault(roots[words[0]], entry.position)
-    return found
+            yield roots[words[0]], entry
 
 
 _BY_GROUP = ("WorkgroupId", "GlobalInvocationId", "NumWorkgroups")
@@ -60,6 +77,6 @@ def used_axes(module: Module) -> tuple[bool, bool, bool]:
             axes.add(words[1])
         elif entry.name == "OpVectorShuffle" and loads & set(words[:2]):
             axes |= set(words[2:])
-        elif loads & set(words) and entry.name not in ("OpName", "OpDecorate"):
+        elif loads and loads & set(sort_operands(entry).values):
             axes |= {0, 1, 2}
     return 0 in axes, 1 in axes, 2 in axes
