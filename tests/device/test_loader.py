@@ -66,11 +66,12 @@ print(vkgroup.Module.__name__, vkgroup.errors.NoDevice.__name__)
     assert (done.returncode, done.stdout.split()) == (0, ["Module", "NoDevice"])
 
 
-@pytest.mark.parametrize("call", ["vkgroup.open()", "vkgroup.open('swiftshader')", "vkgroup.devices()"])
-def test_opening_without_a_loader_is_no_device(
+@pytest.mark.parametrize("call", ["vkgroup.open('gpu')", "vkgroup.open('swiftshader')", "discover()"])
+def test_opening_a_vulkan_device_without_a_loader_is_no_device(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, call: str
 ) -> None:
     code = f"""
+from vkgroup.device import discover
 try:
     {call}
 except vkgroup.errors.NoDevice as error:
