@@ -1,0 +1,138 @@
+"""The command: exit codes, what it prints, its JSON, and that the command it names repeats a finding."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vkgroup.cli.main import main
+from vkgroup.compiler import disassemble
+from vkgroup.spirv import Module
+
+_WRONG, _RIGHT = Path(__file__).parent / "wrong", Path(__file__).parent / "right"
+
+
+def test_a_finding_is_quoted_as_compilers_do(checked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(_WRONG)
+    report = checked(Path("reversal_without_a_barrier.comp"), "--subgroup-size", "8,32")
+    assert report["code"] == 1
+    assert report["text"].split("\n")[:9] == [
+        "race: one invocation reads a place of mirror that another accesses, in no order",
+        "  --> reversal_without_a_barrier.comp:10",
+        "10 |     data[base + t] = mirror[t]; // expect: race",
+        "   |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+        " 9 |     mirror[63u - t] = data[base + t];",
+        "   |     --------------------------------- the other access by invocation (63, 0, 0) of workgroup"
+        " (0, 0, 0)",
+        "   = seen at subgroup size 8 and 32, lanes in order or shuffled",
+        "   = for example invocation (0, 0, 0) of workgroup (0, 0, 0): lane 0 of subgroup 0 (at size 32)",
+        "   = again: vkgroup check reversal_without_a_barrier.comp --subgroup-size 8,32 --device none",
+    ]
+    assert "1 finding" in report["text"]
+
+
+def test_a_clean_shader_says_what_was_covered(checked) -> None:
+    file = _RIGHT / "reduce_in_two_levels.comp"
+    report = checked(file)
+    assert report["code"] == 0
+    assert report["text"].split("\n")[:3] == [
+        f"{file}: nothing found",
+        "  ran at subgroup size 1, 4, 8, 16, 32, 64 and 128, lanes in order or shuffled",
+        "  (4, 1, 1) workgroups of (256, 1, 1); 1024 numbers of the outputs compared",
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["total_from_lane_thirty_one", "more_partials_than_lanes", "butterfly_in_the_guard"]
+)
+def test_the_command_of_a_finding_shows_it_again(
+    name: str, checked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (finding,) = checked(_WRONG / f"{name}.comp")["findings"]
+    words = shlex.split(finding["command"])
+    assert words[:2] == ["vkgroup", "check"]
+    assert main([*words[1:], "--json", "-"]) == 1
+    (again,) = json.loads(capsys.readouterr().out)["findings"]
+    for key in ("kind", "message", "place", "element"):
+        assert again[key] == finding[key]
+
+
+def test_options_are_part_of_the_repeated_command(checked, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones(512, np.uint32))
+    given = f"source={tmp_path / 'x.npy'}"
+    options = ["--in", given, "--push", "n=300", "--groups", "4", "--seed", "7", "-D", "A=1"]
+    report = checked(_WRONG / "butterfly_in_the_guard.comp", *options, "--subgroup-size", "16")
+    (finding,) = report["findings"]
+    words = shlex.split(finding["command"])
+    assert words[3:] == [
+        *("-D", "A=1", "--in", given, "--push", "n=300", "--groups", "4", "--seed", "7"),
+        *("--subgroup-size", "16", "--device", "none"),
+    ]
+    assert "source: given" in report["covered"]["inputs"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("nowhere.comp", "cannot be read"),
+        ("a.comp --in b=nowhere.npy", "nowhere.npy cannot be read"),
+        ("a.comp --out c", "no binding 'c'"),
+        ("a.comp --push n=1", "declares none"),
+        ("a.comp --spec 9=1", "no specialization constant 9"),
+        ("a.comp --groups 0", "positive numbers"),
+        ("a.comp --entry-point other --optimize size --step-limit 3 --groups 1,1,1,1", "one to three"),
+        ("a.comp --subgroup-size 3", "powers of two"),
+        ("a.comp --subgroup-size 256", "from 1 to 128"),
+    ],
+)
+def test_bad_input_ends_with_2(
+    words: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.comp").write_text(
+        "#version 460\nlayout(local_size_x = 4) in;\nlayout(binding = 0) buffer B { uint b[]; };\n"
+        "void main() { b[gl_GlobalInvocationID.x] = 1u; }\n"
+    )
+    try:
+        code = main(["check", *words.split(), "--device", "none"])
+    except SystemExit as exit_:
+        code = exit_.code
+    assert code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_module_without_lines_is_shown_in_assembly(checked, tmp_path: Path) -> None:
+    source = _WRONG / "two_writers_of_a_cell.comp"
+    file = tmp_path / "plain.spv"
+    assert main(["compile", str(source), "--target", "1.2", "-o", str(file)]) == 0
+    text = disassemble(Module.from_bytes(file.read_bytes()), friendly_names=False)
+    (tmp_path / "plain.spvasm").write_text(text)
+    for name in ("plain.spv", "plain.spvasm"):
+        (finding,) = checked(tmp_path / name)["findings"]
+        assert finding["kind"] == "race"
+        assert finding["place"]["line"] == 0
+        assert finding["place"]["text"].startswith("OpStore")
+
+
+def test_hlsl_is_checked_at_its_lines(checked, written: Callable[..., Path]) -> None:
+    file = written(
+        "RWStructuredBuffer<uint> values : register(u0);\n"
+        "groupshared uint slot[32];\n"
+        "[numthreads(32, 1, 1)]\n"
+        "void main(uint t : SV_GroupIndex, uint3 i : SV_DispatchThreadID) {\n"
+        "    slot[t] = values[i.x];\n"
+        "    values[i.x] = slot[31 - t];\n"
+        "}\n",
+        "turn.comp.hlsl",
+    )
+    (finding,) = checked(file)["findings"]
+    assert (finding["kind"], finding["place"]["line"]) == ("race", 6)

@@ -1,0 +1,70 @@
+"""The collections: wrong shaders are found out, at the lines that say so and nowhere else; right ones pass.
+
+``// expect: KIND, …`` at the end of a line tells which findings belong there, ``// run: …`` which options the
+command needs.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from vkgroup.check import Kind
+
+_HERE = Path(__file__).parent
+_WRONG, _RIGHT = sorted((_HERE / "wrong").glob("*.comp")), sorted((_HERE / "right").glob("*.comp"))
+
+
+def _expected(text: str) -> set[tuple[int, str]]:
+    return {
+        (number, kind.strip())
+        for number, line in enumerate(text.split("\n"), 1)
+        if "// expect:" in line
+        for kind in line.split("// expect:")[1].split(",")
+    }
+
+
+def _options(text: str) -> list[str]:
+    found = re.search(r"^// run: (.*)$", text, re.MULTILINE)
+    return shlex.split(found[1]) if found else []
+
+
+@pytest.mark.parametrize("file", _WRONG, ids=lambda file: file.stem)
+def test_a_wrong_shader_is_found_out(file: Path, checked) -> None:
+    text = file.read_text()
+    report = checked(file, *_options(text))
+    found = {(finding["place"]["line"], finding["kind"]) for finding in report["findings"]}
+    assert found == _expected(text)
+    assert report["code"] == 1
+    lines = text.split("\n")
+    for finding in report["findings"]:
+        assert finding["place"]["text"] == lines[finding["place"]["line"] - 1]
+        assert finding["sizes"]
+
+
+@pytest.mark.parametrize("file", _RIGHT, ids=lambda file: file.stem)
+def test_a_right_shader_passes(file: Path, checked) -> None:
+    report = checked(file, *_options(file.read_text()))
+    assert report["findings"] == []
+    assert report["code"] == 0
+    covered = report["covered"]
+    assert covered["compared"] + covered["ordered"] > 0
+    assert covered["undefined"] == 0
+    sizes = {1, 4, 8, 16, 32, 64, 128}
+    left_out = {int(what.split()[1]) for what, _ in covered["not_covered"]}
+    assert set(covered["sizes"]) == sizes - left_out
+    assert left_out <= {1}
+
+
+def test_the_collections_are_complete() -> None:
+    assert len(_WRONG) >= 40
+    assert len(_RIGHT) >= 40
+    kinds = {kind for file in _WRONG for _, kind in _expected(file.read_text())}
+    assert kinds == set(Kind)
+
+
+def test_nothing_is_expected_of_a_right_shader() -> None:
+    assert not any(_expected(file.read_text()) for file in _RIGHT)

@@ -1,0 +1,108 @@
+"""Checks that include real devices: silent where the device is right, a finding where it is not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vkgroup.check import check, device_job
+from vkgroup.drivers import Driver
+from vkgroup.errors import NoDevice
+from vkgroup.opening import select
+
+_RIGHT = Path(__file__).parent / "right"
+_NAMES = (
+    "compact_with_ballots",
+    "decoupled_look_back",
+    "float_mean_and_variance",
+    "matrix_times_vector",
+    "n_body",
+    "picture_to_grey",
+    "polynomial_of_many_terms",
+    "records",
+    "scan_of_a_workgroup",
+    "softmax_of_a_workgroup",
+    "virtual_machine",
+)
+
+# SwiftShader compares the first component only (docs/driver-findings.md).
+_ALL_EQUAL = """#version 460
+#extension GL_KHR_shader_subgroup_vote : require
+layout(local_size_x = 64) in;
+layout(binding = 0) writeonly buffer Flags { uint flags[]; };
+void main() {
+    uvec2 value = uvec2(7u, gl_GlobalInvocationID.x);
+    flags[gl_GlobalInvocationID.x] = subgroupAllEqual(value) ? 1u : 0u;
+}
+"""
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_right_shaders_agree_with_real_devices(
+    name: str, checked, swiftshader: Driver, lavapipe: Driver
+) -> None:
+    report = checked(_RIGHT / f"{name}.comp", devices=(swiftshader.name, lavapipe.name))
+    assert report["findings"] == []
+    assert len(report["covered"]["devices"]) == 2
+
+
+def test_what_a_device_lacks_is_not_covered(checked, swiftshader: Driver) -> None:
+    report = checked(_RIGHT / "doubles.comp", devices=(swiftshader.name,))
+    assert report["findings"] == []
+    ((what, why),) = report["covered"]["not_covered"]
+    assert swiftshader.name in what
+    assert "shaderFloat64" in why
+
+
+def test_a_wrong_device_is_found(written: Callable[..., Path], checked, swiftshader: Driver) -> None:
+    report = checked(written(_ALL_EQUAL), "--subgroup-size", "4", devices=(swiftshader.name,))
+    (finding,) = report["findings"]
+    assert finding["kind"] == "differs"
+    assert finding["element"] == "flags[0]"
+    assert [value for _, value in finding["values"]] == ["0", "1"]
+    assert finding["devices"]
+    assert finding["sizes"] == []
+    assert finding["place"]["line"] == 7
+    assert f"--device {swiftshader.name}" in finding["command"]
+
+
+def test_a_shader_that_hangs_is_kept_from_devices(
+    written: Callable[..., Path], checked, swiftshader: Driver
+) -> None:
+    file = written(
+        "#version 460\nlayout(local_size_x = 4) in;\nlayout(binding = 0) buffer B { uint n[]; };\n"
+        "void main() {\n    while (true)\n        atomicAdd(n[0], 1u);\n}\n"
+    )
+    report = checked(file, "--step-limit", "100", devices=(swiftshader.name,))
+    assert [finding["kind"] for finding in report["findings"]] == ["hang"]
+    assert any("not run, because of the hang" in why for _, why in report["covered"]["not_covered"])
+
+
+def _dying(text: str) -> Callable[..., list[str]]:
+    return lambda module: [sys.executable, "-c", text]
+
+
+def test_a_crashing_driver_costs_one_finding(monkeypatch: pytest.MonkeyPatch, swiftshader: Driver) -> None:
+    script = (
+        "import os, sys; from vkgroup.conformance.messages import receive, send;"
+        "receive(sys.stdin.buffer); send(sys.stdout.buffer, 'ready'); os.abort()"
+    )
+    device = select(swiftshader.name)
+    monkeypatch.setattr(device_job.processes, "command", _dying(script))
+    report = check(_RIGHT / "histogram_shared.comp", sizes=(4,), devices=[device])
+    (finding,) = report.findings
+    assert finding.kind == "differs"
+    assert "killed by signal 6" in finding.message
+    assert finding.devices == (f"{device.name} ({device.icd})",)
+
+
+def test_a_worker_that_does_not_start_is_no_finding(
+    monkeypatch: pytest.MonkeyPatch, swiftshader: Driver
+) -> None:
+    device = select(swiftshader.name)
+    monkeypatch.setattr(device_job.processes, "command", _dying("raise SystemExit('no')"))
+    with pytest.raises(NoDevice, match="it printed: no"):
+        check(_RIGHT / "histogram_shared.comp", sizes=(4,), devices=[device])
