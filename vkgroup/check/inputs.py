@@ -18,6 +18,7 @@ from vkgroup.errors import InvalidDispatch, InvalidInput, Unsupported
 from vkgroup.formats import FORMATS, Format, fitting
 from vkgroup.reference.interpreter.images import ImageMemory, image_of
 from vkgroup.reference.interpreter.memory import Memory
+from vkgroup.reference.interpreter.site import BEFORE_HARD
 from vkgroup.sampler import Sampler
 from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructType
 
@@ -81,6 +82,8 @@ class Input:
                 continue
             kind = _image_type(self.binding)
             image = image_of([array], self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed)
+            if not self.defined:
+                image.causes = np.full(image.granules, BEFORE_HARD, np.uint16)
             made.append((image, Sampler()) if self.binding.kind == "combined_image_sampler" else image)
         return made
 
