@@ -145,10 +145,11 @@ def count_numbers(inputs: Inputs, base: Run, others: list[Run], tolerance: Toler
             counts.undefined += int(np.count_nonzero(hard))
             counts.ordered += int(np.count_nonzero((causes > 0) & ~hard))
             counts.compared += int(np.count_nonzero(causes == 0))
-            varied = np.zeros(values.shape, np.bool_)
-            for row in rows:
-                varied |= different(values, row[number][1])
             allowed = tolerance.get((place, field.name))
             if allowed is not None:
-                counts.rounded += int(np.count_nonzero(varied & (allowed > 0) & (causes == 0)))
+                varied, wrong = np.zeros(values.shape, np.bool_), np.zeros(values.shape, np.bool_)
+                for row in rows:
+                    varied |= different(values, row[number][1])
+                    wrong |= _beyond(values, row[number][1], allowed)
+                counts.rounded += int(np.count_nonzero(varied & ~wrong & (causes == 0)))
     return counts

@@ -71,8 +71,12 @@ def bindings_of(inputs: Inputs) -> dict[tuple[int, int], Any]:
     found: dict[tuple[int, int], Any] = {}
     for entry in inputs.bindings:
         # Bytes of no type fit any block.
-        arrays = [array.view("V1") if entry.format is None else array for array in entry.arrays]
-        found[entry.place] = arrays[0] if entry.binding.count == 1 else arrays
+        values: list[Any] = [array.view("V1") if entry.format is None else array for array in entry.arrays]
+        if entry.binding.kind == "sampler":
+            values = [entry.sampler] * (entry.binding.count or 1)
+        elif entry.binding.kind == "combined_image_sampler":
+            values = [(array, entry.sampler) for array in entry.arrays]
+        found[entry.place] = values[0] if entry.binding.count == 1 else values
     return found
 
 

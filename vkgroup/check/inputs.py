@@ -67,14 +67,16 @@ class Input:
         return self.origin not in (GIVEN, UNDEFINED) and self.binding.kind != "sampler"
 
     @property
-    def bindable(self) -> bool:
-        """Whether real devices can be given it as an array."""
-        return self.binding.kind in ("storage_buffer", "uniform_buffer", "storage_image")
+    def sampler(self) -> Sampler:
+        """The sampler that goes with it: the nearest texel, of a shadow sampler its comparison."""
+        kind = self.binding.type
+        shadow = isinstance(kind, SampledImageType) and kind.image.depth
+        return Sampler(compare="less_or_equal" if shadow else None)
 
     def resources(self) -> list[Any]:
         """Make fresh resources of the reference device: runs write into them."""
         if self.binding.kind == "sampler":
-            return [Sampler()] * (self.binding.count or 1)
+            return [self.sampler] * (self.binding.count or 1)
         made: list[Any] = []
         for array in self.arrays:
             if self.format is None:
@@ -84,7 +86,7 @@ class Input:
             image = image_of([array], self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed)
             if not self.defined:
                 image.causes = np.full(image.granules, BEFORE_HARD, np.uint16)
-            made.append((image, Sampler()) if self.binding.kind == "combined_image_sampler" else image)
+            made.append((image, self.sampler) if self.binding.kind == "combined_image_sampler" else image)
         return made
 
 
@@ -136,7 +138,7 @@ class _Maker:
     def make(self, binding: Binding, given: npt.NDArray[Any] | None, fresh: bool) -> Input:
         """Make the input of a place: from an array, of undefined contents, or generated."""
         if binding.kind == "sampler":
-            return Input(binding, (), True, "nearest, repeating")
+            return Input(binding, (), True, "the nearest texel, clamped to the edge")
         if binding.count is None:
             raise Unsupported(
                 f"{binding.name} is an array of descriptors without length; give it one in the shader.",

@@ -139,11 +139,6 @@ class _Check:
             if bad is not None:
                 self.not_covered.append((label, f"not run, because of the {bad} found"))
                 continue
-            unbound = [entry.name for entry in self.dispatch.inputs.bindings if not entry.bindable]
-            if unbound:
-                reason = f"{', '.join(unbound)} cannot be bound on real devices yet"
-                self.not_covered.append((label, reason))
-                continue
             answer = run_job(job(device))
             configuration = Configuration(device.subgroup_size, device=label, choice=device.icd)
             if answer.unsupported:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from vkgroup.check.compare import Tolerance, places_of
 from vkgroup.check.inputs import numbers_of
 from vkgroup.check.runs import Dispatch, Run
+from vkgroup.formats import Format
 from vkgroup.reference.interpreter.precision import legal_range
 from vkgroup.reference.interpreter.program import Instrument, Program
 from vkgroup.reference.interpreter.site import Site
@@ -65,9 +66,21 @@ def _widen(found: Tolerance, dispatch: Dispatch, base: Run, moved: Run) -> None:
             numbers_of(entry, base.outputs[place]), numbers_of(entry, moved.outputs[place]), strict=True
         )
         for (field, one), (_, other) in pairs:
-            change = _change(one, other)
+            change = _change(one, other) + _step(entry.format, one)
             key = (place, field.name)
             found[key] = np.maximum(found[key], change) if key in found else change
+
+
+def _step(format_: Format | None, texels: Data) -> npt.NDArray[np.float64] | float:
+    """Return what writing a texel may round away: one step of its format (Vulkan 1.4, "Fixed-Point Data").
+
+    Formats of 32 bits hold what the shader writes, and packed ones are compared exactly.
+    """
+    if format_ is None or format_.packed or format_.dtype.itemsize > 2:
+        return 0.0
+    if format_.numeric in ("unorm", "snorm"):
+        return 1.0
+    return np.spacing(np.abs(texels)).astype(np.float64) if texels.dtype.kind == "f" else 0.0
 
 
 def _change(one: Data, other: Data) -> npt.NDArray[np.float64]:

@@ -42,7 +42,7 @@ def finding_lines(finding: Finding) -> Iterator[Text]:
     yield from _quote(place, "", margin, colour, "^")
     shown = place
     for note in finding.notes:
-        if note.place is not None:
+        if note.place is not None and not _is_same_line(note.place, place):
             yield from _quote(note.place, note.message, margin, "cyan", "-", shown)
             shown = note.place
     for text in _remarks(finding):
@@ -70,9 +70,13 @@ def _quote(
     yield Text.assemble((" " * margin + " | ", "blue"), (underline + remark, colour))
 
 
+def _is_same_line(one: Place, other: Place) -> bool:
+    return (one.file, one.line) == (other.file, other.line) and (one.line > 0 or one.text == other.text)
+
+
 def _remarks(finding: Finding) -> Iterator[str]:
     for note in finding.notes:
-        if note.place is None:
+        if note.place is None or _is_same_line(note.place, finding.place):
             yield note.message
     if finding.configurations:
         yield f"seen at {_where(finding.configurations)}"

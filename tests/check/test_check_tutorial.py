@@ -1,0 +1,39 @@
+"""The tutorial tells the truth: its shaders give the findings that it prints, and mended they give none."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from vkgroup.cli.main import main
+
+_TEXT = (Path(__file__).parents[2] / "docs" / "check.md").read_text()
+
+
+def _blocks(language: str) -> dict[str, str]:
+    found = re.findall(rf"^```{language} (\S+)\n(.*?)^```$", _TEXT, re.MULTILINE | re.DOTALL)
+    return dict(found)
+
+
+def _mended(shader: str, diff: str) -> str:
+    for before, after in re.findall(r"((?:^-.*\n)+)((?:^\+.*\n)+)", diff, re.MULTILINE):
+        old, new = (re.sub(r"^[-+]", "", part, flags=re.MULTILINE) for part in (before, after))
+        assert shader.count(old) == 1
+        shader = shader.replace(old, new)
+    return shader
+
+
+@pytest.mark.parametrize("name", ["sum.comp", "average.comp", "nearest.comp"])
+def test_the_tutorial_is_what_check_says(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shader = _blocks("glsl")[name]
+    Path(name).write_text(shader)
+    assert main(["check", name, "--device", "none"]) == 1
+    assert capsys.readouterr().out == _blocks("text")[name]
+    Path(name).write_text(_mended(shader, _blocks("diff")[name]))
+    assert main(["check", name, "--device", "none"]) == 0
+    assert "nothing found" in capsys.readouterr().out
