@@ -57,6 +57,18 @@ def test_what_a_device_lacks_is_not_covered(checked, swiftshader: Driver) -> Non
     assert "shaderFloat64" in why
 
 
+def test_a_workgroup_over_the_limit_is_not_covered(
+    written: Callable[..., Path], checked, swiftshader: Driver
+) -> None:
+    file = written(
+        "#version 460\nlayout(local_size_x = 1024) in;\nlayout(binding = 0) buffer B { uint b[]; };\n"
+        "void main() { b[gl_GlobalInvocationID.x] += 1u; }\n"
+    )
+    report = checked(file, "--subgroup-size", "4", devices=(swiftshader.name,))
+    assert report["findings"] == []
+    assert "maxComputeWorkGroupInvocations" in report["covered"]["not_covered"][0][1]
+
+
 def test_a_wrong_device_is_found(written: Callable[..., Path], checked, swiftshader: Driver) -> None:
     report = checked(written(_ALL_EQUAL), "--subgroup-size", "4", devices=(swiftshader.name,))
     (finding,) = report["findings"]

@@ -13,7 +13,7 @@ from typing import IO
 from vkgroup.check.device_job import READY, Answer, Job
 from vkgroup.conformance.messages import receive, send
 from vkgroup.device.requirements import missing
-from vkgroup.errors import VkgroupError
+from vkgroup.errors import OutOfMemory, Unsupported, VkgroupError
 from vkgroup.opening import open_device
 
 
@@ -34,6 +34,10 @@ def answer(job: Job) -> Answer:
                 timeout=job.timeout,
             )
             return Answer(outputs={place: found[place] for place in job.bindings if place in job.writable})
+    except Unsupported as error:
+        return Answer(unsupported=", ".join(error.missing) or str(error))
+    except OutOfMemory as error:
+        return Answer(unsupported=str(error))
     except VkgroupError as error:
         return Answer(failure=f"{type(error).__name__}: {error}")
 
