@@ -13,7 +13,7 @@ import numpy.typing as npt
 from vkgroup.errors import InvalidDispatch
 from vkgroup.reference.interpreter.arrangement import Arrangement, Groups, shuffled
 from vkgroup.reference.interpreter.builtins import built_in
-from vkgroup.reference.interpreter.events import REPORTED_ALREADY, Event
+from vkgroup.reference.interpreter.events import Event
 from vkgroup.reference.interpreter.layout import numbers
 from vkgroup.reference.interpreter.log import EventLog
 from vkgroup.reference.interpreter.machine import Machine
@@ -125,7 +125,7 @@ def execute(
             )
             _initialise(machine)
             machine.run()
-    bound.finish(program, events)
+    bound.finish(events)
     return Outcome(events.events(), trace.executed if trace is not None else {})
 
 
@@ -168,7 +168,7 @@ class _Bound:
             if order is not None:
                 memory.accesses = Accesses(order, memory.granules)
 
-    def finish(self, program: Program, events: EventLog) -> None:
+    def finish(self, events: EventLog) -> None:
         """Note which memories hold undefined values at the end."""
         for memory in self._memories.values():
             memory.accesses = None
@@ -176,7 +176,7 @@ class _Bound:
                 continue
             numbers = np.unique(memory.causes)
             for number in numbers[numbers >= HARD].tolist():
-                if number == BEFORE_HARD or program.causes[number].kind in REPORTED_ALREADY:
+                if number == BEFORE_HARD:
                     continue
                 places = np.flatnonzero(memory.causes == number)
                 position, invocation = memory.stored_causes.get(number, (-1, -1))

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.reference.interpreter.cells import Index
-from vkgroup.reference.interpreter.events import REPORTED_ALREADY
 from vkgroup.reference.interpreter.memory import Memory
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.subgroups import Subgroups
@@ -124,6 +123,4 @@ class Frame:
         hard = np.broadcast_to(cause >= HARD, (self.count,))
         if hard.any():
             number = int(np.broadcast_to(cause, (self.count,))[np.argmax(hard)])
-            if self.machine.program.causes[number].kind in REPORTED_ALREADY:
-                return
             self.report("undefined", site, hard, message, cause=number)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.events import Event, Invocation
+from vkgroup.reference.interpreter.events import REPORTED_ALREADY, Event, Invocation
 from vkgroup.reference.interpreter.site import CauseTable
 
 _MOST_EVENTS = 10_000
@@ -66,6 +66,8 @@ class EventLog:
         offset : (n,) bytes in `memory`.
         other_position, other : the other side of a race, `other` as a number in the dispatch.
         """
+        if kind == "undefined" and cause and self._causes[cause].kind in REPORTED_ALREADY:
+            return
         count = int(np.count_nonzero(where))
         key = (kind, position, other_position, memory, cause)
         known = self._entries.get(key)
@@ -101,6 +103,8 @@ class EventLog:
         count: int,
     ) -> None:
         """Note something about one invocation, a number in the dispatch; -1 for none."""
+        if kind == "undefined" and cause and self._causes[cause].kind in REPORTED_ALREADY:
+            return
         key = (kind, position, -1, memory, cause)
         if key not in self._entries:
             self._entries[key] = _Entry(
