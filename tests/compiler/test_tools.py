@@ -85,3 +85,17 @@ def test_optimize_refuses_what_is_not_valid() -> None:
         optimize(Module.from_bytes(words.tobytes()))
     with pytest.raises(CompileError, match="no optimisation 'best'"):
         optimize(compile_source(COMPUTE, stage="compute"), "best")
+
+
+def test_optimize_takes_scalar_layouts_and_local_size_id() -> None:
+    source = """#version 460
+        #extension GL_EXT_scalar_block_layout : require
+        layout(local_size_x_id = 0) in;
+        layout(binding = 0, scalar) buffer B { uint head; vec3 a[]; } b;
+        layout(binding = 1, std430) uniform U { float a[3]; } u;
+        void main() { b.a[gl_LocalInvocationIndex] *= u.a[2]; }
+    """
+    module = compile_source(source, stage="compute", target=Target.VULKAN_1_3)
+    optimized = optimize(module, target=Target.VULKAN_1_3)
+    validate(optimized, Target.VULKAN_1_3)
+    assert [binding.layout for binding in optimized.reflection.bindings] == ["scalar", "std430"]

@@ -56,7 +56,9 @@ def optimize(module: Module, level: str = "performance", *, target: Target | Non
         raise CompileError(f"no optimisation {level!r}; there are: {', '.join(LEVELS)}")
     environment = target.environment if target else universal_environment(module)
     validate_for(module, environment)
-    return _run(module, LEVELS[level], environment)
+    # It has just been validated, by rules that spirv-opt cannot be given: layouts and LocalSizeId that
+    # need a feature are legal.
+    return _run(module, LEVELS[level], environment, "--skip-validation")
 
 
 def legalize(module: Module, target: Target) -> Module:
@@ -64,12 +66,13 @@ def legalize(module: Module, target: Target) -> Module:
     return _run(module, "--legalize-hlsl", target.environment)
 
 
-def _run(module: Module, passes: str, environment: str) -> Module:
+def _run(module: Module, passes: str, environment: str, *options: str) -> Module:
     command = [
         str(_executable()),
         f"--target-env={environment}",
         "--preserve-bindings",
         "--preserve-spec-constants",
+        *options,
         passes,
         "-o",
         "-",
