@@ -85,6 +85,7 @@ class Finding:
     values : of a difference: what some configurations give for the first element that differs.
     element : that element, for example ``"sums[3]"``.
     command : a command that shows the finding again.
+    proved : of an assumption: whether an experiment has shown it.
     """
 
     kind: Kind
@@ -96,6 +97,7 @@ class Finding:
     values: tuple[tuple[Configuration, str], ...] = ()
     element: str = ""
     command: str = ""
+    proved: bool = False
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ The look does not follow control flow: what a variable ever holds, it may hold e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -130,11 +131,21 @@ class Flow:
     @cached_property
     def origins(self) -> dict[int, Origin]:
         """By id of a value or variable: the built-in that it comes from."""
+        return self._follow(lambda entry: True)
+
+    @cached_property
+    def numberings(self) -> dict[int, Origin]:
+        """Those of `origins` that still number lanes or invocations: a hash of a number does not."""
+        return self._follow(lambda entry: entry.name != "OpIMul" or self._scales(entry.operands))
+
+    def _follow(self, keeps: Callable[[Instruction], bool]) -> dict[int, Origin]:
+        """Follow the built-ins through the instructions that keep what is of interest."""
         found = self._sources()
+        kept = [entry for entry in self.body if keeps(entry)]
         size = -1
         while len(found) != size:
             size = len(found)
-            for entry in self.body:
+            for entry in kept:
                 self._pass_on(entry, found)
         return found
 
@@ -152,6 +163,11 @@ class Flow:
             for parameter, argument in zip(self._parameters.get(words[0], ()), words[1:], strict=False):
                 if argument in found:
                     found.setdefault(parameter, found[argument])
+
+    def _scales(self, factors: tuple[int, ...]) -> bool:
+        """Whether a product still tells lanes apart in order: a hash, or a length of data, does not."""
+        numbers = [self.constants[factor] for factor in factors if factor in self.constants]
+        return not numbers or all(number > 0 and number & (number - 1) == 0 for number in numbers)
 
     @cached_property
     def loaded_from(self) -> dict[int, int]:

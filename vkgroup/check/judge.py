@@ -13,6 +13,7 @@ import numpy.typing as npt
 from vkgroup.check.assumes import Assumption, find_assumption
 from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
 from vkgroup.check.device_job import Job, bindings_of, outputs_of_answer, run_job
+from vkgroup.check.experiment import Experiment
 from vkgroup.check.findings import Configuration, Coverage, Finding, Report
 from vkgroup.check.flow import Flow
 from vkgroup.check.gather import findings_of
@@ -53,6 +54,7 @@ class _Check:
     places: Places
     flow: Flow
     make: Callable[[Instrument], Program]
+    remake: Callable[[Module], Program]
     runs: list[Run] = field(default_factory=list)
     not_covered: list[tuple[str, str]] = field(default_factory=list)
     device_runs: list[Run] = field(default_factory=list)
@@ -114,7 +116,9 @@ class _Check:
 
     def assumption(self) -> Assumption | None:
         """Return the subgroup size that the shader takes for granted, if it does."""
-        return find_assumption(find_candidates(self.flow), self.runs, self.differences_to)
+        candidates = find_candidates(self.flow)
+        experiment = Experiment(self.dispatch, self.flow, self.remake, self.compare)
+        return find_assumption(candidates, self.runs, self.differences_to, experiment)
 
     def base(self, assumption: Assumption | None) -> Run | None:
         """Return the run that others are compared with."""
@@ -221,6 +225,7 @@ def check(
         Places(program.module, title),
         Flow(program.module),
         lambda instrument: Program(module, entry_point, values, instrument),
+        lambda changed: Program(changed, entry_point),
     )
     wanted = sizes if sizes is not None else {*SIZES, *(device.subgroup_size for device in devices)}
     state.run_reference(sorted(set(wanted) - {0}))

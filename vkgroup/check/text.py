@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from rich.text import Text
 
 from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Place, Report
+from vkgroup.check.words import join
 from vkgroup.reference.interpreter import Invocation
 
 _COLOURS = {
@@ -107,16 +108,11 @@ def _where(configurations: Iterable[Configuration]) -> str:
     parts = []
     if linear:
         how = ", lanes in order or shuffled" if linear == shuffled else ""
-        parts.append(f"subgroup size {_list(linear)}{how}")
+        parts.append(f"subgroup size {join(linear)}{how}")
     if shuffled and linear != shuffled:
-        parts.append(f"subgroup size {_list(shuffled)} with shuffled lanes")
+        parts.append(f"subgroup size {join(shuffled)} with shuffled lanes")
     parts += [run.device for run in runs if run.device]
     return "; ".join(parts)
-
-
-def _list(numbers: Iterable[int]) -> str:
-    words = [str(number) for number in numbers]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _summary(report: Report) -> Iterator[Text]:

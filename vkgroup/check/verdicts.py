@@ -12,6 +12,8 @@ from vkgroup.check.flow import Flow
 from vkgroup.check.parting import Parting, find_parting
 from vkgroup.check.places import Places
 from vkgroup.check.runs import Dispatch, Run
+from vkgroup.check.sizes_in_code import Candidate
+from vkgroup.check.words import join
 
 Differing = Sequence[tuple[Run, Run, Difference]]
 
@@ -35,16 +37,34 @@ def assumption_findings(assumption: Assumption, places: Places) -> list[Finding]
             notes.append(
                 Note(f"{element} is {difference.first} at {base}, and {difference.second} at {where}")
             )
+        proved = assumption.proof is not None and candidate in assumption.proof.candidates
         by_line[key] = Finding(
             Kind.ASSUMES,
             candidate.message,
             place,
-            tuple(notes),
+            (*notes, *(_proof_notes(assumption, candidate, places) if proved else ())),
             configurations=assumption.broken,
             values=values,
             element=element,
+            proved=proved,
         )
     return list(by_line.values())
+
+
+def _proof_notes(assumption: Assumption, candidate: Candidate, places: Places) -> list[Note]:
+    """Say what the experiment was, and what came out."""
+    proof = assumption.proof
+    if proof is None or candidate.use is None:
+        return []
+    used = [entry.position for entry in proof.candidates] + [entry.position for entry in proof.counts]
+    lines = sorted({places[position].line for position in used} - {0})
+    what = f"this constant follows the subgroup size, as {candidate.use.follow.value},"
+    if len(used) > 1:
+        what = f"the constants in line {join(lines)}" if lines else f"{len(used)} constants"
+        what += " follow the subgroup size,"
+    sizes = join(proof.sizes)
+    notes = [Note(f"proved: if {what} the outputs at size {sizes} are those at size {assumption.size}")]
+    return notes + [Note("this counts the subgroups", places[count.position]) for count in proof.counts]
 
 
 @dataclass
@@ -56,6 +76,17 @@ class _Group:
     partings: list[Parting] = field(default_factory=list)
     configurations: list[Configuration] = field(default_factory=list)
     values: list[tuple[Configuration, str]] = field(default_factory=list)
+
+    def joined(self, other: _Group) -> _Group:
+        """Return one group of both; the example is this one's."""
+        same = other.difference.label == self.difference.label
+        return _Group(
+            self.base,
+            self.difference,
+            self.partings + other.partings,
+            self.configurations + other.configurations,
+            self.values + (other.values if same else []),
+        )
 
 
 def difference_findings(
@@ -77,12 +108,23 @@ def difference_findings(
         group.configurations.append(where)
         if difference.label == group.difference.label:
             group.values.append((where, difference.second))
+    for (reason, line), group in list(groups.items()):
+        same = groups.get((_SIZE, line))
+        if reason == _LANES and same is not None and _parts(group, places) == _parts(same, places):
+            groups[_BOTH, line] = same.joined(group)
+            del groups[reason, line], groups[_SIZE, line]
     return [_finding(reason, group, places) for (reason, _), group in groups.items()]
 
 
-_SIZE, _LANES, _DEVICE = (
+def _parts(group: _Group, places: Places) -> int:
+    """Return the line where the runs of a group part."""
+    return places[group.partings[0].position].line
+
+
+_SIZE, _LANES, _BOTH, _DEVICE = (
     "the output depends on the subgroup size",
     "the output depends on which lanes the invocations are assigned to",
+    "the output depends on the subgroup size, and on which lanes the invocations are assigned to",
     "the output differs between the reference device and a real one",
 )
 
@@ -97,7 +139,7 @@ def _finding(reason: str, group: _Group, places: Places) -> Finding:
         elsewhere = places[other.position]
         if other.position >= 0 and elsewhere.line not in lines:
             lines.add(elsewhere.line)
-            notes.append(Note(f"{where} parts here", elsewhere))
+            notes.append(Note(f"{_at(where)} the runs part here", elsewhere))
     stored = places[parting.stored]
     if stored.line and stored.line not in lines:
         notes.append(Note(f"{difference.label} is written here", stored))
@@ -114,12 +156,31 @@ def _finding(reason: str, group: _Group, places: Places) -> Finding:
     )
 
 
+def _at(where: Configuration) -> str:
+    return f"{'on' if where.device else 'at'} {where}"
+
+
+_MOST_VALUES = 4
+
+
 def _listed(values: Sequence[tuple[Configuration, str]]) -> str:
-    """Say which configurations give which value, each value once."""
-    by_value: dict[str, list[str]] = {}
+    """Say which configurations give which value, each value once; what many give differently, in short."""
+    in_order = {where.subgroup_size for where, _ in values[1:] if not where.shuffled}
+    by_value: dict[str, list[Configuration]] = {}
     for where, value in values:
-        by_value.setdefault(value, []).append(str(where))
-    return "; ".join(f"{value} at {', '.join(places)}" for value, places in by_value.items())
+        # With shuffled lanes, a value says little that the one with lanes in order does not.
+        if not where.shuffled or where.subgroup_size not in in_order:
+            by_value.setdefault(value, []).append(where)
+    parts = [f"{value} at {_together(places)}" for value, places in by_value.items()]
+    more = len(parts) - _MOST_VALUES
+    return "; ".join(parts[:_MOST_VALUES]) + (f"; and {more} other values" if more > 1 else "")
+
+
+def _together(places: Sequence[Configuration]) -> str:
+    """Name some configurations: ``"size 8, 16 and 32"``."""
+    sizes = [where.subgroup_size for where in places if not where.shuffled and not where.device]
+    others = [str(where) for where in places if where.shuffled or where.device]
+    return "; ".join(([f"size {join(sizes)}"] if sizes else []) + others)
 
 
 def failure_finding(configuration: Configuration, failure: str, places: Places) -> Finding:

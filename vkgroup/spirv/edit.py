@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -56,6 +58,34 @@ def set_source(module: Module, file: str, text: str) -> Module:
         elif opcode != continued:
             changed.append(words)
     return _joined(module, changed, bound=max(module.bound, identifier + 1))
+
+
+def replace_constants(module: Module, values: Mapping[int, int]) -> Module:
+    """Return `module` with other integers in the place of constants, at single uses of these.
+
+    The new constants stand before all functions, so that every instruction of a function lies the same number
+    of words further on.
+
+    Parameters
+    ----------
+    values : the new integer by the index of a word in ``module.words`` that is the id of an integer constant.
+    """
+    codes = grammar().opcodes
+    widths = {int(w[1]): int(w[2]) for w in _instructions(module) if w[0] & 0xFFFF == codes["OpTypeInt"]}
+    words = module.words.copy()
+    added: dict[int, list[tuple[int, int]]] = {}
+    for number, (index, value) in enumerate(values.items()):
+        added.setdefault(int(words[index]), []).append((module.bound + number, value))
+        words[index] = module.bound + number
+    changed = []
+    defining = {codes[name] for name in ("OpConstant", "OpSpecConstant", "OpSpecConstantOp")}
+    for entry in np.split(words, module.instruction_starts)[1:]:
+        changed.append(entry)
+        if int(entry[0]) & 0xFFFF in defining:
+            for identifier, value in added.get(int(entry[2]), ()):
+                literal = [value >> 32 * k & 0xFFFFFFFF for k in range(-(-widths[int(entry[1])] // 32))]
+                changed.append(_instruction(codes["OpConstant"], [int(entry[1]), identifier], literal))
+    return _joined(module, changed, bound=module.bound + len(values))
 
 
 def _instructions(module: Module) -> list[_Words]:
