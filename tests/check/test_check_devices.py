@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.check import check, device_job
+from vkgroup.check import check, device_job, judge
 from vkgroup.drivers import Driver
 from vkgroup.errors import NoDevice
 from vkgroup.opening import select
@@ -118,3 +118,45 @@ def test_a_worker_that_does_not_start_is_no_finding(
     monkeypatch.setattr(device_job.processes, "command", _dying("raise SystemExit('no')"))
     with pytest.raises(NoDevice, match="it printed: no"):
         check(_RIGHT / "histogram_shared.comp", sizes=(4,), devices=[device])
+
+
+def test_a_device_runs_at_every_size_that_it_can_be_made_to_use(checked) -> None:
+    report = checked(
+        _RIGHT / "reduce_in_two_levels.comp", "--subgroup-size", "8,32", devices=("reference:8",)
+    )
+    assert report["findings"] == []
+    runs = [run for run in report["covered"]["configurations"] if run["device"]]
+    assert [(run["subgroup_size"], run["required"]) for run in runs] == [
+        (8, False),
+        *((1 << k, True) for k in range(8)),
+    ]
+    assert "(reference), also at size 1, 2, 4, 8, 16, 32, 64 and 128" in report["text"]
+
+
+def test_a_device_is_compared_at_its_own_size(written: Callable[..., Path], checked) -> None:
+    """Sums of subgroups differ between sizes; that is no difference between devices of one size."""
+    file = written(
+        "#version 460\n#extension GL_KHR_shader_subgroup_arithmetic : require\n"
+        "layout(local_size_x = 64) in;\n"
+        "layout(binding = 0) buffer B { uint b[]; };\n"
+        "void main() { b[gl_GlobalInvocationID.x] = subgroupAdd(b[gl_GlobalInvocationID.x]); }\n"
+    )
+    report = checked(file, "--subgroup-size", "32", devices=("reference:4",))
+    assert [finding["devices"] for finding in report["findings"]] == [[]]
+
+
+def test_a_device_that_goes_wrong_at_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(job: device_job.Job) -> device_job.Answer:
+        answer = device_job.run_job(job)
+        if job.subgroup_size == 16:
+            (values,) = (array for place, array in answer.outputs.items())
+            values.view("u1")[0] ^= 1
+        return answer
+
+    monkeypatch.setattr(judge, "run_job", run)
+    report = check(
+        _RIGHT / "reduce_in_two_levels.comp", sizes=(8,), devices=[select("reference:32")], groups=(1,)
+    )
+    (finding,) = report.findings
+    assert finding.message.startswith("the output differs between the reference device and a real one")
+    assert [(where.subgroup_size, where.required) for where in finding.configurations] == [(16, True)]

@@ -37,6 +37,8 @@ class Job:
     groups, bindings, push : on what; bindings by (set, binding), of several descriptors as lists.
     writable : the bindings to bring back.
     timeout : seconds that the dispatch may take.
+    local_size : invocations of a workgroup in x, y and z.
+    subgroup_size : the size to require; None leaves it to the device.
     """
 
     device: DeviceInfo
@@ -48,6 +50,8 @@ class Job:
     push: bytes
     writable: frozenset[tuple[int, int]]
     timeout: float
+    local_size: tuple[int, int, int]
+    subgroup_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,13 @@ class Answer:
     outputs : arrays of the writable bindings.
     unsupported : what the device lacks; empty where nothing.
     failure : what went wrong on the device; empty where nothing.
+    sizes : the subgroup sizes that the device can be made to use for this shader.
     """
 
     outputs: Mapping[tuple[int, int], Any] = field(default_factory=dict)
     unsupported: str = ""
     failure: str = ""
+    sizes: tuple[int, ...] = ()
 
 
 def bindings_of(inputs: Inputs) -> dict[tuple[int, int], Any]:

@@ -12,6 +12,8 @@ from typing import IO
 
 from vkgroup.check.device_job import READY, Answer, Job
 from vkgroup.conformance.messages import receive, send
+from vkgroup.device import Capabilities
+from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.requirements import missing
 from vkgroup.errors import OutOfMemory, Unsupported, VkgroupError
 from vkgroup.opening import open_device
@@ -32,14 +34,25 @@ def answer(job: Job) -> Answer:
                 entry_point=job.entry_point,
                 specialization=job.specialization,
                 timeout=job.timeout,
+                subgroup_size=job.subgroup_size,
             )
-            return Answer(outputs={place: found[place] for place in job.bindings if place in job.writable})
+            outputs = {place: found[place] for place in job.bindings if place in job.writable}
+            return Answer(outputs, sizes=_sizes(job, device.capabilities))
     except Unsupported as error:
         return Answer(unsupported=", ".join(error.missing) or str(error))
     except OutOfMemory as error:
         return Answer(unsupported=str(error))
     except VkgroupError as error:
         return Answer(failure=f"{type(error).__name__}: {error}")
+
+
+def _sizes(job: Job, capabilities: Capabilities) -> tuple[int, ...]:
+    """Return the subgroup sizes that may be required of the device for this shader."""
+    control = capabilities.size_control
+    powers = [1 << k for k in range(control.max_size.bit_length()) if 1 << k >= control.min_size]
+    return tuple(
+        size for size in powers if not subgroup_size_problems(size, False, job.local_size, capabilities)
+    )
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:

@@ -58,16 +58,18 @@ class Configuration:
     shuffled : whether invocations were assigned to lanes at random.
     device : name of a real device and its driver; empty for the reference device.
     choice : what chooses that device on the command line.
+    required : whether the device was made to use this subgroup size.
     """
 
     subgroup_size: int
     shuffled: bool = False
     device: str = ""
     choice: str = ""
+    required: bool = False
 
     def __str__(self) -> str:
         if self.device:
-            return self.device
+            return self.device + f" at size {self.subgroup_size}" * self.required
         return f"size {self.subgroup_size}" + ", lanes shuffled" * self.shuffled
 
 
@@ -152,7 +154,7 @@ class Coverage:
     @property
     def devices(self) -> tuple[str, ...]:
         """Names of real devices."""
-        return tuple(run.device for run in self.configurations if run.device)
+        return tuple(dict.fromkeys(run.device for run in self.configurations if run.device))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from vkgroup.check.assumes import Assumption, find_assumption
 from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
-from vkgroup.check.device_job import Job, bindings_of, outputs_of_answer, run_job
+from vkgroup.check.device_job import Answer, Job, bindings_of, outputs_of_answer, run_job
 from vkgroup.check.experiment import Experiment
 from vkgroup.check.findings import Configuration, Coverage, Finding, Report
 from vkgroup.check.flow import Flow
@@ -27,7 +27,7 @@ from vkgroup.check.verdicts import assumption_findings, difference_findings, fai
 from vkgroup.compiler import Target, assemble, compile_file, validate
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.blocks import pack_specialization
-from vkgroup.errors import DispatchTimeout, InvalidInput
+from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.reference.interpreter.program import Instrument, Program
 from vkgroup.spirv import Module
 
@@ -58,6 +58,7 @@ class _Check:
     runs: list[Run] = field(default_factory=list)
     not_covered: list[tuple[str, str]] = field(default_factory=list)
     device_runs: list[Run] = field(default_factory=list)
+    further: list[Run] = field(default_factory=list)
     tolerances: dict[Configuration, Tolerance] = field(default_factory=dict)
 
     # --- on the reference device ----------------------------------------------------------------------
@@ -134,7 +135,7 @@ class _Check:
 
     def run_devices(self, devices: Sequence[DeviceInfo], job: Callable[[DeviceInfo], Job]) -> list[Finding]:
         """Run on each device, unless the shader would take it along; what fails there is a finding."""
-        findings = []
+        findings: list[Finding] = []
         bad = next(
             (event.kind for run in self.runs for event in run.events if event.kind in _DANGEROUS), None
         )
@@ -143,16 +144,41 @@ class _Check:
             if bad is not None:
                 self.not_covered.append((label, f"not run, because of the {bad} found"))
                 continue
-            answer = run_job(job(device))
-            configuration = Configuration(device.subgroup_size, device=label, choice=device.icd)
-            if answer.unsupported:
-                self.not_covered.append((label, f"it lacks {answer.unsupported}"))
-            elif answer.failure:
-                findings.append(failure_finding(configuration, answer.failure, self.places))
-            else:
-                outputs = outputs_of_answer(self.dispatch.inputs, answer)
-                self.device_runs.append(Run(configuration, outputs))
+            one = job(device)
+            answer = self._run_device(
+                one, Configuration(device.subgroup_size, False, label, device.icd), findings
+            )
+            # Where a size can be required, the device has not shown all it does before it ran at each.
+            for size in answer.sizes if answer.sizes != (device.subgroup_size,) else ():
+                if self.reference_at(size) is not None:
+                    where = Configuration(size, False, label, device.icd, True)
+                    self._run_device(replace(one, subgroup_size=size), where, findings)
         return findings
+
+    def _run_device(self, job: Job, where: Configuration, findings: list[Finding]) -> Answer:
+        """Run once on a device; keep what it left, or say why it left nothing."""
+        answer = run_job(job)
+        if answer.unsupported:
+            self.not_covered.append((str(where), f"it lacks {answer.unsupported}"))
+        elif answer.failure:
+            findings.append(failure_finding(where, answer.failure, self.places))
+        else:
+            self.device_runs.append(Run(where, outputs_of_answer(self.dispatch.inputs, answer)))
+        return answer
+
+    def reference_at(self, size: int) -> Run | None:
+        """Return the linear run of the reference device at a size, None where it says nothing."""
+        where = Configuration(size)
+        for run in [*self.runs, *self.further]:
+            if run.configuration == where:
+                return None if run.disturbed else run
+        if size < _QUAD and self._uses_quads():
+            return None
+        try:
+            self.further.append(self.dispatch.run(where))
+        except (DispatchTimeout, Unsupported):
+            return None
+        return self.reference_at(size)
 
 
 _DANGEROUS = ("hang", "barrier")
@@ -246,27 +272,19 @@ def _comparisons(state: _Check) -> list[Finding]:
     if base is None or base.disturbed:
         return found
     differing = []
-    for run in [*state.comparable, *state.device_runs]:
+    for run in state.comparable:
         if run is base or (assumption is not None and assumption.explains(run.configuration)):
             continue
-        against = _like(run, base, state) if run.configuration.device else base
-        difference = state.compare(against, run)
+        difference = state.compare(base, run)
         if difference is not None:
-            differing.append((against, run, difference))
+            differing.append((base, run, difference))
+    for run in state.device_runs:
+        # A device is compared with what the reference gives at its size, be that as the author meant or not.
+        like = state.reference_at(run.configuration.subgroup_size)
+        difference = state.compare(like, run) if like is not None else None
+        if like is not None and difference is not None:
+            differing.append((like, run, difference))
     return found + difference_findings(differing, state.dispatch, state.flow, state.places)
-
-
-def _like(run: Run, base: Run, state: _Check) -> Run:
-    """Return the run of the reference device that a real one should equal: of its size, if there is one."""
-    size = run.configuration.subgroup_size
-    return next(
-        (
-            other
-            for other in state.comparable
-            if other.configuration.subgroup_size == size and not other.configuration.shuffled
-        ),
-        base,
-    )
 
 
 def _finished(findings: Sequence[Finding], command: str) -> list[Finding]:
@@ -344,4 +362,5 @@ def _job_maker(
         push=dispatch.inputs.push if module.reflection.push_constants is not None else b"",
         writable=writable,
         timeout=dispatch.timeout,
+        local_size=dispatch.program.local_size,
     )

@@ -111,7 +111,9 @@ def _where(configurations: Iterable[Configuration]) -> str:
         parts.append(f"subgroup size {join(linear)}{how}")
     if shuffled and linear != shuffled:
         parts.append(f"subgroup size {join(shuffled)} with shuffled lanes")
-    parts += [run.device for run in runs if run.device]
+    for device in dict.fromkeys(run.device for run in runs if run.device):
+        sizes = [run.subgroup_size for run in runs if run.device == device and run.required]
+        parts.append(f"{device}, also at size {join(sizes)}" if sizes else device)
     return "; ".join(parts)
 
 

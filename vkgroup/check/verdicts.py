@@ -187,7 +187,7 @@ def failure_finding(configuration: Configuration, failure: str, places: Places) 
     """A device that did not run the shader to its end."""
     return Finding(
         Kind.DIFFERS,
-        f"{configuration.device} fails where the reference device runs to the end: {failure}",
+        f"{configuration} fails where the reference device runs to the end: {failure}",
         places[-1],
         configurations=(configuration,),
     )

@@ -123,8 +123,7 @@ def _devices(choices: list[str] | None) -> list[DeviceInfo]:
     """Return the real devices to run on: those chosen, or all that work."""
     if choices is None:
         return [device for device in vkgroup.devices().devices if not device.is_reference]
-    found = [select(choice) for choice in choices if choice != "none"]
-    return [device for device in found if not device.is_reference]
+    return [select(choice) for choice in choices if choice != "none"]
 
 
 _REPEATED = (
