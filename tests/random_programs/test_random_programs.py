@@ -10,6 +10,7 @@ from vkgroup.compiler import Target, compile_source
 from vkgroup.random_programs.generator import generate
 from vkgroup.random_programs.glsl import capacity, inputs, render
 from vkgroup.random_programs.nodes import (
+    Apply,
     Builtin,
     Case,
     Communicate,
@@ -21,7 +22,10 @@ from vkgroup.random_programs.nodes import (
     Operate,
     Program,
     Promise,
+    Read,
+    Set,
     Switch,
+    Variable,
     walk,
 )
 from vkgroup.random_programs.rules import ANY_ACTIVE, faults
@@ -104,6 +108,14 @@ UNIFORM = Compare("==", Builtin("gl_SubgroupID"), Literal("uint", (0,)))
 )
 def test_where_operations_and_leaves_may_stand(promise, body, allowed) -> None:
     assert (faults(_program(promise, *body), SIZE) == []) is allowed
+
+
+def test_nothing_undefined_is_short_circuited() -> None:
+    """The second operand of && and || is evaluated in a branch that the first one decides."""
+    soft, firm = Variable("soft", "bool", soft=True), Variable("firm", "bool")
+    for operator, allowed in (("&&", False), ("||", False), ("^^", True)):
+        statement = Set(soft, Apply(operator, "bool", (Read(soft), Read(firm))))
+        assert (faults(_program(Promise.MAXIMAL, statement), SIZE) == []) is allowed
 
 
 def _switch(*cases: Case, selector=LANE) -> Program:

@@ -101,7 +101,8 @@ class Expressions:
         first, second = part(), part()
         if first == second:
             second = self.literal(type_)
-        return Apply(self.dice.choose(_OPERATORS[type_.scalar.kind]), type_.name, (first, second))
+        operators = ("^^",) if soft and type_.name == "bool" else _OPERATORS[type_.scalar.kind]
+        return Apply(self.dice.choose(operators), type_.name, (first, second))
 
     def _source(self, place: Place) -> Expression:
         """Return something that tells invocations, or moments, apart."""

@@ -268,6 +268,9 @@ class _Checker:
                     yield from self._communicate(node, place)
                 elif _hides_communication(node):
                     yield "a subgroup operation stands inside another expression"
+                if isinstance(node, Apply) and node.operator in ("&&", "||") and is_soft(node):
+                    # Their second operand is evaluated in a branch.
+                    yield f"{node.operator} depends on a value that may be undefined"
         if isinstance(statement, Loop) and statement.vote and not place.together:
             yield "a loop votes where it is not known who is together"
         if isinstance(statement, Operate) and statement.target is not None:
