@@ -50,7 +50,7 @@ class Order:
         self._workgroup = {kind: np.zeros(arrangement.workgroups, np.int64) for kind in KINDS}
         #: The same by invocation, for those that fence after the barrier.
         self._own = {kind: np.zeros(total, np.int64) for kind in KINDS}
-        #: Accesses of the subgroup before this time are ordered, if the other passed the barrier too.
+        #: By kind: when each invocation passed its last barrier of the subgroup.
         self._subgroup = {kind: np.zeros(total, np.int64) for kind in KINDS}
         self._fenced = {kind: np.zeros(total, np.int64) for kind in KINDS}
         self._met = np.zeros(arrangement.workgroups, np.int64)
@@ -58,6 +58,7 @@ class Order:
         self._release_fence = np.zeros(total, np.int64)
         self.released = np.zeros(total, np.int64)
         self._released_of_workgroup = np.zeros(arrangement.workgroups, np.int64)
+        self._released_of_subgroup = np.zeros(arrangement.workgroups * arrangement.subgroups, np.int64)
         self._seen = np.zeros(total, np.int64)
         self._acquired = np.zeros(total, np.int64)
 
@@ -85,10 +86,7 @@ class Order:
                 before = self._workgroup[kind][workgroups]
                 self._workgroup[kind][workgroups] = np.maximum(before, fenced[workgroups])
         self._met[workgroups] = now
-        for known in (self._seen, self._acquired):
-            most = np.zeros(len(self._met), np.int64)
-            np.maximum.at(most, owners, known[invocations])
-            known[invocations] = np.maximum(known[invocations], most[owners])
+        self._share(invocations, owners, len(self._met))
 
     def subgroup_barrier(self, frame: Frame, kinds: frozenset[str]) -> None:
         """The active invocations of some subgroups have met."""
@@ -96,8 +94,18 @@ class Order:
         invocations = frame.machine.invocations(frame.index)
         for kind in kinds:
             self._subgroup[kind][invocations] = now
+        if kinds:
+            owners = frame.machine.subgroup_numbers[invocations]
+            self._share(invocations, owners, len(self._released_of_subgroup))
 
-    def fence(self, frame: Frame, kinds: frozenset[str], scope: int, *, acquire: bool, release: bool) -> None:
+    def _share(self, invocations: Numbers, owners: Numbers, count: int) -> None:
+        """Let those that have met know what each of them knew; `owners`, below `count`, says who met whom."""
+        for known in (self._seen, self._acquired):
+            most = np.zeros(count, np.int64)
+            np.maximum.at(most, owners, known[invocations])
+            known[invocations] = most[owners]
+
+    def fence(self, frame: Frame, kinds: frozenset[str], *, acquire: bool, release: bool) -> None:
         """A memory barrier."""
         now = self.tick()
         invocations = frame.machine.invocations(frame.index)
@@ -111,7 +119,7 @@ class Order:
         if acquire:
             self._acquired[invocations] = np.maximum(self._acquired[invocations], self._seen[invocations])
 
-    def atomic(self, invocations: Numbers, semantics: int, *, reads: bool) -> Numbers:
+    def atomic(self, invocations: Numbers, semantics: int, subgroup_of: Numbers) -> Numbers:
         """Return the time up to which each of some atomic writes releases; 0 where it releases nothing."""
         releases, _ = released_and_acquired(semantics)
         upto = self._release_fence[invocations]
@@ -122,6 +130,9 @@ class Order:
         # What the workgroup did before its last barrier is released along with it.
         shared = np.minimum(upto, np.maximum.reduce([self._workgroup[kind][workgroups] for kind in KINDS]))
         np.maximum.at(self._released_of_workgroup, workgroups, shared)
+        # And what the subgroup did before its last barrier.
+        shared = np.minimum(upto, np.maximum.reduce([self._subgroup[kind][invocations] for kind in KINDS]))
+        np.maximum.at(self._released_of_subgroup, subgroup_of[invocations], shared)
         return np.where(upto > 0, self.time, 0)
 
     def see(self, invocations: Numbers, released: Numbers, semantics: int) -> None:
@@ -149,9 +160,13 @@ class Order:
             same_workgroup
             & (subgroup_of[earlier] == subgroup_of[later])
             & (when < met[later])
-            & (met[earlier] >= met[later])
+            & (when < met[earlier])
         )
-        released = (self.released[earlier] >= when) | (self._released_of_workgroup[theirs] > when)
+        released = (
+            (self.released[earlier] >= when)
+            | (self._released_of_workgroup[theirs] > when)
+            | ((self._released_of_subgroup[subgroup_of[earlier]] > when) & (when < met[earlier]))
+        )
         acquired: Flags = released & (when < self._acquired[later])
         found: Flags = (earlier == later) | by_workgroup | by_subgroup | acquired
         return found
@@ -164,7 +179,6 @@ class Accesses:
     ----------
     order : of the dispatch.
     granules : of the memory.
-    first : granule of the memory that entry 0 stands for, of shared memory in the slice.
     """
 
     def __init__(self, order: Order, granules: int) -> None:
@@ -173,10 +187,6 @@ class Accesses:
         self._when = {name: np.zeros(granules, np.int64) for name in _RECORDS}
         self._position = {name: np.full(granules, -1, np.int64) for name in _RECORDS}
         self._released = np.zeros(granules, np.int64)
-
-    def writer(self, granule: int) -> tuple[int, int]:
-        """Return position and invocation of the last plain write of a granule; -1 where there is none."""
-        return int(self._position["write"][granule]), int(self._who["write"][granule])
 
     def read(
         self, frame: Frame, site: Site, memory: Memory, offset: Numbers, itemsize: int, skipped: Flags | None
@@ -201,7 +211,13 @@ class Accesses:
         first = np.ones(len(granule), np.bool_)
         first[repeated] = False
         self._set("read", granule[first], who[first], now, site.position)
-        return None if racing is None else np.isin(offset // memory.granule, granule[racing])
+        if racing is None:
+            return None
+        start, places = offset // memory.granule, granule[racing]
+        found: Flags = np.isin(start, places)
+        for step in range(1, itemsize // memory.granule):
+            found = found | np.isin(start + step, places)
+        return found
 
     def write(
         self, frame: Frame, site: Site, memory: Memory, offset: Numbers, itemsize: int, skipped: Flags | None
@@ -245,7 +261,7 @@ class Accesses:
         if reads:
             self._order.see(who, self._released[granule], semantics)
         if writes:
-            released = self._order.atomic(who, semantics, reads=reads)
+            released = self._order.atomic(who, semantics, frame.machine.subgroup_numbers)
             np.maximum.at(self._released, granule, released)
             if reads:
                 # Of those that meet in one instruction the later ones see the earlier.

@@ -39,19 +39,18 @@ def control_barrier(site: Site) -> Callable[[Frame], None]:
 
 def memory_barrier(site: Site) -> Callable[[Frame], None]:
     """Make the function of OpMemoryBarrier."""
-    scope, semantics = site.scopes
+    _, semantics = site.scopes
     kinds = kinds_of(semantics)
 
     def barrier(frame: Frame) -> None:
         order = frame.machine.order
         if order is not None:
-            order.fence(
-                frame, kinds, scope, acquire=bool(semantics & _ACQUIRE), release=bool(semantics & _RELEASE)
-            )
+            release, acquire = released_and_acquired(semantics)
+            order.fence(frame, kinds, acquire=acquire, release=release)
 
     return barrier
 
 
 def released_and_acquired(semantics: int) -> tuple[bool, bool]:
-    """Return whether the memory semantics of an atomic release, and acquire."""
+    """Return whether the memory semantics of an atomic or a memory barrier release, and acquire."""
     return bool(semantics & _RELEASE), bool(semantics & _ACQUIRE)
