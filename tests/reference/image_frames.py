@@ -30,7 +30,15 @@ class Events(list[Any]):
 
 def frame_of(count: int, *resources: Any) -> Frame:
     """Make a frame of `count` invocations with these resources, numbered from 0."""
-    machine = SimpleNamespace(count=count, regs=[], resources=list(resources), events=Events(), first=0)
+    machine = SimpleNamespace(
+        count=count,
+        regs=[],
+        resources=list(resources),
+        events=Events(),
+        first=0,
+        control=None,
+        soft_control=None,
+    )
     return Frame(machine, None)  # type: ignore[arg-type]
 
 

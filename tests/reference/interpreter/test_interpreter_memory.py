@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from interpreting import interpret, kinds, program
 
-from vkgroup.reference.interpreter import Memory, execute
+from vkgroup.compiler import Target, assemble, disassemble
+from vkgroup.reference.interpreter import Memory, Program, execute
 
 LAYOUTS = """
 #extension GL_EXT_scalar_block_layout : require
@@ -262,6 +265,36 @@ def test_physical_addresses_follow_a_list() -> None:
     outcome = execute(program(source), (1, 1, 1), {(0, 0): [near]}, addressable=[far])
     assert outcome.events == ()
     assert data[2:].tolist() == [1, 101, 1101, 1111]
+
+
+@pytest.mark.parametrize("stride", [8, 12])
+def test_elements_behind_a_physical_address(stride: int) -> None:
+    # No GLSL becomes OpPtrAccessChain here, so it is put in the place of another chain.
+    source = """
+    #extension GL_EXT_buffer_reference : require
+    #extension GL_EXT_buffer_reference_uvec2 : require
+    layout(local_size_x = 4) in;
+    layout(buffer_reference, std430, buffer_reference_align = 4) buffer Pair { uint first; uint second; };
+    layout(std430, binding = 0) buffer Data { uint data[4]; };
+    void main() { Pair pair = Pair(uvec2(4096u + data[0], 0u)); data[gl_LocalInvocationIndex] = pair.second; }
+    """
+    text = disassemble(program(source).module)
+    pointer, pointee = "%_ptr_PhysicalStorageBuffer_Pair", "%_ptr_PhysicalStorageBuffer_uint"
+    text = re.sub(
+        rf"(%\w+) = OpAccessChain {pointee} (%\w+) %int_1",
+        rf"%lane = OpLoad %uint %gl_LocalInvocationIndex\n\1 = OpPtrAccessChain {pointee} \2 %lane %int_1",
+        text,
+    )
+    text = text.replace(
+        "%void = OpTypeVoid", f"OpDecorate {pointer} ArrayStride {stride}\n%void = OpTypeVoid"
+    )
+    data, far = np.zeros(4, np.uint32), Memory(np.arange(12, dtype=np.uint32).view(np.uint8), "pairs")
+    far.address = 4096
+    chosen = Program(assemble(text, Target.VULKAN_1_2))
+    near = Memory(data.view(np.uint8), "data")
+    outcome = execute(chosen, (1, 1, 1), {(0, 0): [near]}, addressable=[far])
+    assert outcome.events == ()
+    assert data.tolist() == [1 + k * stride // 4 for k in range(4)]
 
 
 def test_an_address_outside_of_every_buffer_is_reported() -> None:

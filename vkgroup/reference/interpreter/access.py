@@ -14,7 +14,7 @@ from vkgroup.reference.interpreter.layout import Numbers, numbers
 from vkgroup.reference.interpreter.memory import Offsets
 from vkgroup.reference.interpreter.places import Place, descriptor_number, resolver
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, leaves_of, single, tainted
+from vkgroup.reference.interpreter.values import Causes, Value, combine, leaves_of, select, single, tainted
 from vkgroup.spirv import Type
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def storer(program: Program, chain: Chain, site: Site) -> Store:
 
     def store(frame: Frame, value: Value) -> None:
         for place in resolve(frame):
-            store_numbers(place, parts, value if place.where is None else _chosen(value, place.where), site)
+            store_numbers(place, parts, value if place.where is None else select(value, place.where), site)
 
     return store
 
@@ -104,16 +104,6 @@ def _merge(frame: Frame, pieces: list[tuple[Flags | None, Value]], kind: Type) -
                     full = causes[number] = np.zeros(leaves[number].shape, np.uint16)
                 full[..., where] = cause
     return Value(tuple(leaves), tuple(causes))
-
-
-def _chosen(value: Value, where: Flags) -> Value:
-    def choose(array: Data) -> Data:
-        return array if array.shape[-1] == 1 else array[..., where]
-
-    return Value(
-        tuple(choose(leaf) for leaf in value.leaves),
-        tuple(None if cause is None else choose(cause) for cause in value.causes),
-    )
 
 
 # --- variables of an invocation -----------------------------------------------------------------------
@@ -178,17 +168,23 @@ def _cell_storer(path: CellPath, cell: int, site: Site) -> Store:
 
         return store_whole
 
+    # What the first index that varies chooses from.
+    whole = next((place for place, (step, _) in enumerate(path.steps) if step.is_slot), len(path.steps))
+
     def store(frame: Frame, value: Value) -> None:
-        steps, outside, cause = _steps(frame, path, site)
-        cause = combine(cause, frame.control)
+        steps, outside, undefined = _steps(frame, path, site)
+        cause, variable = combine(undefined, frame.control), frame.machine.cells[cell]
         where = None
         if outside is not None:
             where = np.broadcast_to(~outside, (frame.count,))
-            if not where.any():
-                return
-        frame.machine.cells[cell].write_part(
-            path.leaves, steps, value if cause is None else tainted(value, cause), frame.index, where
-        )
+        if where is None or where.any():
+            variable.write_part(
+                path.leaves, steps, value if cause is None else tainted(value, cause), frame.index, where
+            )
+        if undefined is not None and undefined.any():
+            # It could as well have been any other element.
+            around = variable.read_part(path.leaves, steps[:whole], frame.index)
+            variable.write_part(path.leaves, steps[:whole], tainted(around, undefined), frame.index)
 
     return store
 
@@ -203,11 +199,11 @@ def _resource_loader(program: Program, chain: Chain, site: Site) -> Load:
 
     def load(frame: Frame) -> Value:
         first, count = frame.machine.memories[identifier]
-        number = descriptor_number(frame, path.descriptors, site, count) + first
-        value = number.astype(np.int32)
+        number, cause = descriptor_number(frame, path.descriptors, site, count)
+        value = (number + first).astype(np.int32)
         if kind[0].dims == (2,):
             # Image and sampler are bound together, under one number.
             value = np.stack([value, value])
-        return single(value)
+        return single(value, cause)
 
     return load

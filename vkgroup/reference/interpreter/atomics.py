@@ -14,7 +14,7 @@ from vkgroup.reference.interpreter.chains import Chain
 from vkgroup.reference.interpreter.frame import Frame
 from vkgroup.reference.interpreter.places import Place, resolver
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, single
+from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, select, single
 
 if TYPE_CHECKING:
     from vkgroup.reference.interpreter.program import Program
@@ -63,7 +63,7 @@ def atomic(program: Program, chain: Chain, site: Site) -> Atomic:
         causes = np.zeros(frame.count, np.uint16)
         for place in places:
             where = place.where if place.where is not None else np.ones(frame.count, np.bool_)
-            chosen = tuple(_choose(operand, where) for operand in operands)
+            chosen = tuple(select(operand, where) for operand in operands)
             found = _at(place, site, dtype, chosen, order)
             if found is not None:
                 result[where] = found.data
@@ -73,14 +73,6 @@ def atomic(program: Program, chain: Chain, site: Site) -> Atomic:
     return run
 
 
-def _choose(value: Value, where: Flags) -> Value:
-    data, cause = value.data, value.cause
-    return single(
-        data if data.shape[-1] == 1 else data[where],
-        cause if cause is None or cause.shape[-1] == 1 else cause[where],
-    )
-
-
 def _at(
     place: Place, site: Site, dtype: np.dtype[Any], operands: tuple[Value, ...], order: int
 ) -> Value | None:
@@ -88,7 +80,7 @@ def _at(
     frame, memory = place.frame, place.memory
     n, itemsize = frame.count, dtype.itemsize
     offset = np.broadcast_to(place.offset, (n,))
-    inside = (offset >= 0) & (offset + itemsize <= memory.nbytes) & (offset % itemsize == 0)
+    inside = (offset >= 0) & (offset <= memory.nbytes - itemsize) & (offset % itemsize == 0)
     if not inside.all():
         frame.report_bounds(site, memory, ~inside, offset)
     operand_cause = combine(place.cause, frame.control, *(operand.cause for operand in operands))
@@ -111,7 +103,7 @@ def _at(
     causes = memory.causes_at(np.where(inside, offset, 0), itemsize) if lanes.size else None
     if site.name == "OpAtomicLoad":
         before[lanes] = view[cells]
-        return single(before, combine(causes, _bounds(site, inside)))
+        return single(before, combine(causes, place.cause, _bounds(site, inside)))
     old, contended = _modify(site, view, cells, values)
     before[lanes] = old
     _mark(place, site, offset[lanes], itemsize, lanes, operand_cause, contended, order)

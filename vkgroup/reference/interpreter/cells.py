@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.values import Causes, Data, Leaf, Value
+from vkgroup.reference.interpreter.values import Causes, Data, Leaf, Value, select, take
 
 Index = npt.NDArray[np.int64] | None
 """The active invocations in ascending order; None for all of the slice."""
@@ -46,10 +46,7 @@ class Cell:
             self._owned = [False] * len(self._owned)
             self._owned_causes = [False] * len(self._owned)
             return Value(tuple(self._data), tuple(self._causes))
-        return Value(
-            tuple(_choose(leaf, index) for leaf in self._data),
-            tuple(None if cause is None else _choose(cause, index) for cause in self._causes),
-        )
+        return select(Value(tuple(self._data), tuple(self._causes)), index)
 
     def write(self, value: Value, index: Index) -> None:
         """Replace the whole value in the active invocations."""
@@ -97,11 +94,8 @@ class Cell:
         """Replace what `steps` choose of some leaves, in the active invocations that `where` names."""
         if where is not None:
             index = np.flatnonzero(where) if index is None else index[where]
-            steps = tuple(step if isinstance(step, int) else _chosen(step, where) for step in steps)
-            value = Value(
-                tuple(_chosen(leaf, where) for leaf in value.leaves),
-                tuple(None if cause is None else _chosen(cause, where) for cause in value.causes),
-            )
+            steps = tuple(step if isinstance(step, int) else take(step, where) for step in steps)
+            value = select(value, where)
         numbers = range(*leaves.indices(len(self._data)))
         if not steps and index is None:
             for number, data, cause in zip(numbers, value.leaves, value.causes, strict=True):
@@ -115,7 +109,7 @@ class Cell:
                 self._own(number)[place] = np.moveaxis(data, -1, 0) if turned else data
                 part: tuple[int, ...] = ()
                 if cause is not None and turned:
-                    cause = np.moveaxis(np.broadcast_to(cause, data.shape), -1, 0)
+                    cause = np.moveaxis(_in_full(cause, data), -1, 0)
             else:
                 # First the part, which is a view: NumPy would move the invocations to the front.
                 part = tuple(step for step in steps if isinstance(step, int))
@@ -148,14 +142,6 @@ class Cell:
             self._owned_causes[number] = False
 
 
-def _choose(array: Data, index: npt.NDArray[np.int64]) -> Data:
-    return array if array.shape[-1] == 1 else array[..., index]
-
-
-def _chosen(array: Data, where: npt.NDArray[np.bool_]) -> Data:
-    return array if array.shape[-1] == 1 else array[..., where]
-
-
 def _in_full(cause: Causes, data: Data) -> Causes:
     """Give causes the dims of their leaf, so that steps into it find them."""
     return (
@@ -167,7 +153,7 @@ def _in_full(cause: Causes, data: Data) -> Causes:
 
 def _part(array: Data, steps: Steps, index: Index) -> Data:
     part = array[steps]
-    return part if index is None else _choose(part, index)
+    return part if index is None else take(part, index)
 
 
 def _pick(array: Data, steps: Steps, index: Index, count: int) -> Data:

@@ -42,13 +42,18 @@ class Step:
 class Chain:
     """A pointer: a root and the steps from it.
 
-    `element` is set where the first step chooses among elements that lie one after the other
-    (OpPtrAccessChain): the stride in bytes.
+    Attributes
+    ----------
+    root, steps : where it begins, and the indices.
+    element_step : an index before them, of the elements that lie one after the other from the root on
+        (OpPtrAccessChain); None without one.
+    element_stride : bytes from one of these elements to the next.
     """
 
     root: Root
     steps: tuple[Step, ...] = ()
     element_step: Step | None = None
+    element_stride: int = 0
 
     @property
     def slots(self) -> tuple[int, ...]:

@@ -55,12 +55,19 @@ class Frame:
     @property
     def control(self) -> Causes | None:
         """What is undefined, or left to the order of atomics, about who got here: (n,); None for nothing."""
+        control = combine(self.machine.control, self.machine.soft_control)
+        return None if control is None else control[self.lanes]
+
+    @property
+    def control_of_subgroups(self) -> Causes | None:
+        """The same of anybody in each active invocation's subgroup, also of who went elsewhere: (n,)."""
         machine = self.machine
-        if machine.control is None and machine.soft_control is None:
-            return None
         control = combine(machine.control, machine.soft_control)
-        assert control is not None
-        return control[self.lanes]
+        if control is None:
+            return None
+        worst = np.zeros(int(machine.row[-1]) + 1, np.uint16)
+        np.maximum.at(worst, machine.row, control)
+        return worst[machine.row[self.lanes]]
 
     def subset(self, where: npt.NDArray[np.bool_]) -> Frame:
         """Return a frame of some of the invocations."""

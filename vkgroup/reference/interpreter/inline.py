@@ -279,11 +279,13 @@ class Inliner:
                 base.root,
                 (*base.steps, *(self._step(index, scope) for index in indices)),
                 base.element_step,
+                base.element_stride,
             )
         if base.steps or base.element_step is not None or base.root.kind != "address":
             raise Unsupported(f"{entry.name} is known for physical addresses only.", ["variablePointers"])
         steps = tuple(self._step(index, scope) for index in indices[1:])
-        return Chain(base.root, steps, self._step(indices[0], scope))
+        stride = self._program.element_stride(entry.operands[0])
+        return Chain(base.root, steps, self._step(indices[0], scope), stride)
 
     def _variable(self, entry: Instruction, scope: _Scope) -> Op:
         kind = self._program.type_of(entry.result_id)
@@ -360,10 +362,7 @@ class Inliner:
         entry = block.terminator
         kind = self._program.type_of(entry.operands[0])
         bits = kind.bits if isinstance(kind, ScalarType) else 32
-        words = 2 if bits == 64 else 1
-        if words != selector_words(entry, blocks):
-            words = selector_words(entry, blocks)
-        targets = switch_targets(entry.operands, words)
+        targets = switch_targets(entry.operands, selector_words(entry, blocks))
         edges = [self._edge(block, label, scope) for label in targets.values()]
         edges.append(self._edge(block, entry.operands[1], scope))
         mask = (1 << bits) - 1

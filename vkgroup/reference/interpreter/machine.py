@@ -22,7 +22,7 @@ from vkgroup.reference.interpreter.log import EventLog
 from vkgroup.reference.interpreter.memory import Memory
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.subgroups import Subgroups
-from vkgroup.reference.interpreter.values import Causes, Leaf, Value, tainted
+from vkgroup.reference.interpreter.values import Causes, Leaf, Value, select, tainted
 from vkgroup.spirv import ScalarType
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class Machine:
 
     def _shared_memory(self, identifier: int, name: str, nbytes: int) -> Memory:
         memory = Memory(np.zeros(nbytes, np.uint8), name, kind="workgroup")
+        memory.refine(self.program.granule(identifier))
         detail = f"nobody has written to this place of {name}, which is shared"
         cause = Cause("uninitialised", detail, self.program.shared_positions[identifier])
         memory.causes = np.full(memory.granules, self.program.causes.number(cause), np.uint16)
@@ -350,7 +351,7 @@ class Machine:
         index = frame.index if where is None else frame.lanes[where]
         values = [(slot, self.controlled(frame, self.regs[source])) for slot, source in copies]
         for slot, value in values:
-            self.keep(slot, value if where is None else _choose(value, where), index)
+            self.keep(slot, value if where is None else select(value, where), index)
         if self.program.segments[target].is_loop:
             self._rounds[target] = self._rounds.get(target, 0) + 1 if target <= number else 0
         self._waiting.setdefault(target, []).append(index)
@@ -399,12 +400,3 @@ def _leaf(data: npt.NDArray[Any]) -> Leaf:
     kind = {"f": "float", "i": "int", "u": "uint", "b": "bool"}[data.dtype.kind]
     bits = 1 if kind == "bool" else data.dtype.itemsize * 8
     return Leaf(ScalarType(kind, bits), data.shape[:-1])
-
-
-def _choose(value: Value, where: Flags) -> Value:
-    return Value(
-        tuple(leaf if leaf.shape[-1] == 1 else leaf[..., where] for leaf in value.leaves),
-        tuple(
-            cause if cause is None or cause.shape[-1] == 1 else cause[..., where] for cause in value.causes
-        ),
-    )

@@ -129,7 +129,8 @@ class Memory:
         """Tell which places are not inside; None where all are."""
         if offset.size == 0 or (int(offset.min()) >= 0 and int(offset.max()) + itemsize <= self.nbytes):
             return None
-        return (offset < 0) | (offset + itemsize > self.nbytes)
+        # Not `offset + itemsize`, which an address near the end of 64 bits would wrap around.
+        return (offset < 0) | (offset > self.nbytes - itemsize)
 
     def _gather(self, offset: Offsets, dtype: np.dtype[Any]) -> Data:
         itemsize = dtype.itemsize
@@ -159,39 +160,30 @@ class Memory:
         offset: Offsets,
         data: Data,
         cause: Causes | None,
-        where: Flags | None = None,
     ) -> None:
         """Write numbers; what lies outside is reported and dropped.
 
         Parameters
         ----------
         offset : bytes from the start, (dims..., n) or (dims..., 1).
-        data, cause : broadcast to (dims..., n).
-        where : (n,), the invocations that write; None for all.
+        data, cause : broadcast to (dims..., n). Of several invocations that write to the same place the
+            last one's number stays.
         """
         itemsize = data.dtype.itemsize
         racing = np.zeros(0, np.int64)
         outside = self._outside(offset, itemsize)
         if outside is not None:
-            frame.report_bounds(site, self, outside if where is None else outside & where, offset)
+            frame.report_bounds(site, self, outside, offset)
         if cause is not None and int(cause.max()) >= HARD:
-            frame.remember_stored(
-                site, self, cause if where is None else np.where(where, cause, np.uint16(0))
-            )
+            frame.remember_stored(site, self, cause)
         if self.accesses is not None:
-            skipped = outside if where is None else ~where if outside is None else outside | ~where
-            racing = self.accesses.write(frame, site, self, offset, itemsize, skipped)
-        if offset.shape[-1] == 1 and frame.count > 1:
-            offset, data, cause = _last_writer(offset, data, cause, where)
-            if offset.size == 0:
-                return
-            where = None
-        if outside is not None or where is not None:
-            chosen = ~outside if outside is not None else np.ones(offset.shape, np.bool_)
-            if where is not None:
-                chosen = chosen & where
-            shape = np.broadcast_shapes(offset.shape, data.shape, chosen.shape)
-            chosen = np.broadcast_to(chosen, shape)
+            racing = self.accesses.write(frame, site, self, offset, itemsize, outside)
+        if offset.shape[-1] == 1:
+            # All invocations write to the same places: what the last of them writes stays.
+            data, cause = data[..., -1:], None if cause is None else cause[..., -1:]
+        if outside is not None:
+            shape = np.broadcast_shapes(offset.shape, data.shape)
+            chosen = np.broadcast_to(~outside, shape)
             offset = np.broadcast_to(offset, shape)[chosen]
             data = np.broadcast_to(data, shape)[chosen]
             cause = None if cause is None else np.broadcast_to(cause, shape)[chosen]
@@ -234,20 +226,3 @@ def _where(places: Flags, cause: int) -> Causes:
 
 def _is_aligned(offset: Offsets, itemsize: int) -> bool:
     return not bool((offset & (itemsize - 1)).any()) if offset.size else True
-
-
-def _last_writer(
-    offset: Offsets, data: Data, cause: Causes | None, where: Flags | None
-) -> tuple[Offsets, Data, Causes | None]:
-    """All invocations write to the same places: keep the value of the last of them."""
-    last = -1
-    if where is not None:
-        writers = np.flatnonzero(where)
-        if writers.size == 0:
-            return offset[..., :0], data[..., :0], None
-        last = int(writers[-1])
-
-    def pick(array: Data) -> Data:
-        return array if array.shape[-1] == 1 else array[..., last : last + 1 or None]
-
-    return offset, pick(data), None if cause is None else pick(cause)

@@ -14,7 +14,7 @@ from vkgroup.reference.interpreter.frame import Frame
 from vkgroup.reference.interpreter.layout import Placed
 from vkgroup.reference.interpreter.memory import Memory, Offsets
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Causes, combine
+from vkgroup.reference.interpreter.values import Causes, combine, take
 
 if TYPE_CHECKING:
     from vkgroup.reference.interpreter.program import Program
@@ -142,13 +142,14 @@ def _descriptor_resolver(identifier: int, path: MemoryPath, site: Site) -> Resol
 
     def resolve(frame: Frame) -> list[Place]:
         memories = frame.machine.memories[identifier]
-        number = descriptor_number(frame, path.descriptors, site, len(memories))
+        number, undefined = descriptor_number(frame, path.descriptors, site, len(memories))
         places = []
         for chosen in np.unique(number).tolist():
             where = np.broadcast_to(number == chosen, (frame.count,))
             inner = frame if where.all() else frame.subset(where)
             selected = MemoryPath((), path.offset, path.scaled, path.placed)
             offset, cause = _offset_of_some(frame, inner, where, memories[chosen], selected, site)
+            cause = combine(cause, undefined if inner is frame else _of_some(undefined, where))
             places.append(Place(inner, None if inner is frame else where, memories[chosen], offset, cause))
         return places
 
@@ -160,19 +161,33 @@ def _offset_of_some(
 ) -> tuple[Offsets, Causes | None]:
     offset, cause = _offset(frame, memory, path, site)
     if inner is not frame:
-        offset = offset if offset.shape[-1] == 1 else offset[where]
-        cause = cause if cause is None or cause.shape[-1] == 1 else cause[where]
+        offset, cause = take(offset, where), _of_some(cause, where)
     return offset, cause
+
+
+def _of_some(cause: Causes | None, where: Flags) -> Causes | None:
+    return None if cause is None else take(cause, where)
 
 
 def descriptor_number(
     frame: Frame, steps: tuple[tuple[Step, int], ...], site: Site, count: int
-) -> npt.NDArray[np.int64]:
-    """Return which of an array of descriptors each invocation means, (n,) or (1,); outside: the last."""
+) -> tuple[npt.NDArray[np.int64], Causes | None]:
+    """Return which of an array of descriptors each invocation means, and what is undefined about that.
+
+    Both are (n,) or (1,). What lies outside means the first or the last, is reported, and is undefined.
+    """
     number: npt.NDArray[np.int64] = np.zeros(1, np.int64)
+    cause: Causes | None = None
     for step, length in steps:
-        index = frame.regs[step.number].data.astype(np.int64) if step.is_slot else np.array([step.number])
+        if step.is_slot:
+            value = frame.regs[step.number]
+            index = value.data.astype(np.int64)
+            cause = combine(cause, value.cause)
+        else:
+            index = np.array([step.number])
         number = number * length + index
+    if cause is not None:
+        frame.report_undefined(site, cause, "which descriptor is used depends on an undefined value")
     outside = (number < 0) | (number >= count)
     if outside.any():
         frame.report(
@@ -181,24 +196,30 @@ def descriptor_number(
             np.broadcast_to(outside, (frame.count,)),
             f"the index {int(number[np.argmax(outside)])} lies outside of an array of {count} descriptors",
         )
-    return np.clip(number, 0, count - 1)
+        bounds = site.cause("bounds", "an index outside of an array of descriptors chooses any of them")
+        cause = combine(cause, np.where(outside, bounds, 0).astype(np.uint16))
+    return np.clip(number, 0, count - 1), cause
 
 
 def _address_resolver(chain: Chain, path: MemoryPath, site: Site) -> Resolve:
     slot, element = chain.root.number, chain.element_step
+    stride = chain.element_stride
 
     def resolve(frame: Frame) -> list[Place]:
         base = frame.regs[slot]
-        address = base.data.astype(np.int64)
-        if element is not None:
-            index = frame.regs[element.number].data.astype(np.int64) if element.is_slot else element.number
-            address = address + index * _extent(path)
+        address, undefined = base.data.astype(np.int64), base.cause
+        if element is not None and element.is_slot:
+            index = frame.regs[element.number]
+            address = address + index.data.astype(np.int64) * stride
+            undefined = combine(undefined, index.cause)
+        elif element is not None:
+            address = address + element.number * stride
         memories = frame.machine.addressable
         starts = np.array([memory.address for memory in memories], np.int64)
         owner = np.searchsorted(starts, address, side="right") - 1
-        if base.cause is not None:
-            frame.report_undefined(site, base.cause, "an address depends on an undefined value")
-        return _places_by_owner(frame, owner, address, base.cause, path, site)
+        if undefined is not None:
+            frame.report_undefined(site, undefined, "an address depends on an undefined value")
+        return _places_by_owner(frame, owner, address, undefined, path, site)
 
     return resolve
 
@@ -218,26 +239,14 @@ def _places_by_owner(
         inner = frame if where.all() else frame.subset(where)
         memory = memories[number] if number >= 0 else _NOWHERE
         offset, cause = _offset_of_some(frame, inner, where, memory, path, site)
-        start = address if address.shape[-1] == 1 or inner is frame else address[where]
+        start = address if inner is frame else take(address, where)
         offset = offset + (start - memory.address)
-        if undefined is not None and undefined.shape[-1] != 1 and inner is not frame:
-            undefined_here: Causes | None = undefined[where]
-        else:
-            undefined_here = undefined
-        places.append(
-            Place(inner, None if inner is frame else where, memory, offset, combine(cause, undefined_here))
-        )
+        cause = combine(cause, undefined if inner is frame else _of_some(undefined, where))
+        places.append(Place(inner, None if inner is frame else where, memory, offset, cause))
     return places
 
 
 _NOWHERE = Memory(np.zeros(0, np.uint8), "any buffer with an address")
-
-
-def _extent(path: MemoryPath) -> int:
-    size = path.placed.type.size
-    if size is None:
-        raise Unsupported("OpPtrAccessChain of a type without size.", ["variablePointers"])
-    return size
 
 
 def _texel_resolver(slot: int) -> Resolve:
@@ -251,17 +260,8 @@ def _texel_resolver(slot: int) -> Resolve:
             memory = frame.resource(chosen)
             if where.all():
                 return [Place(frame, None, memory, offset, cause)]
-            inner = frame.subset(where)
-            mine = offset if offset.shape[-1] == 1 else offset[where]
-            places.append(
-                Place(
-                    inner,
-                    where,
-                    memory,
-                    mine,
-                    cause if cause is None or cause.shape[-1] == 1 else cause[where],
-                )
-            )
+            mine = Place(frame.subset(where), where, memory, take(offset, where), _of_some(cause, where))
+            places.append(mine)
         return places
 
     return resolve

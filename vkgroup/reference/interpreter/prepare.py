@@ -180,14 +180,9 @@ def _group(function: Callable[..., Value], op: Op) -> Step:
     def run(frame: Frame) -> None:
         regs = frame.regs
         value = function(frame.subgroups, *[regs[slot] for slot in slots])
-        control = frame.control
-        if control is not None and control.any():
-            # Who takes part is undefined, so what comes out is, for the whole subgroup.
-            subgroups = frame.subgroups
-            worst = subgroups.spread(control).max(axis=1, keepdims=True)
-            rows = np.broadcast_to(worst, (subgroups.rows, subgroups.size, 1))
-            value = tainted(value, subgroups.collect(np.ascontiguousarray(rows), ()))
-        regs[result] = value
+        control = frame.control_of_subgroups
+        # Where it is undefined who takes part, so is what comes out, for the whole subgroup.
+        regs[result] = value if control is None else tainted(value, control)
 
     return run
 

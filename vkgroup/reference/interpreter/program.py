@@ -85,6 +85,7 @@ class Program:
         self.causes = CauseTable()
         self.declared = Declarations(self.module)
         global_instructions, self.functions = read_functions(self.module)
+        self._type_ids = {entry.result_id: entry.result_type for entry in self.module.instructions}
         self.kinds = _kinds(self.module, self.declared)
         self._values = read_constants(global_instructions, self.declared, self.kinds, self.causes)
         self.extended_sets = _extended_sets(global_instructions, self.declared)
@@ -132,6 +133,15 @@ class Program:
         """Return a constant's value; None for any other id."""
         return self._values.get(identifier)
 
+    def element_stride(self, pointer: int) -> int:
+        """Return the bytes between elements for OpPtrAccessChain: ArrayStride of the pointer's own type."""
+        kind = self.kinds.get(pointer)
+        size = kind.pointee.size if isinstance(kind, PointerType) and kind.pointee is not None else None
+        stride = self.declared.decoration(self._type_ids[pointer], "ArrayStride") or size
+        if stride is None:
+            raise Unsupported("OpPtrAccessChain of a type without size.", ["variablePointers"])
+        return stride
+
     def new_cell(self, kind: Type) -> int:
         """Add a variable that every invocation has for itself; return its number."""
         try:
@@ -157,7 +167,7 @@ class Program:
         )
 
     def granule(self, identifier: int) -> int:
-        """Return the bytes of the smallest number in a buffer variable's type."""
+        """Return the bytes of the smallest number in the type of a buffer or a shared variable."""
         return smallest(self.placed[identifier].type)
 
     # --- variables of the module ----------------------------------------------------------------------

@@ -24,6 +24,9 @@ from vkgroup.spirv import (
 Data = npt.NDArray[Any]
 Causes = npt.NDArray[np.uint16]
 
+Chosen = npt.NDArray[np.int64] | npt.NDArray[np.bool_]
+"""Some of the invocations: their places, or a flag for each."""
+
 HARD = 0x8000
 """Causes from here on say that a value is undefined; smaller ones that it depends on the order of atomics."""
 
@@ -153,12 +156,12 @@ def undefined(kind: Type, cause: int, n: int = 1) -> Value:
     return Value(leaves, tuple(np.full(leaf.shape, cause, np.uint16) for leaf in leaves))
 
 
-def take(array: Data, index: npt.NDArray[np.int64]) -> Data:
+def take(array: Data, index: Chosen) -> Data:
     """Choose invocations: the last axis by `index`, unless it is the same in all."""
     return array if array.shape[-1] == 1 else array[..., index]
 
 
-def select(value: Value, index: npt.NDArray[np.int64]) -> Value:
+def select(value: Value, index: Chosen) -> Value:
     """Choose invocations of a value."""
     return Value(
         tuple(take(leaf, index) for leaf in value.leaves),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vkgroup.reference.interpreter.images.memory import ImageMemory
-from vkgroup.reference.interpreter.values import Causes, Data, Value, select
+from vkgroup.reference.interpreter.values import Causes, Data, Value, overall_cause, select, tainted
 from vkgroup.sampler import Sampler
 
 if TYPE_CHECKING:
@@ -37,9 +37,16 @@ def on_each(frame: Frame, operands: tuple[Value, ...], run: OnImage) -> Value | 
 
     Parameters
     ----------
-    operands : of the instruction; the first is an image, or an image with its sampler.
+    operands : of the instruction; the first is an image, or an image with its sampler. What is undefined
+        about it is so about the result.
     run : gets a frame of those invocations alone, and their operands.
     """
+    found = _each(frame, operands, run)
+    undefined = overall_cause(operands[0])
+    return found if found is None or undefined is None else tainted(found, undefined)
+
+
+def _each(frame: Frame, operands: tuple[Value, ...], run: OnImage) -> Value | None:
     numbers = np.atleast_2d(operands[0].data)
     distinct = np.unique(numbers, axis=1)
     if distinct.shape[1] == 1:

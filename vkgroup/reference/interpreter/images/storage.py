@@ -13,7 +13,7 @@ from vkgroup.reference.interpreter.images.resources import image_and_sampler, on
 from vkgroup.reference.interpreter.images.texels import load_texels, rows, store_texels, texel_result
 from vkgroup.reference.interpreter.memory import Offsets
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Causes, Value, combine
+from vkgroup.reference.interpreter.values import Causes, Value, combine, overall_cause
 from vkgroup.sampler import Sampler
 
 if TYPE_CHECKING:
@@ -45,17 +45,9 @@ def write(site: Site) -> Callable[..., Value | None]:
         offset, cause = _find(image, operands[1], gather(optional, operands))
         frame.report_undefined(site, cause, "the place of an image write is undefined")
         texel = operands[2]
-        if texel.data.ndim == 2:
-            store_texels(frame, site, image, offset, texel.data, texel.cause)
-        else:
-            store_texels(
-                frame,
-                site,
-                image,
-                offset,
-                texel.data[None],
-                None if texel.cause is None else texel.cause[None],
-            )
+        values = np.atleast_2d(texel.data)
+        undefined = combine(texel.cause, cause, overall_cause(operands[0]), frame.control)
+        store_texels(frame, site, image, offset, values, undefined)
 
     def run(frame: Frame, *operands: Value) -> None:
         on_each(frame, operands, on_image)

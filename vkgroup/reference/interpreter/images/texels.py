@@ -50,18 +50,21 @@ def store_texels(
     Parameters
     ----------
     offset : the first byte of each texel, (n,) or (1,).
-    values, cause : rows of channels, at least one, (channels, n) or (channels, 1).
+    values : rows of channels, at least one, (channels, n) or (channels, 1).
+    cause : what is undefined about them; broadcasts with them.
     """
     format = image.format
+    if cause is not None:
+        cause = np.broadcast_to(cause, np.broadcast_shapes(cause.shape, values.shape))
     lacking = format.channels - values.shape[0]
     if lacking > 0:
         number = site.cause("conversion", "the value written has fewer components than the image's format")
-        present = np.zeros(values.shape, np.uint16) if cause is None else np.broadcast_to(cause, values.shape)
-        cause = np.concatenate([present, np.full((lacking, values.shape[1]), number, np.uint16)])
+        present = np.zeros(values.shape, np.uint16) if cause is None else cause
+        cause = np.concatenate([present, np.full((lacking, present.shape[1]), number, np.uint16)])
         values = np.concatenate([values, np.zeros((lacking, values.shape[1]), values.dtype)])
     elements, wrong = encode(format, values)
     if cause is not None:
-        cause = np.broadcast_to(cause, np.broadcast_shapes(cause.shape, values.shape))[: format.channels]
+        cause = cause[: format.channels]
         cause = cause.max(axis=0, keepdims=True) if format.packed else cause
     if wrong is not None:
         number = site.cause("conversion", "the value written cannot be represented in the image's format")

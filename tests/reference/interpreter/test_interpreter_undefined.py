@@ -1,0 +1,119 @@
+"""What is undefined, or left to the order of atomics, stays so on its way through addresses and branches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from interpreting import interpret, kinds, program
+
+from vkgroup.formats import FORMATS
+from vkgroup.reference.interpreter import Memory, execute
+from vkgroup.reference.interpreter.images import image_of
+from vkgroup.reference.interpreter.values import HARD
+
+DATA = """
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_EXT_nonuniform_qualifier : require
+#extension GL_EXT_shader_explicit_arithmetic_types : require
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) buffer Data { uint data[64]; };
+layout(std430, binding = 1) buffer More { uint more[128]; };
+"""
+
+#: Nothing is known of the upper half's `v`.
+UNKNOWN = "uint i = gl_LocalInvocationIndex; uint v; if (i < 32u) v = i & 3u;\n"
+
+#: In `soft`, what the order of atomics decides.
+ORDER = "uint i = gl_LocalInvocationIndex; uint soft = atomicAdd(more[127], 1u);\n"
+
+
+def causes_of(source: str) -> tuple[np.ndarray, list[str]]:
+    """Return the causes of data[64] after one workgroup, and the kinds of events."""
+    memory = Memory(np.zeros(256, np.uint8), "data")
+    outcome = interpret(DATA + source, 1, memory, np.zeros(128, np.uint32))
+    return np.zeros(64, np.uint16) if memory.causes is None else memory.causes, kinds(outcome)
+
+
+def test_the_element_written_through_an_undefined_index_could_be_any() -> None:
+    causes, events = causes_of(
+        f"""void main() {{ {UNKNOWN}
+            vec4 list[2][4];
+            for (int k = 0; k < 8; k++) list[k / 4][k % 4] = vec4(0.0);
+            list[1][v] = vec4(1.0, 2.0, 3.0, 4.0);
+            data[i] = uint(i % 2u == 0u ? list[1][2].x : list[0][2].x); }}"""
+    )
+    assert "undefined" in events
+    assert not causes[:32].any()
+    assert (causes[32::2] >= HARD).all()
+    assert not causes[33::2].any()
+
+
+def test_an_atomic_load_depends_on_its_address() -> None:
+    source = f"void main() {{ {ORDER} data[i] = atomicLoad(more[soft], gl_ScopeDevice, 0, 0); }}"
+    soft, events = causes_of(source)
+    assert ((soft > 0) & (soft < HARD)).all()
+    assert events == []
+    known, _ = causes_of(source.replace("more[soft]", "more[i]"))
+    assert not known.any()
+
+
+def test_an_undefined_descriptor() -> None:
+    source = f"""{DATA}
+    layout(std430, binding = 2) buffer Part {{ uint part[64]; }} parts[4];
+    void main() {{ {UNKNOWN} data[i] = parts[nonuniformEXT(v)].part[i]; }}"""
+    memories = [Memory(np.zeros(512, np.uint8), f"memory {k}") for k in range(6)]
+    bound = {(0, 0): memories[:1], (0, 1): memories[1:2], (0, 2): memories[2:]}
+    outcome = execute(program(source), (1, 1, 1), bound)
+    assert "which descriptor is used depends on an undefined value" in [e.message for e in outcome.events]
+    causes = memories[0].causes
+    assert causes is not None
+    assert not causes[:32].any()
+    assert (causes[32:64] >= HARD).all()
+
+
+def test_an_image_keeps_what_was_undefined_about_the_way_and_the_place() -> None:
+    source = f"""{DATA}
+    layout(binding = 2, r32ui) uniform uimage1D texels;
+    void main() {{ {ORDER}
+        if (soft < 40u) imageStore(texels, int(i), uvec4(7u));
+        if (i < 32u) imageStore(texels, int(64u + soft % 32u), uvec4(8u)); }}"""
+    texels = np.zeros(128, np.uint32)
+    image = image_of([texels], "texels", FORMATS["R32ui"], dimension="1D")
+    memories = [Memory(np.zeros(512, np.uint8), f"memory {k}") for k in range(2)]
+    execute(program(source), (1, 1, 1), {(0, 0): memories[:1], (0, 1): memories[1:], (0, 2): [image]})
+    assert image.causes is not None
+    assert (image.causes[:40] > 0).all()
+    assert (image.causes[64:96] > 0).all()
+    assert not image.causes[96:].any()
+
+
+@pytest.mark.parametrize(("first", "least", "most"), [("uint w; v = w;", HARD, 0xFFFF), ("", 1, HARD - 1)])
+def test_a_ballot_of_those_that_others_may_have_left(first: str, least: int, most: int) -> None:
+    # Invocation 3 alone does not know where it goes, and goes elsewhere.
+    source = f"""void main() {{ uint i = gl_LocalInvocationIndex, v = i;
+        if (i == 3u) {{ v = atomicAdd(more[0], 1u); {first} }}
+        if (v != 0u) data[i] = subgroupBallot(true).x; }}"""
+    causes, _ = causes_of(source)
+    others = [i for i in range(32) if i not in (0, 3)]
+    assert (causes[others] >= least).all()
+    assert (causes[others] <= most).all()
+    assert not causes[32:].any()
+
+
+def test_small_shared_numbers_are_told_apart() -> None:
+    source = f"""{DATA}
+    shared uint16_t part[64];
+    shared uint8_t octets[64];
+    void main() {{ uint i = gl_LocalInvocationIndex;
+        octets[i] = uint8_t(i);
+        if (i % 2u == 0u) part[i] = uint16_t(i);
+        barrier();
+        data[i] = uint(part[i]) + uint(octets[63u - i]); }}"""
+    memory = Memory(np.zeros(256, np.uint8), "data")
+    outcome = interpret(source, 1, memory, np.zeros(128, np.uint32), races=True)
+    assert kinds(outcome) == ["undefined"]
+    assert memory.causes is not None
+    assert not memory.causes[::2].any()
+    assert (memory.causes[1::2] >= HARD).all()
+    assert memory.data.view(np.uint32)[::2].tolist() == [i + 63 - i for i in range(0, 64, 2)]
