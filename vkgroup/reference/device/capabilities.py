@@ -30,6 +30,7 @@ _FEATURES = """
     maintenance4
     subgroupSizeControl computeFullSubgroups subgroupBroadcastDynamicId shaderSubgroupExtendedTypes
     shaderSubgroupRotate shaderSubgroupRotateClustered
+    shaderSubgroupClock shaderDeviceClock shaderIntegerDotProduct
     shaderMaximalReconvergence shaderSubgroupUniformControlFlow
     shaderBufferInt64Atomics shaderSharedInt64Atomics
     shaderBufferFloat16Atomics shaderBufferFloat16AtomicAdd shaderBufferFloat16AtomicMinMax
@@ -60,6 +61,8 @@ _EXTENSIONS = (
     "VK_GOOGLE_decorate_string",
     "VK_GOOGLE_hlsl_functionality1",
     "VK_GOOGLE_user_type",
+    "VK_KHR_shader_clock",
+    "VK_KHR_shader_integer_dot_product",
     "VK_KHR_shader_maximal_reconvergence",
     "VK_KHR_shader_subgroup_rotate",
     "VK_KHR_shader_subgroup_uniform_control_flow",
