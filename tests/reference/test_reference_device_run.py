@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,6 +70,18 @@ def test_a_pipeline_may_require_another_size(reference: Device, size: int) -> No
     result = reference.run(SUMS, 1, {"values": values, "sizes": np.zeros(96, np.uint32)}, subgroup_size=size)
     assert (result["sizes"] == size).all()
     assert np.array_equal(result["values"], expected_sums(values, size))
+
+
+def test_many_workgroups_without_a_loop_are_a_timeout(reference: Device) -> None:
+    source = """#version 460
+        layout(local_size_x = 64) in;
+        layout(binding = 0) buffer B { uint last; } b;
+        void main() { if (gl_GlobalInvocationID.x == 7u) b.last = 7u; }
+    """
+    before = time.monotonic()
+    with pytest.raises(DispatchTimeout):
+        reference.run(source, 2**31 - 1, {"b": np.zeros(1, np.uint32)}, timeout=0.3)
+    assert time.monotonic() - before < 30
 
 
 def test_an_endless_shader_is_a_timeout_and_the_device_goes_on(reference: Device) -> None:

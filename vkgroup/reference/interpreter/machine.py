@@ -179,6 +179,8 @@ class Machine:
         DispatchTimeout
             The deadline has passed.
         """
+        # Between slices: a shader without loops looks at the clock nowhere else.
+        self._check_clock()
         self._waiting = {0: [None]}
         while self._waiting or self._sleeping:
             if self._sleeping and (not self._waiting or self._executed >= self._wake):
