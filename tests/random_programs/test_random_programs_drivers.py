@@ -25,7 +25,7 @@ def _capabilities(name: str) -> Capabilities:
         return opened.capabilities
 
 
-@pytest.mark.parametrize(("name", "count"), [("swiftshader", 50), ("lavapipe", 20)])
+@pytest.mark.parametrize(("name", "count"), [("swiftshader", 40), ("lavapipe", 20)])
 def test_drivers_agree_with_the_reference(name, count) -> None:
     capabilities = _capabilities(name)
     vocabulary = of_device(capabilities, avoid=KNOWN[name])
@@ -59,7 +59,8 @@ def test_planted_errors_are_found_and_shrunk(name) -> None:
     capabilities = _capabilities("swiftshader")
     vocabulary = of_device(capabilities, avoid=KNOWN["swiftshader"])
     trial = Trial(kind(select("swiftshader"), transform=transform))
-    programs = (generate(seed, vocabulary, promise_of(capabilities)) for seed in range(100))
+    promise = promise_of(capabilities)
+    programs = (generate(seed, vocabulary, promise, statements=12) for seed in range(200))
     failing = next(p for p in programs if trial.run(p).verdict is Verdict.DIFFER)
     small = shrink(
         failing, lambda p: trial.run(p).verdict is Verdict.DIFFER, subgroup_size=vocabulary.subgroup_size
