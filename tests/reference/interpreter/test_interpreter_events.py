@@ -253,6 +253,15 @@ def test_unknown_instructions_are_named_before_anything_runs() -> None:
         program(source)
 
 
+def test_instructions_for_tools_are_left_out() -> None:
+    source = "#extension GL_EXT_debug_printf : require\n" + _source(
+        """debugPrintfEXT("%d", i); data[i] = i;"""
+    )
+    data = np.zeros(64, np.uint32)
+    assert interpret(source, 1, data).events == ()
+    assert data.tolist() == list(range(64))
+
+
 def test_shuffled_lanes_keep_results_that_do_not_depend_on_them() -> None:
     source = _source("part[i] = i * i; barrier(); data[i] = part[63u - i] + gl_SubgroupSize;")
     linear, shuffled = np.zeros(64, np.uint32), np.zeros(64, np.uint32)

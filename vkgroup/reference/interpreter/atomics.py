@@ -15,6 +15,7 @@ from vkgroup.reference.interpreter.frame import Frame
 from vkgroup.reference.interpreter.places import Place, resolver
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, select, single
+from vkgroup.spirv import ScalarType
 
 if TYPE_CHECKING:
     from vkgroup.reference.interpreter.program import Program
@@ -52,7 +53,9 @@ def atomic(program: Program, chain: Chain, site: Site) -> Atomic:
     if chain.root.kind == "cell":
         raise Unsupported("Atomics on variables that only one invocation has.", [site.name])
     resolve, placed = resolver(program, chain, site)
-    dtype = placed.type.dtype  # type: ignore[union-attr]
+    if not isinstance(placed.type, ScalarType):
+        raise Unsupported(f"{site.name} on {placed.type.glsl}, which is no single number.", [site.name])
+    dtype = placed.type.dtype
     order = site.order_cause(_ORDER)
 
     def run(frame: Frame, *operands: Value) -> Value | None:
@@ -101,16 +104,16 @@ def _at(
     values = [np.broadcast_to(operand.data, (n,))[lanes] for operand in operands]
     before = np.zeros(n, dtype)
     causes = memory.causes_at(np.where(inside, offset, 0), itemsize) if lanes.size else None
+    turn = np.full(n, order, np.uint16) if _depends_on_order(frame) else None
     if site.name == "OpAtomicLoad":
         before[lanes] = view[cells]
-        return single(before, combine(causes, place.cause, _bounds(site, inside)))
+        return single(before, combine(causes, place.cause, turn, _bounds(site, inside)))
     old, contended = _modify(site, view, cells, values)
     before[lanes] = old
     _mark(place, site, offset[lanes], itemsize, lanes, operand_cause, contended, order)
     if site.type is None:
         return None
-    result_cause = np.full(n, order, np.uint16) if _depends_on_order(frame) else None
-    return single(before, combine(causes, operand_cause, result_cause, _bounds(site, inside)))
+    return single(before, combine(causes, operand_cause, turn, _bounds(site, inside)))
 
 
 def _depends_on_order(frame: Frame) -> bool:

@@ -202,6 +202,8 @@ class Inliner:
     def _emit_body(self, block: Block, segment: Segment, scope: _Scope) -> Segment:
         """Add a block's instructions; returns the segment that its terminator belongs to."""
         for entry in block.body:
+            if self._program.says_nothing(entry):
+                continue
             if entry.name == "OpFunctionCall":
                 segment = self._call(entry, segment, scope)
             elif entry.name in _CHAINS | _ELEMENT_CHAINS:

@@ -88,7 +88,7 @@ class Program:
         self._type_ids = {entry.result_id: entry.result_type for entry in self.module.instructions}
         self.kinds = _kinds(self.module, self.declared)
         self._values = read_constants(global_instructions, self.declared, self.kinds, self.causes)
-        self.extended_sets = _extended_sets(global_instructions, self.declared)
+        self.extended_sets = _extended_sets(global_instructions)
         self.cells: list[tuple[Leaf, ...]] = []
         self.built_ins: dict[str, int] = {}
         self.initializers: dict[int, int] = {}
@@ -132,6 +132,10 @@ class Program:
     def value_of(self, identifier: int) -> Value | None:
         """Return a constant's value; None for any other id."""
         return self._values.get(identifier)
+
+    def says_nothing(self, entry: Instruction) -> bool:
+        """Whether an instruction may be left out: one of a set for tools (SPV_KHR_non_semantic_info)."""
+        return entry.name == "OpExtInst" and self.extended_sets[entry.operands[0]].startswith("NonSemantic.")
 
     def element_stride(self, pointer: int) -> int:
         """Return the bytes between elements for OpPtrAccessChain: ArrayStride of the pointer's own type."""
@@ -248,7 +252,7 @@ def _kinds(module: Module, declared: Declarations) -> dict[int, Type]:
     }
 
 
-def _extended_sets(instructions: list[Instruction], declared: Declarations) -> dict[int, str]:
+def _extended_sets(instructions: list[Instruction]) -> dict[int, str]:
     """Return the names of extended instruction sets by id."""
     found = {}
     for entry in instructions:
