@@ -11,7 +11,6 @@ from image_frames import IMAGE, INT, LOD, SAMPLE, SAMPLED, UINT, VEC4, frame_of,
 
 from vkgroup.formats import FORMATS, Format
 from vkgroup.reference.interpreter.images import ImageMemory, image_of, texel_offset
-from vkgroup.reference.interpreter.site import CauseTable, Site
 from vkgroup.reference.interpreter.values import HARD, single
 from vkgroup.spirv import ScalarType, VectorType
 
@@ -258,8 +257,7 @@ def test_each_invocation_may_have_its_own_image() -> None:
     found = run(frame, "OpImageRead", VectorType(UINT, 4), numbers, number([0, 1, 2, 9, 1], np.int32))
     assert found.data[0].tolist() == [1, 2, 3, 0, 5]
     assert frame.machine.events[0][:2] == ("bounds", [3])
-    site = Site("OpImageTexelPointer", None, (), (), (), (), 0, CauseTable())
-    offset = texel_offset(frame, site, numbers, number([0, 1, 2, 9, 3], np.int32), number(0, np.int32))
+    offset = texel_offset(frame, numbers, number([0, 1, 2, 9, 3], np.int32), number(0, np.int32))
     assert offset.tolist() == [0, 4, 8, 16, 12]
 
 

@@ -153,14 +153,6 @@ class Operation:
         """Return the type of the result for use with `type_`; None for a barrier."""
         return type_ if self.result == "value" else TYPES[self.result] if self.result else None
 
-    def depends_on_order(self, type_: GlslType) -> bool:
-        """Whether rounding makes the result depend on an order that the implementation chooses.
-
-        True of Add and Mul of floats (section 8.18, "implementation defined"); then
-        `vkgroup.reference.precision.interval` gives the legal range.
-        """
-        return self.operator in ("Add", "Mul") and type_.scalar.kind == "float"
-
 
 @dataclass(frozen=True)
 class BuiltinVariable:

@@ -290,7 +290,7 @@ def _texel_pointer(program: Program, op: Op, site: Site) -> Step:
         regs = frame.regs
         handle = image(frame)
         coordinate, sample = (regs[slot] for slot in slots)
-        offset = texel_offset(frame, site, handle, coordinate, sample)
+        offset = texel_offset(frame, handle, coordinate, sample)
         cause = combine(overall_cause(coordinate), overall_cause(sample), handle.cause)
         regs[result] = Value((handle.data, offset), (None, cause))
 

@@ -89,7 +89,7 @@ def _seen(used: Flags, group: str) -> Flags:
     return before(seen, False) if group == "ExclusiveScan" else seen
 
 
-def _choice_is_open(operator: Operator, group: str, value: Values, used: Flags, result: Values) -> Flags:
+def _choice_is_open(group: str, value: Values, used: Flags, result: Values) -> Flags:
     """Return where Min or Max may choose either zero: the result is zero and both signs of it are used.
 
     GLSL's min(x, y) is y if y < x, else x, and -0.0 < +0.0 is false: the sign depends on the order.
@@ -120,7 +120,7 @@ def reduce(operator: Operator, value: Values, active: Flags) -> Lanes:
     result = operator.combine.reduce(np.where(used, value, identity(operator, value.dtype)), axis=1)
     known = np.any(used, axis=1)
     if (result == 0).any():
-        known = known & ~_choice_is_open(operator, "Reduce", value, used, result)
+        known = known & ~_choice_is_open("Reduce", value, used, result)
     lanes = uniform(result, active)
     return Lanes(lanes.value, lanes.defined & known[:, None, :])
 
@@ -152,7 +152,7 @@ def scan(operator: Operator, group: str, value: Values, active: Flags) -> Lanes:
     if group == "ExclusiveScan":
         known = known | ~earlier
     if (result == 0).any():
-        known = known & ~_choice_is_open(operator, group, value, used, result)
+        known = known & ~_choice_is_open(group, value, used, result)
     return Lanes(result, lanes.defined & known)
 
 

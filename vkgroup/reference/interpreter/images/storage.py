@@ -55,7 +55,7 @@ def write(site: Site) -> Callable[..., Value | None]:
     return run
 
 
-def texel_offset(frame: Frame, site: Site, image: Value, coordinate: Value, sample: Value) -> Offsets:
+def texel_offset(frame: Frame, image: Value, coordinate: Value, sample: Value) -> Offsets:
     """Find the texels that OpImageTexelPointer points to.
 
     Returns
