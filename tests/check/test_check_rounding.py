@@ -7,6 +7,7 @@ import pytest
 
 from vkgroup.check import check
 from vkgroup.compiler import Target, compile_source
+from vkgroup.drivers import Driver
 from vkgroup.spirv import Module
 
 _SUM = """#version 460
@@ -63,3 +64,36 @@ def test_exact_sums_need_no_allowance() -> None:
     report = check(_module("sum"))
     assert report.findings == ()
     assert report.covered.rounded == 0
+
+
+_IMAGE = """#version 460
+layout(local_size_x = 8, local_size_y = 8) in;
+layout(FORMAT, binding = 0) uniform image2D picture;
+void main() {
+    ivec2 at = ivec2(gl_GlobalInvocationID.xy);
+    vec4 texel = imageLoad(picture, at) / 3.0 + vec4(at.xyxy) / 97.0;
+    imageStore(picture, at, EXPRESSION);
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["rgba8", "rgba16_snorm", "rg16f", "rgb10_a2", "r11f_g11f_b10f", "rgba32f"])
+def test_texels_may_be_rounded_either_way(
+    name: str, written, checked, swiftshader: Driver, lavapipe: Driver
+) -> None:
+    file = written(_IMAGE.replace("FORMAT", name).replace("EXPRESSION", "sqrt(texel)"))
+    report = checked(file, "--subgroup-size", "4,8", devices=(swiftshader.name, lavapipe.name))
+    assert report["findings"] == []
+    assert report["covered"]["devices"]
+
+
+@pytest.mark.parametrize("name", ["rgba8", "rgb10_a2", "r11f_g11f_b10f"])
+def test_a_texel_that_is_wrong_is_found(name: str, written, checked) -> None:
+    """A twentieth is more than a step of any of these formats."""
+    lane = "texel + float(gl_NumSubgroups > 8u) * vec4(0, 0.05, 0, 0)"
+    text = _IMAGE.replace("FORMAT", name).replace("EXPRESSION", lane)
+    text = text.replace("layout(local", "#extension GL_KHR_shader_subgroup_basic : require\nlayout(local", 1)
+    report = checked(written(text), "--subgroup-size", "4,8")
+    (finding,) = report["findings"]
+    assert finding["kind"] == "differs"
+    assert finding["element"] == "picture[0][0][1]"

@@ -320,4 +320,13 @@ def numbers_of(entry: Input, data: npt.NDArray[np.uint8]) -> list[tuple[Field, n
     shape = entry.arrays[0].shape
     offsets = np.arange(math.prod(shape), dtype=np.int64).reshape(shape) * entry.format.dtype.itemsize
     field = Field(entry.name + "[{}]" * len(shape), entry.format.dtype, offsets, 0)
-    return [(field, take(data, field))]
+    words = take(data, field)
+    if not entry.format.packed:
+        return [(field, words)]
+    # Channels that share a word are numbers of their own: as their bits, which are in the same order.
+    channels, lowest = [], 0
+    for bits in entry.format.packed:
+        channels.append(words >> lowest & (1 << bits) - 1)
+        lowest += bits
+    places = np.repeat(offsets[..., None], len(channels), axis=-1)
+    return [(Field(field.name + "[{}]", field.dtype, places, 0), np.stack(channels, axis=-1))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from pathlib import Path
 
 from vkgroup.check.findings import Place
 from vkgroup.compiler import disassemble
@@ -49,4 +50,14 @@ class Places:
     def _of(self, line: Line, position: int) -> Place:
         if not line.number:
             return Place(self._name, 0, self._assembly.get(position, ""), position)
-        return Place(line.file or self._name, line.number, self.lines.text(line), position)
+        text = self.lines.text(line) or _line_of(line.file, line.number)
+        return Place(line.file or self._name, line.number, text, position)
+
+
+def _line_of(file: str, number: int) -> str:
+    """Return a line of a file that the module only names, as included ones; empty if it is gone."""
+    try:
+        lines = Path(file).read_text(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return lines[number - 1] if number <= len(lines) else ""

@@ -66,25 +66,30 @@ def _widen(found: Tolerance, dispatch: Dispatch, base: Run, moved: Run) -> None:
             numbers_of(entry, base.outputs[place]), numbers_of(entry, moved.outputs[place]), strict=True
         )
         for (field, one), (_, other) in pairs:
-            change = _change(one, other) + _step(entry.format, one)
+            change = _change(one, other, _is_rounded(entry.format)) + _step(entry.format, one)
             key = (place, field.name)
             found[key] = np.maximum(found[key], change) if key in found else change
 
 
+def _is_rounded(format_: Format | None) -> bool:
+    """Whether an image holds floats as integers of the same order: fixed-point, or bits of small floats."""
+    return format_ is not None and (
+        format_.numeric in ("unorm", "snorm") or (format_.numeric == "float" and bool(format_.packed))
+    )
+
+
 def _step(format_: Format | None, texels: Data) -> npt.NDArray[np.float64] | float:
-    """Return what writing a texel may round away: one step of its format (Vulkan 1.4, "Fixed-Point Data").
-
-    Formats of 32 bits hold what the shader writes, and packed ones are compared exactly.
-    """
-    if format_ is None or format_.packed or format_.dtype.itemsize > 2:
-        return 0.0
-    if format_.numeric in ("unorm", "snorm"):
+    """Return what writing a texel may round away: a step of its format, as in `stored_tolerance`."""
+    if _is_rounded(format_):
         return 1.0
-    return np.spacing(np.abs(texels)).astype(np.float64) if texels.dtype.kind == "f" else 0.0
+    if format_ is None or format_.numeric != "float" or format_.dtype.itemsize > 2:
+        return 0.0
+    return np.spacing(np.abs(texels)).astype(np.float64)
 
 
-def _change(one: Data, other: Data) -> npt.NDArray[np.float64]:
-    if one.dtype.kind != "f":
+def _change(one: Data, other: Data, rounded: bool = False) -> npt.NDArray[np.float64]:
+    """Return by how much numbers may differ, having moved so."""
+    if one.dtype.kind != "f" and not rounded:
         return np.where(one == other, 0.0, np.inf)
     with np.errstate(invalid="ignore", over="ignore"):
         change = SAFETY * np.abs(other.astype(np.float64) - one.astype(np.float64))

@@ -93,16 +93,18 @@ def difference_findings(
     differing: Differing, dispatch: Dispatch, flow: Flow, places: Places
 ) -> list[Finding]:
     """One finding for each line that writes what differs, and each reason: size, lanes, device."""
-    sizes = {run.configuration.subgroup_size for _, run, _ in differing if not run.configuration.shuffled}
-    groups: dict[tuple[str, int], _Group] = {}
+    parted = []
     for base, run, difference in differing:
-        where = run.configuration
         # A device leaves no trace: only who wrote the number is known, from the reference device.
-        other = base.configuration if where.device else where
+        other = base.configuration if run.configuration.device else run.configuration
         parting = find_parting(dispatch, flow, base.configuration, other, difference)
-        reason = _DEVICE if where.device else _SIZE if where.subgroup_size in sizes else _LANES
         stored = places[parting.stored]
-        key = (reason, stored.line or stored.position)
+        parted.append((stored.line or stored.position, base, run.configuration, difference, parting))
+    in_order = {(line, where.subgroup_size) for line, _, where, *_ in parted if _is_in_order(where)}
+    groups: dict[tuple[str, int], _Group] = {}
+    for line, base, where, difference, parting in parted:
+        reason = _SIZE if (line, where.subgroup_size) in in_order else _LANES
+        key = (_DEVICE if where.device else reason, line)
         group = groups.setdefault(key, _Group(base.configuration, difference))
         group.partings.append(parting)
         group.configurations.append(where)
@@ -160,12 +162,17 @@ def _at(where: Configuration) -> str:
     return f"{'on' if where.device else 'at'} {where}"
 
 
+def _is_in_order(where: Configuration) -> bool:
+    """Whether it is a run of the reference device with its lanes in order."""
+    return not where.shuffled and not where.device
+
+
 _MOST_VALUES = 4
 
 
 def _listed(values: Sequence[tuple[Configuration, str]]) -> str:
     """Say which configurations give which value, each value once; what many give differently, in short."""
-    in_order = {where.subgroup_size for where, _ in values[1:] if not where.shuffled}
+    in_order = {where.subgroup_size for where, _ in values[1:] if _is_in_order(where)}
     by_value: dict[str, list[Configuration]] = {}
     for where, value in values:
         # With shuffled lanes, a value says little that the one with lanes in order does not.
@@ -178,9 +185,11 @@ def _listed(values: Sequence[tuple[Configuration, str]]) -> str:
 
 def _together(places: Sequence[Configuration]) -> str:
     """Name some configurations: ``"size 8, 16 and 32"``."""
-    sizes = [where.subgroup_size for where in places if not where.shuffled and not where.device]
-    others = [str(where) for where in places if where.shuffled or where.device]
-    return "; ".join(([f"size {join(sizes)}"] if sizes else []) + others)
+    sizes = [where.subgroup_size for where in places if _is_in_order(where)]
+    shuffled = sorted(where.subgroup_size for where in places if where.shuffled)
+    parts = [f"size {join(sizes)}"] if sizes else []
+    parts += [f"size {join(shuffled)} with shuffled lanes"] if shuffled else []
+    return "; ".join(parts + [str(where) for where in places if where.device])
 
 
 def failure_finding(configuration: Configuration, failure: str, places: Places) -> Finding:
