@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from vkgroup.check.findings import Configuration, Finding, Kind, Note, Place
+from vkgroup.check.inputs import Inputs
 from vkgroup.check.places import Places
 from vkgroup.check.runs import Run
 from vkgroup.reference.interpreter.events import Event
@@ -15,6 +16,20 @@ _FOLLOWS = ("race", "bounds")
 
 _BY_DATA = ("bounds", "hang", "division", "math_domain", "shift", "conversion")
 """Events and causes that other inputs may not show."""
+
+_RULES = {
+    "inactive_lane": "what a lane that is not active holds is undefined for others",
+    "lane_out_of_range": "what a lane holds that the subgroup does not have is undefined",
+    "quad": "what a lane holds that the quad does not have is undefined",
+    "not_uniform": "this operand must be the same in all active lanes, else the result is undefined",
+    "cluster": "a cluster must not be larger than the subgroup, else the result is undefined",
+    "partition": "the ballots must be a partition of the active lanes, else the result is undefined",
+    "empty_ballot": "the number of a bit is undefined where no bit is set",
+    "uninitialised": "what nobody has written is undefined",
+    "shift": "a shift by as many bits as the number has, or by more, is undefined",
+    "division": "the quotient and the remainder of integers are undefined where the divisor is zero",
+}
+"""What the specification says, by kind of cause, where the message does not say it."""
 
 
 @dataclass
@@ -29,14 +44,17 @@ class _Group:
 Groups = dict[tuple[object, ...], _Group]
 
 
-def findings_of(runs: Iterable[Run], places: Places, generated: bool) -> list[Finding]:
+def findings_of(
+    runs: Iterable[Run], places: Places, inputs: Inputs, natural: frozenset[int] = frozenset()
+) -> list[Finding]:
     """Return what the events of all runs amount to, in the order of their lines.
 
     Parameters
     ----------
     runs : on the reference device.
     places : of the module.
-    generated : whether inputs were generated, which may be to blame.
+    inputs : of the runs; those that were generated may be to blame.
+    natural : positions of instructions that compute with numbers of lanes, which no input changes.
     """
     groups: Groups = {}
     for run in runs:
@@ -51,7 +69,7 @@ def findings_of(runs: Iterable[Run], places: Places, generated: bool) -> list[Fi
             group = groups.setdefault(_key(event, place, places, groups), _Group(event, place))
             if run.configuration not in group.configurations:
                 group.configurations.append(run.configuration)
-    found = [_finding(group, places, generated) for group in groups.values()]
+    found = [_finding(group, places, inputs, natural) for group in groups.values()]
     return sorted(found, key=lambda finding: (finding.place.line, finding.place.position, finding.kind))
 
 
@@ -77,23 +95,26 @@ def _key(event: Event, place: Place, places: Places, groups: Groups) -> tuple[ob
     return event.kind, cause, *_spot(place)
 
 
-def _finding(group: _Group, places: Places, generated: bool) -> Finding:
-    event = group.event
+def _finding(group: _Group, places: Places, inputs: Inputs, natural: frozenset[int]) -> Finding:
+    event, cause = group.event, group.event.cause
     notes: list[Note] = []
     message = event.message
-    if event.kind == Kind.UNDEFINED and event.cause is not None:
-        message = event.cause.detail
+    if event.kind == Kind.UNDEFINED and cause is not None:
+        message = cause.detail
+        label = inputs.label(event.memory, event.offset) if event.offset >= 0 else ""
+        what = f"{event.message}: {label}" if label else event.message
         used = places[event.position]
-        if _spot(used) != _spot(group.place):
-            notes.append(Note(event.message, used))
-        else:
-            notes.append(Note(event.message))
+        notes.append(Note(what, used if _spot(used) != _spot(group.place) else None))
+        if cause.kind in _RULES:
+            notes.append(Note(f"rule: {_RULES[cause.kind]}"))
     if event.kind == Kind.RACE:
         other = event.other_invocation
         who = f" by invocation {other.local} of workgroup {other.workgroup}" if other is not None else ""
         notes.append(Note(f"the other access{who}", places[event.other_position]))
-    kind = event.cause.kind if event.cause is not None else event.kind
-    if generated and kind in _BY_DATA:
+    kind = cause.kind if cause is not None else event.kind
+    generated = any(entry.generated for entry in inputs.bindings) or bool(inputs.push)
+    by_data = kind in _BY_DATA and (cause is None or cause.position not in natural)
+    if generated and by_data:
         notes.append(
             Note("some inputs were generated; give real ones with --in and --push if these cannot be")
         )

@@ -109,6 +109,15 @@ class Inputs:
         """Make fresh resources of the reference device."""
         return {entry.place: entry.resources() for entry in self.bindings}
 
+    def label(self, name: str, offset: int) -> str:
+        """Return the name of the number at a byte of a buffer; empty where it is none that messages name."""
+        for entry in self.bindings:
+            for field in entry.fields if entry.name == name else ():
+                inside = (field.offsets <= offset) & (offset < field.offsets + field.dtype.itemsize)
+                if inside.any():
+                    return field.label(int(np.argmax(inside.reshape(-1))))
+        return ""
+
 
 def _image_type(binding: Binding) -> ImageType:
     kind = binding.type

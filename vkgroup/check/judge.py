@@ -18,6 +18,7 @@ from vkgroup.check.findings import Configuration, Coverage, Finding, Report
 from vkgroup.check.flow import Flow
 from vkgroup.check.gather import findings_of
 from vkgroup.check.inputs import Key, make_inputs
+from vkgroup.check.parting import natural
 from vkgroup.check.places import Places
 from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import Dispatch, Run
@@ -256,8 +257,7 @@ def check(
     wanted = sizes if sizes is not None else {*SIZES, *(device.subgroup_size for device in devices)}
     state.run_reference(sorted(set(wanted) - {0}))
     job = _job_maker(module, program.entry.name, specialization, dispatch)
-    generated = any(entry.generated for entry in made.bindings) or bool(made.push)
-    findings = findings_of(state.runs, state.places, generated)
+    findings = findings_of(state.runs, state.places, made, natural(state.flow))
     findings += state.run_devices(devices, job)
     findings += _comparisons(state)
     covered = _coverage(state)

@@ -75,13 +75,13 @@ def find_parting(
     known = [entry for entry in written if entry[0] is not None]
     if not known:
         known = _atomic_writers(dispatch, first, difference)
-    natural = _natural(flow)
+    by_nature = natural(flow)
     places = {(who.workgroup, who.local) for who, _ in known if who is not None}
     one, other = (_traces(dispatch, configuration, places) for configuration in (first, second))
     for who, stored in known:
         if who is not None:
             place = (who.workgroup, who.local)
-            position = part(one.get(place, ()), other.get(place, ()), natural, flow)
+            position = part(one.get(place, ()), other.get(place, ()), by_nature, flow)
             if position >= 0:
                 return Parting(position, stored, who)
     who, stored = known[0] if known else (None, -1)
@@ -127,7 +127,7 @@ def _traces(
     return outcome.trace
 
 
-def _natural(flow: Flow) -> frozenset[int]:
+def natural(flow: Flow) -> frozenset[int]:
     """Positions of instructions that only compute with numbers of lanes and subgroups."""
     origins = flow.origins
     return frozenset(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.check.findings import Configuration
 from vkgroup.check.inputs import Inputs, memory_of
+from vkgroup.check.usage import reads_of
 from vkgroup.reference.interpreter import Cause, Event, Outcome, execute
 from vkgroup.reference.interpreter.arrangement import Arrangement, shuffled
 from vkgroup.reference.interpreter.memory import Memory
@@ -91,15 +92,26 @@ class Dispatch:
     def _unwritten(self, configuration: Configuration, memory: Memory) -> Event:
         """Say that what nobody wrote before the dispatch was read, and is in an output at the end."""
         position, number = memory.stored_causes[BEFORE_HARD]
-        cause = Cause(
-            "uninitialised", "an output holds what was read from memory that nobody has written to", -1
+        fresh = [entry for entry in self.inputs.bindings if not entry.defined]
+        names = " or ".join(entry.name for entry in fresh)
+        reads = reads_of(
+            self.program.module,
+            frozenset(
+                variable
+                for variable, place in self.program.bindings.items()
+                if place in {entry.place for entry in fresh}
+            ),
         )
+        detail = f"{names} is read where nobody has written to it"
+        cause = Cause("uninitialised", detail, reads[0] if len(reads) == 1 else -1)
+        first = int(np.argmax(memory.causes == BEFORE_HARD)) if memory.causes is not None else 0
         return Event(
             "undefined",
             f"{memory.name} holds an undefined value at the end",
             position,
             self.arrangement(configuration).invocation(number),
             memory=memory.name,
+            offset=first * memory.granule,
             cause=cause,
         )
 

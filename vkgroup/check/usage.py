@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vkgroup.reference.interpreter.operands import sort_operands
-from vkgroup.spirv import Instruction, Module, grammar
+from vkgroup.spirv import ImageType, Instruction, Module, SampledImageType, grammar
 from vkgroup.spirv.declarations import Declarations
 
 WHOLE = -1
@@ -50,6 +50,35 @@ def _atomics(module: Module) -> Iterator[tuple[tuple[int, int], Instruction]]:
             roots[entry.result_id] = roots[words[0]]
         elif entry.name.startswith("OpAtomic") and words and words[0] in roots:
             yield roots[words[0]], entry
+
+
+def reads_of(module: Module, variables: frozenset[int]) -> list[int]:
+    """Return the positions of the instructions that read what some variables are bound to.
+
+    Pointers and images are followed as in `atomic_members`.
+    """
+    pointers = set(variables)
+    images: set[int] = set()
+    pointees = {variable.id: variable.type for variable in Declarations(module).variables}
+    found = []
+    for entry in module.instructions:
+        words = entry.operands
+        if (
+            entry.name in (*_CHAINS, "OpCopyObject", "OpImage", "OpSampledImage")
+            and words[0] in pointers | images
+        ):
+            (pointers if words[0] in pointers else images).add(entry.result_id)
+        elif entry.name == "OpLoad" and words[0] in pointers:
+            if isinstance(pointees.get(words[0]), ImageType | SampledImageType):
+                images.add(entry.result_id)
+            else:
+                found.append(entry.position)
+        elif entry.name.startswith("OpImage") and words and words[0] in images:
+            if entry.result_id and not entry.name.startswith("OpImageQuery"):
+                found.append(entry.position)
+        elif entry.name.startswith("OpAtomic") and entry.result_id and words[0] in pointers:
+            found.append(entry.position)
+    return found
 
 
 _BY_GROUP = ("WorkgroupId", "GlobalInvocationId", "NumWorkgroups")

@@ -6,6 +6,6 @@ layout(binding = 0, r32f) uniform readonly image2D frame;
 layout(binding = 1, r32f) uniform image2D collected;
 void main() {
     ivec2 p = ivec2(gl_GlobalInvocationID.xy);
-    float light = imageLoad(collected, p).r + imageLoad(frame, p).r;
-    imageStore(collected, p, vec4(light)); // expect: undefined
+    float light = imageLoad(collected, p).r + imageLoad(frame, p).r; // expect: undefined
+    imageStore(collected, p, vec4(light));
 }
