@@ -171,6 +171,38 @@ def test_a_spin_lock_between_workgroups_ends() -> None:
     assert data[64:].tolist() == np.cumsum(np.arange(64)).tolist()
 
 
+def test_a_lock_that_many_want_is_no_hang() -> None:
+    # The last of 100 subgroups waits for 99 others, each of which lets the rest go round for a while.
+    source = """
+    layout(local_size_x = 100) in;
+    layout(std430, binding = 0) coherent buffer Data { uint lock; uint total; };
+    void main() {
+        while (atomicCompSwap(lock, 0u, 1u) != 0u) { }
+        memoryBarrierBuffer();
+        total += gl_LocalInvocationIndex;
+        memoryBarrierBuffer();
+        atomicExchange(lock, 0u);
+    }
+    """
+    data = np.zeros(2, np.uint32)
+    outcome = interpret(source, 1, data, races=True, subgroup_size=1, step_limit=1000)
+    assert [event.kind for event in outcome.events] == []
+    assert data.tolist() == [0, 99 * 50]
+
+
+def test_a_lock_that_nobody_gives_back_is_a_hang() -> None:
+    source = """
+    layout(local_size_x = 100) in;
+    layout(std430, binding = 0) coherent buffer Data { uint lock; uint total; };
+    void main() {
+        while (atomicCompSwap(lock, 0u, 1u) != 0u) { }
+        total += 1u;
+    }
+    """
+    outcome = interpret(source, 1, np.zeros(2, np.uint32), subgroup_size=1, step_limit=1000)
+    assert [event.kind for event in outcome.events] == ["hang"]
+
+
 def test_what_the_order_decides_through_branches_is_marked_until_the_ways_meet() -> None:
     source = """
     layout(local_size_x = 64) in;

@@ -22,8 +22,7 @@ from vkgroup.reference.interpreter.log import EventLog
 from vkgroup.reference.interpreter.memory import Memory
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.subgroups import Subgroups
-from vkgroup.reference.interpreter.values import Causes, Leaf, Value, select, tainted
-from vkgroup.spirv import ScalarType
+from vkgroup.reference.interpreter.values import Causes, Value, leaf_of, select, tainted
 
 if TYPE_CHECKING:
     from vkgroup.reference.interpreter.program import Program
@@ -107,6 +106,7 @@ class Machine:
         self._wake = 0
         self._awake = (-1, -1)
         self._rounds: dict[int, int] = {}
+        self._crowd: dict[int, int] = {}
         self._alive = np.full(self.workgroups, arrangement.per_workgroup)
         self._all_subgroups: Subgroups | None = None
         self._step_limit, self._deadline = step_limit, deadline
@@ -160,7 +160,7 @@ class Machine:
         """Keep a value of the active invocations for other segments."""
         cell = self._kept.get(slot)
         if cell is None:
-            leaves = tuple(_leaf(leaf) for leaf in value.leaves)
+            leaves = tuple(leaf_of(data) for data in value.leaves)
             cell = self._kept[slot] = Cell(leaves, self.count)
         cell.write(value, index)
 
@@ -277,6 +277,11 @@ class Machine:
         if rounds == 0 or rounds % SPINS or len(self._waiting) == 1 or self._awake == (number, rounds):
             return False
         index = self._merge(number)
+        crowd = self.count if index is None else len(index)
+        if crowd < self._crowd.get(number, crowd):
+            # Somebody has got out since: of many that want the same lock, the last waits for all others.
+            self._rounds[number] = SPINS
+        self._crowd[number] = crowd
         self._sleeping.append((number, self._take(number, index, chosen)))
         self._wake = self._executed + SPINS
         return True
@@ -356,6 +361,8 @@ class Machine:
             self.keep(slot, value if where is None else select(value, where), index)
         if self.program.segments[target].is_loop:
             self._rounds[target] = self._rounds.get(target, 0) + 1 if target <= number else 0
+            if target > number:
+                self._crowd.pop(target, None)
         self._waiting.setdefault(target, []).append(index)
 
     def end(self, index: Index) -> None:
@@ -396,9 +403,3 @@ class Machine:
         """Return a value with what is undefined, or left to the order, about who got here."""
         control = frame.control
         return value if control is None else tainted(value, control)
-
-
-def _leaf(data: npt.NDArray[Any]) -> Leaf:
-    kind = {"f": "float", "i": "int", "u": "uint", "b": "bool"}[data.dtype.kind]
-    bits = 1 if kind == "bool" else data.dtype.itemsize * 8
-    return Leaf(ScalarType(kind, bits), data.shape[:-1])
