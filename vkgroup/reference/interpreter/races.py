@@ -4,13 +4,18 @@ Of each granule of memory the last plain write, two plain reads (the last one, a
 else before it) and the last atomic access are remembered: by whom, and when. Time counts accesses and
 barriers of the dispatch. An earlier access is ordered before a later one of another invocation by
 
-* a barrier of the workgroup, or of the subgroup, that both have passed and that orders this kind of memory;
+* a barrier of the workgroup, or of the subgroup, that both have passed and that orders this kind of memory
+  (of subgroups: each of them some barrier after the earlier access);
+* a barrier of the workgroup beside a memory barrier: of all of the workgroup before it, or of the later
+  invocation after it (code is written so; Vulkan's memory model wants both);
 * a release (a memory barrier or release semantics, then an atomic write) that came after it and that the
   later one has acquired (an atomic read that saw it or a later one, then a memory barrier or acquire
   semantics).
 
-Releases are compared by time alone, as Lamport's clocks do: what is ordered is never called a race; a race
-that an unrelated release happens to separate is missed.
+A release passes on what the workgroup and the subgroup of the invocation did before their last barrier. See
+Vulkan 1.4, appendix "Memory Model", "Synchronizes-With" and "Inter-Thread-Happens-Before". Releases are
+compared by time alone, as Lamport's clocks do: what is ordered is not called a race; a race that an
+unrelated release happens to separate is missed.
 """
 
 from __future__ import annotations

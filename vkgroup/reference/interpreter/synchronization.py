@@ -9,7 +9,9 @@ from vkgroup.reference.interpreter.site import Site
 
 _ACQUIRE, _RELEASE = 0x2 | 0x8 | 0x10, 0x4 | 0x8 | 0x10
 _KINDS = {"buffer": 0x40, "workgroup": 0x100, "image": 0x800}
-_WORKGROUP, _SUBGROUP = 2, 3
+_SUBGROUP = 3
+_BEYOND_THE_WORKGROUP = (0, 1, 5)
+"""Scopes CrossDevice, Device and QueueFamily (SPIR-V 3.27)."""
 
 
 def kinds_of(semantics: int) -> frozenset[str]:
@@ -21,18 +23,24 @@ def kinds_of(semantics: int) -> frozenset[str]:
 
 def control_barrier(site: Site) -> Callable[[Frame], None]:
     """Make the function of OpControlBarrier."""
-    execution, _, semantics = site.scopes
+    execution, memory, semantics = site.scopes
     kinds = kinds_of(semantics)
+    release, acquire = released_and_acquired(semantics)
 
     def barrier(frame: Frame) -> None:
         machine = frame.machine
-        if execution == _SUBGROUP:
-            if machine.order is not None:
-                machine.order.subgroup_barrier(frame, kinds)
+        if execution != _SUBGROUP:
+            machine.check_barrier(frame, site)
+        order = machine.order
+        if order is None:
             return
-        machine.check_barrier(frame, site)
-        if machine.order is not None:
-            machine.order.workgroup_barrier(frame, kinds)
+        if execution == _SUBGROUP:
+            order.subgroup_barrier(frame, kinds)
+        else:
+            order.workgroup_barrier(frame, kinds)
+        if memory in _BEYOND_THE_WORKGROUP and kinds:
+            # It is a memory barrier besides (Vulkan Memory Model, "Synchronizes-With").
+            order.fence(frame, kinds, acquire=acquire, release=release)
 
     return barrier
 
@@ -41,11 +49,11 @@ def memory_barrier(site: Site) -> Callable[[Frame], None]:
     """Make the function of OpMemoryBarrier."""
     _, semantics = site.scopes
     kinds = kinds_of(semantics)
+    release, acquire = released_and_acquired(semantics)
 
     def barrier(frame: Frame) -> None:
         order = frame.machine.order
         if order is not None:
-            release, acquire = released_and_acquired(semantics)
             order.fence(frame, kinds, acquire=acquire, release=release)
 
     return barrier

@@ -139,6 +139,13 @@ def leaves_of(kind: Type) -> tuple[Leaf, ...]:
     raise TypeError(f"{kind} has no value")
 
 
+def leaf_of(data: Data) -> Leaf:
+    """Return the leaf that an array of a value belongs to."""
+    kind = {"f": "float", "i": "int", "u": "uint", "b": "bool"}[data.dtype.kind]
+    bits = 1 if kind == "bool" else data.dtype.itemsize * 8
+    return Leaf(ScalarType(kind, bits), data.shape[:-1])
+
+
 def member_leaves(kind: StructType, index: int) -> slice:
     """Return which leaves of a structure belong to a member."""
     first = sum(len(leaves_of(member.type)) for member in kind.members[:index])
