@@ -146,8 +146,8 @@ USES = [
         "GL_EXT_shader_realtime_clock"),
     Use("shaderIntegerDotProduct", "ok = dot4(uvec4(i, 1u, 2u, 3u), uvec4(2u, 5u, 1u, i)) == 5u * i + 7u;",
         "GL_EXT_spirv_intrinsics",
-        'spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6016, 6019], id = 4451)'
-        " uint dot4(uvec4 a, uvec4 b);"),
+        'spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6016, 6019],'
+        " id = 4451) uint dot4(uvec4 a, uvec4 b);"),
     Use("shaderFloat64", "double v = double(i) / 3.0LF; ok = v * 3.0LF == double(i);"),
     *(reads(kind, bits) for kind in ("buffer", "uniform", "push") for bits in (8, 16)),
     Use("scalarBlockLayout", "ok = rows[i % 4u].y == 3u * (i % 4u) + 1u;", "GL_EXT_scalar_block_layout",
