@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -84,7 +85,18 @@ def test_options_are_part_of_the_repeated_command(checked, tmp_path: Path) -> No
         ("a.comp --out c", "no binding 'c'"),
         ("a.comp --push n=1", "declares none"),
         ("a.comp --spec 9=1", "no specialization constant 9"),
-        ("a.comp --groups 0", "positive numbers"),
+        ("a.comp --groups 0", "must be at least 1"),
+        ("a.comp --groups x", "no whole number"),
+        ("a.comp --groups 999999,999999", "too many"),
+        ("p.comp --push m=1", "no member 'm'"),
+        ("p.comp --push n=1,2", "takes one number (uint32)"),
+        ("p.comp --push n=-1", "takes one number (uint32)"),
+        ("p.comp --push n=x", "neither a number"),
+        ("a.comp --seed x", "no whole number"),
+        ("a.comp --timeout 0", "positive number of seconds"),
+        ("a.comp --step-limit 0", "must be at least 1"),
+        ("a.comp --json nowhere/a.json", "cannot be written"),
+        ("a.comp --bogus", "unrecognized arguments"),
         ("a.comp --entry-point other --optimize size --step-limit 3 --groups 1,1,1,1", "one to three"),
         ("a.comp --subgroup-size 3", "powers of two"),
         ("a.comp --subgroup-size 256", "from 1 to 128"),
@@ -102,12 +114,65 @@ def test_bad_input_ends_with_2(
         "#version 460\nlayout(local_size_x = 4) in;\nlayout(binding = 0) buffer B { uint b[]; };\n"
         "void main() { b[gl_GlobalInvocationID.x] = 1u; }\n"
     )
+    push = Path("a.comp").read_text().replace("= 1u", "= n")
+    Path("p.comp").write_text(push.replace("void", "layout(push_constant) uniform P { uint n; };\nvoid"))
     try:
         code = main(["check", *words.split(), "--device", "none"])
     except SystemExit as exit_:
         code = exit_.code
     assert code == 2
-    assert message in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+
+
+def test_the_help_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["check", "--help"])
+    assert left.value.code == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "right on every subgroup size? Runs it",
+        "where it runs:",
+        "what it works on:",
+        "(default: 60)",
+    ):
+        assert words in text
+
+
+_SCHEMA = re.compile(r"^\| `([a-z_.\[\]]+)` \|", re.MULTILINE)
+
+
+def _paths(value: object, path: str = "") -> set[str]:
+    """Return the names of all fields in JSON, as the documentation writes them."""
+    if isinstance(value, list):
+        return set().union(*(_paths(entry, path + "[]") for entry in value))
+    if not isinstance(value, dict):
+        return set()
+    found = set()
+    for name, inner in value.items():
+        inside = f"{path}.{name}" if path else name
+        found |= {inside} | _paths(inner, inside)
+    return found
+
+
+def test_every_field_of_the_json_is_documented(checked) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "check.md").read_text()
+    documented = set(_SCHEMA.findall(text[text.index("## The JSON") :]))
+    found = set()
+    for name in ("exclusive_scan_by_hand", "butterfly_in_the_guard", "lanes_in_order"):
+        report = checked(_WRONG / f"{name}.comp")
+        found |= _paths({key: report[key] for key in ("shader", "findings", "covered")})
+    places = {"file", "line", "text", "position"}
+    runs = {"subgroup_size", "shuffled", "device", "choice", "required"}
+    inner = {
+        path
+        for path in found
+        if path.rsplit(".", 1)[-1] in (places | runs | {"workgroup", "local", "subgroup", "lane", "number"})
+        and path.count(".") > 0
+    }
+    assert found - inner <= documented
+    assert documented - found == set()
 
 
 def test_a_module_without_lines_is_shown_in_assembly(checked, tmp_path: Path) -> None:

@@ -256,9 +256,17 @@ class _Maker:
             name = names[field.member]
             if name in values:
                 try:
-                    put(data, field, np.broadcast_to(np.asarray(values[name]), field.offsets.shape))
-                except (ValueError, TypeError) as error:
-                    raise InvalidDispatch(f"The push constant {name!r}: {error}.") from None
+                    given = np.broadcast_to(np.asarray(values[name]), field.offsets.shape)
+                    if field.dtype.kind in "ui" and (given.astype(field.dtype) != given).any():
+                        raise ValueError
+                    put(data, field, given)
+                except (ValueError, TypeError, OverflowError):
+                    shape = field.offsets.shape
+                    wanted = f"numbers of the shape {shape}" if shape else "one number"
+                    raise InvalidDispatch(
+                        f"The push constant {name!r} takes {wanted} ({field.dtype.name}),"
+                        f" not {values[name]!r}."
+                    ) from None
                 part = f"{name} = {values[name]}"
             else:
                 part = self._fill(data, WHOLE - 1, field)

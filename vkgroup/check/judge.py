@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,9 @@ STEP_LIMIT = 10_000
 
 TIMEOUT = 60.0
 """Seconds that one run may take, unless told otherwise."""
+
+MOST_INVOCATIONS = 1 << 22
+"""Invocations of a dispatch that can be checked in reasonable time and memory."""
 
 _QUAD = 4
 
@@ -336,8 +340,14 @@ def _groups(given: Sequence[int] | None, program: Program) -> tuple[int, int, in
     if given is not None:
         if not 1 <= len(given) <= 3 or min(given) < 1:
             raise InvalidInput(f"groups are one to three positive numbers, not {tuple(given)}")
-        x, y, z = (*given, 1, 1)[:3]
-        return int(x), int(y), int(z)
+        x, y, z = (int(number) for number in (*given, 1, 1)[:3])
+        invocations = x * y * z * math.prod(program.local_size)
+        if invocations > MOST_INVOCATIONS:
+            raise InvalidInput(
+                f"{invocations} invocations are too many to look at; give fewer groups, for at most"
+                f" {MOST_INVOCATIONS}."
+            )
+        return x, y, z
     used = used_axes(program.module)
     if not any(used) and not takes_tickets(program.module, frozenset(program.bindings)):
         # Whatever a workgroup writes here, another would write as well.

@@ -12,7 +12,7 @@ from vkgroup.check.text import lines_of
 from vkgroup.cli import output, pairs, shaders
 from vkgroup.cli.arguments import seconds
 from vkgroup.cli.console import Console
-from vkgroup.compiler import Target
+from vkgroup.compiler import COMPILERS, Target
 from vkgroup.device import DeviceInfo
 from vkgroup.opening import select
 
@@ -21,22 +21,56 @@ _LARGEST = 128
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    parser.description = (
+        "Is a compute shader right on every subgroup size? Runs it on the reference device at each, with"
+        " lanes in order and shuffled, and on the real devices that are present."
+    )
     parser.epilog = (
-        "B is a binding's name, its number in set 0, or SET.NUMBER. What is not given is generated. "
-        "Exit codes: 0 nothing found, 1 something, 2 bad usage or input, 3 missing capability. "
-        "What is compared, and what is not: docs/check.md."
+        "B is a binding's name, its number in set 0, or SET.NUMBER. Exit codes: 0 nothing found, 1 something,"
+        " 2 bad usage or input, 3 missing capability. What is found and compared, what is made up, and the"
+        " fields of the JSON: docs/check.md."
     )
     shaders.add_arguments(parser)
-    parser.add_argument(
+    _add_where(parser.add_argument_group("where it runs"))
+    _add_inputs(parser.add_argument_group("what it works on", "What is not given is made up."))
+    parser.add_argument("--json", metavar="F", help="write everything as JSON; - is standard output")
+
+
+def _add_where(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         "--subgroup-size",
         metavar="N[,N]…",
         type=_sizes,
         help=f"sizes to try (default: {', '.join(map(str, judge.SIZES))}, and those of the devices)",
     )
-    parser.add_argument(
-        "--groups", metavar="X[,Y[,Z]]", type=pairs.groups, help="workgroups (default: several)"
+    group.add_argument(
+        "--device",
+        metavar="D",
+        dest="devices",
+        action="append",
+        help="run on this device as well; may be repeated; none: only on the reference device (default: all)",
     )
-    parser.add_argument(
+    group.add_argument(
+        "--timeout",
+        metavar="S",
+        type=seconds,
+        default=judge.TIMEOUT,
+        help=f"seconds that one run may take (default: {judge.TIMEOUT:g})",
+    )
+    group.add_argument(
+        "--step-limit",
+        metavar="N",
+        type=_positive,
+        default=judge.STEP_LIMIT,
+        help=f"rounds after which a loop hangs (default: {judge.STEP_LIMIT})",
+    )
+
+
+def _add_inputs(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--groups", metavar="X[,Y[,Z]]", type=_groups, help="workgroups in each dimension (default: several)"
+    )
+    group.add_argument(
         "--in",
         dest="inputs",
         metavar="B=F.npy",
@@ -45,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=pairs.pair,
         help="bind the array in a file",
     )
-    parser.add_argument(
+    group.add_argument(
         "--out",
         dest="outputs",
         metavar="B",
@@ -53,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a binding whose contents are undefined before the run",
     )
-    parser.add_argument(
+    group.add_argument(
         "--push",
         metavar="NAME=V[,V]…",
         action="append",
@@ -61,35 +95,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=pairs.pair,
         help="a member of the push constants",
     )
-    parser.add_argument(
+    group.add_argument(
         "--spec",
         metavar="ID=V",
         action="append",
         default=[],
         type=pairs.pair,
-        help="a specialization constant",
+        help="a specialization constant, by its number or its name",
     )
-    parser.add_argument(
-        "--device",
-        metavar="D",
-        dest="devices",
-        action="append",
-        help="a real device to run on as well, or none (default: all that are present)",
-    )
-    parser.add_argument(
-        "--seed", metavar="N", type=_natural, default=0, help="of inputs and shuffled lanes (0)"
-    )
-    parser.add_argument(
-        "--timeout", metavar="S", type=seconds, default=judge.TIMEOUT, help="seconds that a run may take (60)"
-    )
-    parser.add_argument(
-        "--step-limit",
+    group.add_argument(
+        "--seed",
         metavar="N",
         type=_natural,
-        default=judge.STEP_LIMIT,
-        help=f"rounds of a loop after which it hangs ({judge.STEP_LIMIT})",
+        default=0,
+        help="of what is made up, and of the shuffled lanes (default: 0)",
     )
-    parser.add_argument("--json", metavar="F", help="write everything as JSON; - is standard output")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -148,6 +168,8 @@ def _command(arguments: argparse.Namespace) -> str:
             words += [option, "=".join(entry) if isinstance(entry, tuple) else str(entry)]
     if arguments.entry_point != "main":
         words += ["--entry-point", arguments.entry_point]
+    if arguments.compiler != COMPILERS[0]:
+        words += ["--compiler", arguments.compiler]
     if arguments.groups:
         words += ["--groups", ",".join(map(str, arguments.groups))]
     if arguments.seed:
@@ -161,6 +183,20 @@ def _natural(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
     return int(text)
+
+
+def _positive(text: str) -> int:
+    number = _natural(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def _groups(text: str) -> tuple[int, ...]:
+    numbers = tuple(_positive(word) for word in text.split(","))
+    if len(numbers) > 3:
+        raise argparse.ArgumentTypeError("one to three numbers, as in 4 or 8,8")
+    return numbers
 
 
 def _sizes(text: str) -> tuple[int, ...]:
