@@ -76,6 +76,12 @@ def test_push_constants_go_by_their_names() -> None:
         _made(text, push={"m": 5})
 
 
+def test_arrays_of_another_byte_order_are_refused_by_name() -> None:
+    text = "layout(binding = 0) buffer B { uint b[]; }; void main() { b[0] = 1u; }"
+    with pytest.raises(InvalidDispatch, match="'B': the array has the byte order '>u4'"):
+        _made(text, given={"B": np.zeros(4, ">u4")})
+
+
 def test_matrices_lie_as_their_majorness_says() -> None:
     made = _made(
         "layout(std430, row_major, binding = 0) buffer B { mat2x3 m[]; };"

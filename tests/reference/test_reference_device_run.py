@@ -217,6 +217,19 @@ def test_a_buffer_over_the_limit_names_it(reference: Device) -> None:
     assert caught.value.missing == (f"maxBufferSize of {most + 1} (it is {most})",)
 
 
+def test_too_little_memory_for_variables_is_an_error_of_ours(
+    reference: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vkgroup.reference.interpreter import machine
+
+    def refuse(*arguments: Any) -> None:
+        raise MemoryError("Unable to allocate 128. GiB")
+
+    monkeypatch.setattr(machine.Machine, "run", refuse)
+    with pytest.raises(OutOfMemory, match=r"the variables of 8 invocations: Unable to allocate 128. GiB"):
+        reference.run(OUTSIDE, 1, {"Source": np.zeros(8, np.uint32), "Target": np.zeros(8, np.uint32)})
+
+
 def test_too_little_memory_is_an_error_of_ours(reference: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     from vkgroup.reference.device import memory
 

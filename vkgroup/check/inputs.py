@@ -14,6 +14,7 @@ from vkgroup.check.fields import Field, fields_of, put, take
 from vkgroup.check.numbers import Generator
 from vkgroup.check.usage import WHOLE, atomic_members
 from vkgroup.dispatch.blocks import check_array, pack_push, suggestion
+from vkgroup.dispatch.buffer import checked_array
 from vkgroup.errors import InvalidDispatch, InvalidInput, Unsupported
 from vkgroup.formats import FORMATS, Format, fitting
 from vkgroup.reference.interpreter.images import ImageMemory, image_of
@@ -305,7 +306,9 @@ def make_inputs(
     size = (local_size[0] * groups[0], local_size[1] * groups[1], local_size[2] * groups[2])
     maker = _Maker(module, size, groups, seed)
     bindings = module.reflection.bindings
-    arrays = {_find(bindings, key): array for key, array in (given or {}).items()}
+    arrays = {
+        _find(bindings, key): checked_array(array, f"The binding {key!r}") for key, array in (given or {}).items()
+    }
     undefined = {_find(bindings, key) for key in fresh}
     made: dict[tuple[int, int], Input] = {}
     for binding in bindings:

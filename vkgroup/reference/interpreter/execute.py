@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.errors import InvalidDispatch
+from vkgroup.errors import InvalidDispatch, OutOfMemory
 from vkgroup.reference.interpreter.arrangement import Arrangement, Groups, shuffled
 from vkgroup.reference.interpreter.builtins import built_in
 from vkgroup.reference.interpreter.events import Event
@@ -92,6 +92,8 @@ def execute(
         Something is not bound, or the subgroup size is none.
     DispatchTimeout
         It took too long.
+    OutOfMemory
+        The variables of a workgroup need more than there is.
     """
     if 0 in groups:
         return Outcome(())
@@ -123,8 +125,14 @@ def execute(
                 deadline=until,
                 trace=trace,
             )
-            _initialise(machine)
-            machine.run()
+            try:
+                _initialise(machine)
+                machine.run()
+            except MemoryError as error:
+                raise OutOfMemory(
+                    f"The reference device needs more memory than there is for the variables of"
+                    f" {machine.count} invocations: {error}."
+                ) from None
     bound.finish(events)
     return Outcome(events.events(), trace.executed if trace is not None else {})
 
