@@ -25,6 +25,7 @@ from vkgroup.random_programs.nodes import (
     Set,
     Statement,
     Switch,
+    called_functions,
     size,
     type_of,
     walk,
@@ -71,11 +72,7 @@ def edited(program: Program, change: Change) -> Program:
 
 def pruned(program: Program) -> Program:
     """Return a program without the functions that nobody calls."""
-    called: set[int] = {node.function for node in walk(program.body) if isinstance(node, Call)}
-    for function in reversed(program.functions):
-        if function.number in called:
-            called |= {node.function for node in walk(function.body) if isinstance(node, Call)}
-    return replace(program, functions=tuple(f for f in program.functions if f.number in called))
+    return replace(program, functions=called_functions(program))
 
 
 def statements(program: Program) -> list[Statement]:

@@ -36,6 +36,7 @@ from vkgroup.random_programs.nodes import (
     Switch,
     ToWord,
     Variable,
+    called_functions,
     type_of,
     walk,
 )
@@ -109,8 +110,7 @@ class _Writer:
         if e.operator in _CALLS:
             return f"{e.operator}({', '.join(self.bare(argument) for argument in e.arguments)})"
         if len(e.arguments) == 1:
-            text = f"{e.operator}{self.expression(e.arguments[0])}"
-            return text
+            return f"{e.operator}{self.expression(e.arguments[0])}"
         text = f" {e.operator} ".join(self.expression(argument) for argument in e.arguments)
         if TYPES[e.type].scalar.kind == "float":
             return f"{self.use('settle', e.type)}({text})"
@@ -323,11 +323,7 @@ def render(program: Program, *, title: str = "") -> str:
     title : what the comment at its top says first.
     """
     writer_ = _Writer(program)
-    called: set[int] = {node.function for node in walk(program.body) if isinstance(node, Call)}
-    for function in reversed(program.functions):
-        if function.number in called:
-            called |= {node.function for node in walk(function.body) if isinstance(node, Call)}
-    functions = [writer_.function(f) for f in program.functions if f.number in called]
+    functions = [writer_.function(f) for f in called_functions(program)]
     body = writer_.block(program.body, 1)
     variables = writer_.declarations(program.body, set(), "data")
     mode = ""

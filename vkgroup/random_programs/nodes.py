@@ -282,6 +282,15 @@ def walk(node: Any) -> Iterator[Any]:
             yield from walk(getattr(node, field.name))
 
 
+def called_functions(program: Program) -> tuple[Function, ...]:
+    """Return the functions that main calls, itself or through others, in the order of their declaration."""
+    called = {node.function for node in walk(program.body) if isinstance(node, Call)}
+    for function in reversed(program.functions):
+        if function.number in called:
+            called |= {node.function for node in walk(function.body) if isinstance(node, Call)}
+    return tuple(function for function in program.functions if function.number in called)
+
+
 def size(node: Any) -> int:
     """Return the number of statements in a program, a function, a block or a statement."""
     return sum(isinstance(part, Statement) for part in walk(node))
