@@ -201,3 +201,29 @@ def test_hlsl_is_checked_at_its_lines(checked, written: Callable[..., Path]) -> 
     )
     (finding,) = checked(file)["findings"]
     assert (finding["kind"], finding["place"]["line"]) == ("race", 6)
+
+
+def test_a_buffer_that_is_too_small_is_one_finding(checked, written: Callable[..., Path]) -> None:
+    file = written(
+        "#version 460\n"
+        "layout(local_size_x = 16) in;\n"
+        "layout(binding = 0) readonly buffer Points { uint points[]; };\n"
+        "layout(binding = 1) writeonly buffer Sums { uint sums[]; };\n"
+        "void main() {\n"
+        "    uint i = gl_GlobalInvocationID.x;\n"
+        "    uint a = points[3u * i];\n"
+        "    uint b = points[3u * i + 1u];\n"
+        "    sums[i] = a + b;\n"
+        "}\n"
+    )
+    (finding,) = checked(file)["findings"]
+    assert (finding["kind"], finding["place"]["line"]) == ("bounds", 7)
+    assert [(note["message"], note["place"] and note["place"]["line"]) for note in finding["notes"]] == [
+        ("outside, too", 8),
+        (
+            "points was made with one element for each invocation; give the real array with --in if that is wrong",
+            None,
+        ),
+    ]
+    np.save(file.parent / "points.npy", np.arange(192, dtype=np.uint32))
+    assert checked(file, "--in", f"Points={file.parent / 'points.npy'}")["findings"] == []

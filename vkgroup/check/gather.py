@@ -39,9 +39,14 @@ class _Group:
     event: Event
     place: Place
     configurations: list[Configuration] = field(default_factory=list)
+    further: dict[tuple[object, ...], Place] = field(default_factory=dict)
 
 
 Groups = dict[tuple[object, ...], _Group]
+
+
+_MOST_LINES = 3
+"""Lines that a finding of bounds quotes beside the first."""
 
 
 def findings_of(
@@ -67,6 +72,8 @@ def findings_of(
                 continue
             place = _blamed(event, places)
             group = groups.setdefault(_key(event, place, places, groups), _Group(event, place))
+            if _spot(place) != _spot(group.place):
+                group.further.setdefault(_spot(place), place)
             if run.configuration not in group.configurations:
                 group.configurations.append(run.configuration)
     found = [_finding(group, places, inputs, natural) for group in groups.values()]
@@ -91,6 +98,9 @@ def _key(event: Event, place: Place, places: Places, groups: Groups) -> tuple[ob
         turned = (event.kind, event.memory, _spot(places[event.other_position]))
         # Which of two accesses comes first is chance: a race seen from its other side is the same.
         return turned if key not in groups and turned in groups else key
+    if event.kind == Kind.BOUNDS and event.memory:
+        # A buffer that is too small is one finding, however often it is looked at.
+        return event.kind, event.memory
     cause = event.cause.kind if event.cause is not None else ""
     return event.kind, cause, *_spot(place)
 
@@ -107,14 +117,18 @@ def _finding(group: _Group, places: Places, inputs: Inputs, natural: frozenset[i
         notes.append(Note(what, used if _spot(used) != _spot(group.place) else None))
         if cause.kind in _RULES:
             notes.append(Note(f"rule: {_RULES[cause.kind]}"))
+    if event.kind == Kind.BOUNDS:
+        also = list(group.further.values())
+        notes += [Note("outside, too", place) for place in also[:_MOST_LINES]]
+        notes += [Note(f"and in {len(also) - _MOST_LINES} more lines")] if len(also) > _MOST_LINES else []
     if event.kind == Kind.RACE:
         other = event.other_invocation
         who = f" by invocation {other.local} of workgroup {other.workgroup}" if other is not None else ""
         notes.append(Note(f"the other access{who}", places[event.other_position]))
     kind = cause.kind if cause is not None else event.kind
-    generated = any(entry.generated for entry in inputs.bindings) or bool(inputs.push)
-    by_data = kind in _BY_DATA and (cause is None or cause.position not in natural)
-    if generated and by_data:
+    if event.kind == Kind.BOUNDS and (made_up := inputs.made_up_length(event.memory)):
+        notes.append(Note(made_up))
+    elif _is_by_data(kind, inputs) and (cause is None or cause.position not in natural):
         notes.append(
             Note("some inputs were generated; give real ones with --in and --push if these cannot be")
         )
@@ -126,3 +140,8 @@ def _finding(group: _Group, places: Places, inputs: Inputs, natural: frozenset[i
         event.invocation,
         tuple(group.configurations),
     )
+
+
+def _is_by_data(kind: str, inputs: Inputs) -> bool:
+    """Whether generated inputs may be to blame."""
+    return kind in _BY_DATA and (any(entry.generated for entry in inputs.bindings) or bool(inputs.push))

@@ -119,6 +119,24 @@ class Inputs:
                     return field.label(int(np.argmax(inside.reshape(-1))))
         return ""
 
+    def made_up_length(self, name: str) -> str:
+        """Say that the size of a buffer or image is a guess; empty where it is none."""
+        for entry in self.bindings:
+            block = entry.binding.type
+            if entry.name != name or not entry.generated:
+                continue
+            if entry.format is not None:
+                return (
+                    f"{name} was made with one texel for each invocation; give a real one with --in if that"
+                    " is wrong"
+                )
+            if isinstance(block, StructType) and block.runtime_array is not None:
+                return (
+                    f"{block.runtime_array.name} was made with one element for each invocation; give the real"
+                    " array with --in if that is wrong"
+                )
+        return ""
+
 
 def _image_type(binding: Binding) -> ImageType:
     kind = binding.type
@@ -307,7 +325,8 @@ def make_inputs(
     maker = _Maker(module, size, groups, seed)
     bindings = module.reflection.bindings
     arrays = {
-        _find(bindings, key): checked_array(array, f"The binding {key!r}") for key, array in (given or {}).items()
+        _find(bindings, key): checked_array(array, f"The binding {key!r}")
+        for key, array in (given or {}).items()
     }
     undefined = {_find(bindings, key) for key in fresh}
     made: dict[tuple[int, int], Input] = {}
