@@ -221,7 +221,8 @@ def test_a_buffer_that_is_too_small_is_one_finding(checked, written: Callable[..
     assert [(note["message"], note["place"] and note["place"]["line"]) for note in finding["notes"]] == [
         ("outside, too", 8),
         (
-            "points was made with one element for each invocation; give the real array with --in if that is wrong",
+            "points was made with one element for each invocation;"
+            " give the real array with --in if that is wrong",
             None,
         ),
     ]

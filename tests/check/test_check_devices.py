@@ -13,7 +13,7 @@ from vkgroup.drivers import Driver
 from vkgroup.errors import NoDevice
 from vkgroup.opening import select
 
-_RIGHT = Path(__file__).parent / "right"
+_RIGHT, _WRONG = Path(__file__).parent / "right", Path(__file__).parent / "wrong"
 _NAMES = (
     "compact_with_ballots",
     "decoupled_look_back",
@@ -160,3 +160,19 @@ def test_a_device_that_goes_wrong_at_one_size(monkeypatch: pytest.MonkeyPatch) -
     (finding,) = report.findings
     assert finding.message.startswith("the output differs between the reference device and a real one")
     assert [(where.subgroup_size, where.required) for where in finding.configurations] == [(16, True)]
+
+
+def test_a_device_with_another_order_of_lanes_may_be_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(job: device_job.Job) -> device_job.Answer:
+        answer = device_job.run_job(job)
+        for values in answer.outputs.values():
+            values[:] = values[::-1].copy()
+        return answer
+
+    monkeypatch.setattr(judge, "run_job", run)
+    report = check(
+        _WRONG / "noise_from_the_lane.comp", sizes=(4,), groups=(1,), devices=[select("reference:4")]
+    )
+    found = [finding for finding in report.findings if finding.devices]
+    assert found
+    assert all("may assign lanes in another order" in finding.notes[-1].message for finding in found)

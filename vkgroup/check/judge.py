@@ -288,7 +288,14 @@ def _comparisons(state: _Check) -> list[Finding]:
         difference = state.compare(like, run) if like is not None else None
         if like is not None and difference is not None:
             differing.append((like, run, difference))
-    return found + difference_findings(differing, state.dispatch, state.flow, state.places)
+    lanes_matter = frozenset(
+        like.configuration.subgroup_size
+        for like, run, _ in differing
+        if run.configuration.device
+        for other in state.comparable
+        if other.configuration == replace(like.configuration, shuffled=True) and state.compare(like, other)
+    )
+    return found + difference_findings(differing, state.dispatch, state.flow, state.places, lanes_matter)
 
 
 def _finished(findings: Sequence[Finding], command: str) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vkgroup.check.assumes import Assumption
 from vkgroup.check.compare import Difference
@@ -90,9 +90,20 @@ class _Group:
 
 
 def difference_findings(
-    differing: Differing, dispatch: Dispatch, flow: Flow, places: Places
+    differing: Differing,
+    dispatch: Dispatch,
+    flow: Flow,
+    places: Places,
+    lanes_matter: frozenset[int] = frozenset(),
 ) -> list[Finding]:
-    """One finding for each line that writes what differs, and each reason: size, lanes, device."""
+    """One finding for each line that writes what differs, and each reason: size, lanes, device.
+
+    Parameters
+    ----------
+    differing : pairs of runs with the first difference.
+    dispatch, flow, places : of the shader.
+    lanes_matter : sizes where the reference device gives something else with shuffled lanes.
+    """
     parted = []
     for base, run, difference in differing:
         # A device leaves no trace: only who wrote the number is known, from the reference device.
@@ -115,7 +126,20 @@ def difference_findings(
         if reason == _LANES and same is not None and _parts(group, places) == _parts(same, places):
             groups[_BOTH, line] = same.joined(group)
             del groups[reason, line], groups[_SIZE, line]
-    return [_finding(reason, group, places) for (reason, _), group in groups.items()]
+    found = [_finding(reason, group, places) for (reason, _), group in groups.items()]
+    return [_with_doubt(entry) if set(_sizes_on_devices(entry)) & lanes_matter else entry for entry in found]
+
+
+def _sizes_on_devices(finding: Finding) -> list[int]:
+    return [where.subgroup_size for where in finding.configurations if where.device]
+
+
+def _with_doubt(finding: Finding) -> Finding:
+    """Say that the device may be right."""
+    doubt = (
+        "with shuffled lanes the reference device differs, too: this one may assign lanes in another order"
+    )
+    return replace(finding, notes=(*finding.notes, Note(doubt)))
 
 
 def _parts(group: _Group, places: Places) -> int:
