@@ -360,3 +360,61 @@ def test_a_part_of_an_array_written_by_some_invocations() -> None:
         if i & 1:
             values[2], column[2] = 50, 9
         assert found == [values[k] + (column[k] if k < 3 else 0) for k in range(4)]
+
+
+def test_an_index_need_not_fit_the_buffers_that_other_invocations_choose() -> None:
+    source = """
+    #extension GL_EXT_nonuniform_qualifier : require
+    layout(local_size_x = 8) in;
+    layout(std430, binding = 0) readonly buffer Source { uint x[]; } sources[2];
+    layout(std430, binding = 1) writeonly buffer Target { uint y[]; };
+    void main() {
+        uint i = gl_LocalInvocationIndex, which = i & 1u;
+        y[i] = sources[nonuniformEXT(which)].x[which == 1u ? 500u + i : i / 2u];
+    }
+    """
+    small, large = np.arange(4, dtype=np.uint32), np.arange(1000, dtype=np.uint32)
+    found = np.zeros(8, np.uint32)
+    memories = [Memory(array.view(np.uint8), "a buffer") for array in (small, large, found)]
+    outcome = execute(program(source), (1, 1, 1), {(0, 0): memories[:2], (0, 1): memories[2:]})
+    assert outcome.events == ()
+    assert found.tolist() == [0, 501, 1, 503, 2, 505, 3, 507]
+
+
+@pytest.mark.parametrize("index", [2**62, 2**63 - 1, 2**63, 2**64 - 2])
+def test_constant_indices_beyond_64_bits_of_bytes_are_out_of_bounds(index: int) -> None:
+    # GLSL has no indices of 64 bits; SPIR-V has.
+    module = assemble(
+        f"""OpCapability Shader
+        OpCapability Int64
+        OpMemoryModel Logical GLSL450
+        OpEntryPoint GLCompute %main "main" %data
+        OpExecutionMode %main LocalSize 8 1 1
+        OpDecorate %numbers ArrayStride 4
+        OpDecorate %block Block
+        OpMemberDecorate %block 0 Offset 0
+        OpDecorate %data DescriptorSet 0
+        OpDecorate %data Binding 0
+        %void = OpTypeVoid
+        %function = OpTypeFunction %void
+        %uint = OpTypeInt 32 0
+        %long = OpTypeInt 64 0
+        %zero = OpConstant %uint 0
+        %index = OpConstant %long {index}
+        %numbers = OpTypeRuntimeArray %uint
+        %block = OpTypeStruct %numbers
+        %to_block = OpTypePointer StorageBuffer %block
+        %to_number = OpTypePointer StorageBuffer %uint
+        %data = OpVariable %to_block StorageBuffer
+        %main = OpFunction %void None %function
+        %only = OpLabel
+        %far = OpAccessChain %to_number %data %zero %index
+        %near = OpAccessChain %to_number %data %zero %zero
+        %loaded = OpLoad %uint %far
+        OpStore %near %loaded
+        OpReturn
+        OpFunctionEnd""",
+        Target.VULKAN_1_2,
+    )
+    outcome = interpret(Program(module), 1, np.zeros(8, np.uint32))
+    assert "bounds" in kinds(outcome)

@@ -131,6 +131,10 @@ class MemoryPath:
     placed: Placed
 
 
+_NEAR = 1 << 31
+"""What multiplied by any stride is still a number of 64 bits."""
+
+
 def memory_path(chain: Chain, placed: Placed) -> MemoryPath:
     """Resolve a chain into memory; `placed` is the root's type with its layout."""
     descriptors: list[tuple[Step, int]] = []
@@ -149,8 +153,7 @@ def memory_path(chain: Chain, placed: Placed) -> MemoryPath:
             offset += start
         elif isinstance(placed.type, ArrayType | MatrixType | VectorType):
             stride, length, placed = layout.element(placed)
-            inside = length is None or (not step.is_slot and 0 <= step.number < length)
-            if not step.is_slot and inside:
+            if not step.is_slot and 0 <= step.number < (_NEAR if length is None else length):
                 offset += stride * step.number
             else:
                 scaled.append((step, stride, length))

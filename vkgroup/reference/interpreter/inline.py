@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _CHAINS = frozenset({"OpAccessChain", "OpInBoundsAccessChain"})
 _ELEMENT_CHAINS = frozenset({"OpPtrAccessChain", "OpInBoundsPtrAccessChain"})
 _MOST_SEGMENTS = 100_000
+_FARTHEST = 2**63 - 1
+"""Constant indices are numbers of int64, as varying ones; nothing is so long."""
 _SUBGROUP_SCOPE = 3
 
 
@@ -270,7 +272,7 @@ class Inliner:
     def _step(self, identifier: int, scope: _Scope) -> Step:
         value = self._program.value_of(identifier)
         if value is not None:
-            return Step(int(value.data[0]))
+            return Step(min(int(value.data[0]), _FARTHEST))
         return Step(self._slot(identifier, scope), is_slot=True)
 
     def _chain(self, entry: Instruction, scope: _Scope) -> Chain:

@@ -76,8 +76,13 @@ def _flat(path: MemoryPath) -> int:
     return place
 
 
-def _offset(frame: Frame, memory: Memory, path: MemoryPath, site: Site) -> tuple[Offsets, Causes | None]:
-    """Return the bytes from the memory's start, (n,) or (1,), and what is undefined about them."""
+def _offset(
+    frame: Frame, memory: Memory, path: MemoryPath, site: Site, where: Flags | None = None
+) -> tuple[Offsets, Causes | None]:
+    """Return the bytes from the memory's start, (n,) or (1,), and what is undefined about them.
+
+    `where`, (n,), names the invocations that access this memory; None for all.
+    """
     offset: Offsets = np.full(1, path.offset, np.int64)
     causes = []
     outside: Flags | None = None
@@ -91,13 +96,15 @@ def _offset(frame: Frame, memory: Memory, path: MemoryPath, site: Site) -> tuple
         offset = offset + index * stride
         # An index beyond the memory's size would wrap the offset around.
         bad = (index < 0) | (index >= (memory.nbytes + 1 if length is None else length))
+        if where is not None:
+            bad = bad & where
         if bad.any():
             outside = bad if outside is None else outside | bad
             frame.report(
                 "bounds",
                 site,
                 np.broadcast_to(bad, (frame.count,)),
-                _index_message(index, bad, length, memory),
+                _index_message(np.broadcast_to(index, bad.shape), bad, length, memory),
                 memory=memory.name,
                 offset=np.broadcast_to(offset, (frame.count,)),
             )
@@ -159,7 +166,7 @@ def _descriptor_resolver(identifier: int, path: MemoryPath, site: Site) -> Resol
 def _offset_of_some(
     frame: Frame, inner: Frame, where: Flags, memory: Memory, path: MemoryPath, site: Site
 ) -> tuple[Offsets, Causes | None]:
-    offset, cause = _offset(frame, memory, path, site)
+    offset, cause = _offset(frame, memory, path, site, where)
     if inner is not frame:
         offset, cause = take(offset, where), _of_some(cause, where)
     return offset, cause
