@@ -82,6 +82,16 @@ def test_arrays_of_another_byte_order_are_refused_by_name() -> None:
         _made(text, given={"B": np.zeros(4, ">u4")})
 
 
+def test_images_of_an_array_differ() -> None:
+    made = _made(
+        "layout(r32ui, binding = 0) uniform readonly uimage1D i[3]; layout(binding = 1) buffer B { uint b; };"
+        "void main() { b = imageLoad(i[b % 3u], 0).x; }"
+    )
+    first, second, third = made.bindings[0].arrays
+    assert (first != second).any()
+    assert (second != third).any()
+
+
 def test_matrices_lie_as_their_majorness_says() -> None:
     made = _made(
         "layout(std430, row_major, binding = 0) buffer B { mat2x3 m[]; };"

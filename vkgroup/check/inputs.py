@@ -242,9 +242,13 @@ class _Maker:
                 )
             return Input(binding, (given,) * (binding.count or 1), True, GIVEN, found)
         zero = fresh or (binding.id, WHOLE) in self.atomic
-        texels = np.zeros(shape, found.dtype) if zero else self.numbers.many(found.dtype, shape)
+        # Each has texels of its own: with the same in all, nobody would see which one was chosen.
+        texels = tuple(
+            np.zeros(shape, found.dtype) if zero else self.numbers.many(found.dtype, shape)
+            for _ in range(binding.count or 1)
+        )
         origin = UNDEFINED if fresh else f"{'0' if zero else 'random'} {shape}"
-        return Input(binding, (texels,) * (binding.count or 1), not fresh, origin, found)
+        return Input(binding, texels, not fresh, origin, found)
 
     def _shape(self, kind: ImageType, format_: Format) -> tuple[int, ...]:
         """One texel for each invocation of the dispatch, by its place in the grid."""
