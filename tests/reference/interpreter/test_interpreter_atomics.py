@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -226,3 +227,50 @@ def test_what_the_order_decides_through_branches_is_marked_until_the_ways_meet()
     assert (causes[8:72] > 0).all()
     assert not causes[72:].any()
     assert (causes < 0x8000).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_workgroups_that_wait_for_each_other_in_loops_of_their_own_end(seed: int) -> None:
+    # Each workgroup has a loop of its own, which ends when another one's flag is up.
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(int(rng.integers(3, 9))).tolist()
+    waits_for = dict(pairwise(order))
+    bodies = ["", "n++;", "for (uint k = 0u; k < 3u; k++) n += k;", "for (uint k = 0u; k < 64u; k++) n += k;"]
+    cases = ""
+    for group in range(len(order)):
+        loop = ""
+        if group in waits_for:
+            body = bodies[int(rng.integers(len(bodies)))]
+            loop = f"while (atomicAdd(flags[{waits_for[group]}], 0u) == 0u) {{ {body} }}"
+        cases += f"case {group}u: {loop} atomicExchange(flags[{group}], 1u); break;\n"
+    source = f"""
+    layout(local_size_x = 8) in;
+    layout(std430, binding = 0) coherent buffer Data {{ uint flags[8]; uint done[8]; }};
+    void main() {{
+        uint n = 0u;
+        switch (gl_WorkGroupID.x) {{ {cases} }}
+        if (gl_LocalInvocationIndex == 0u) done[gl_WorkGroupID.x] = n + 1u;
+    }}"""
+    data = np.zeros(16, np.uint32)
+    outcome = interpret(source, len(order), data, step_limit=2000, subgroup_size=4)
+    assert outcome.events == ()
+    assert (data[8 : 8 + len(order)] > 0).all()
+
+
+def test_a_place_that_another_order_would_have_written_is_marked() -> None:
+    source = """
+    layout(local_size_x = 64) in;
+    layout(std430, binding = 0) buffer Count { uint count; };
+    layout(std430, binding = 1) buffer Data { uint first[64]; uint all[64]; };
+    void main() {
+        uint i = gl_LocalInvocationIndex;
+        if (atomicAdd(count, 1u) < 3u) first[i] = 1u;
+        all[i] = i;
+    }
+    """
+    count, data = Memory(np.zeros(4, np.uint8), "count"), Memory(np.zeros(512, np.uint8), "data")
+    execute(program(source), (1, 1, 1), {(0, 0): [count], (0, 1): [data]}, races=True)
+    assert count.causes is None
+    assert data.causes is not None
+    assert (data.causes[:64] > 0).all()
+    assert not data.causes[64:].any()

@@ -179,7 +179,7 @@ class _Bound:
     def finish(self, events: EventLog) -> None:
         """Note which memories hold undefined values at the end."""
         for memory in self._memories.values():
-            memory.accesses = None
+            memory.end()
             if memory.causes is None:
                 continue
             numbers = np.unique(memory.causes)

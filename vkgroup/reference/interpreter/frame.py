@@ -69,6 +69,12 @@ class Frame:
         np.maximum.at(worst, machine.row, control)
         return worst[machine.row[self.lanes]]
 
+    @property
+    def order_of_atomics(self) -> int:
+        """A soft cause where the order of atomics decides who of the active invocations got here; else 0."""
+        control = self.machine.soft_control
+        return 0 if control is None else int(control[self.lanes].max(initial=0))
+
     def subset(self, where: npt.NDArray[np.bool_]) -> Frame:
         """Return a frame of some of the invocations."""
         return Frame(self.machine, self.lanes[where])

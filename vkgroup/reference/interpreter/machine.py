@@ -1,8 +1,7 @@
 """Executes a slice of a dispatch: some whole workgroups, segment by segment.
 
-Invocations wait at segments. The lowest segment in which one of a subgroup waits is the one that it executes
-next, together with all of its invocations that wait there: since segments are numbered in structured order,
-that is the reconvergence of SPV_KHR_maximal_reconvergence. Subgroups wait for each other at barriers only.
+Who comes next is the scheduler's business (`scheduler.py`); here is the state of the slice, and what a
+segment does to it.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from vkgroup.reference.interpreter.events import Cause
 from vkgroup.reference.interpreter.frame import Frame
 from vkgroup.reference.interpreter.log import EventLog
 from vkgroup.reference.interpreter.memory import Memory
+from vkgroup.reference.interpreter.scheduler import Scheduler
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.subgroups import Subgroups
 from vkgroup.reference.interpreter.values import Causes, Value, leaf_of, select, tainted
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 Lanes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Copies = tuple[tuple[int, int], ...]
-
-SPINS = 64
-"""Rounds of a loop after which others that wait get a turn."""
 
 _CLOCK_EVERY = 64
 
@@ -101,15 +98,11 @@ class Machine:
             identifier: self._shared_memory(identifier, name, size * self.workgroups)
             for identifier, (name, _, size) in program.shared.items()
         }
-        self._waiting: dict[int, list[Index]] = {}
-        self._sleeping: list[tuple[int, Index]] = []
-        self._wake = 0
-        self._awake = (-1, -1)
-        self._rounds: dict[int, int] = {}
-        self._crowd: dict[int, int] = {}
-        self._alive = np.full(self.workgroups, arrangement.per_workgroup)
+        self._scheduler = Scheduler(
+            program.segments, arrangement, self.workgroup, self.row, events, step_limit
+        )
         self._all_subgroups: Subgroups | None = None
-        self._step_limit, self._deadline = step_limit, deadline
+        self._deadline = deadline
         self._executed = 0
         for slot, value in program.constants.items():
             self.regs[slot] = value
@@ -142,7 +135,7 @@ class Machine:
 
     def check_barrier(self, frame: Frame, site: Site) -> None:
         """Note a barrier of the workgroup that invocations which have ended never reach."""
-        gone = self._alive < self.arrangement.per_workgroup
+        gone = self._scheduler.alive < self.arrangement.per_workgroup
         if gone.any():
             missing = gone[self.workgroup[frame.lanes]]
             if missing.any():
@@ -169,7 +162,7 @@ class Machine:
         cell = self._kept.get(slot)
         return None if cell is None else cell.read(index)
 
-    # --- scheduling -----------------------------------------------------------------------------------
+    # --- execution ------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Execute until every invocation has ended.
@@ -181,146 +174,8 @@ class Machine:
         """
         # Between slices: a shader without loops looks at the clock nowhere else.
         self._check_clock()
-        self._waiting = {0: [None]}
-        while self._waiting or self._sleeping:
-            if self._sleeping and (not self._waiting or self._executed >= self._wake):
-                self._wake_up()
-            number, index = self._next()
-            if self._rounds.get(number, 0) > self._step_limit:
-                self._hang(number, index)
-            else:
-                self._execute(number, index)
-
-    def _next(self) -> tuple[int, Index]:
-        """Take the invocations that execute next from those that wait."""
-        # Nobody sleeps in the second attempt.
-        for attempt in range(2):
-            claimed: npt.NDArray[np.bool_] | None = self._sleeping_rows()
-            for number in sorted(self._waiting):
-                index = self._merge(number)
-                chosen = self._ready(number, index, claimed)
-                if attempt == 0 and chosen is not None and self._defer(number, chosen):
-                    chosen = None
-                if chosen is not None:
-                    return number, self._take(number, index, chosen)
-                if claimed is None:
-                    claimed = np.zeros(self.workgroups * self.arrangement.subgroups, np.bool_)
-                claimed[self.row if index is None else self.row[index]] = True
-            if attempt == 0 and self._sleeping:
-                self._wake_up()
-        return self._release()
-
-    def _merge(self, number: int) -> Index:
-        """Return everybody that waits at a segment, in order."""
-        pieces = self._waiting[number]
-        if len(pieces) > 1:
-            index = np.sort(np.concatenate([piece for piece in pieces if piece is not None]), kind="stable")
-            self._waiting[number] = [None if len(index) == self.count else index]
-        return self._waiting[number][0]
-
-    def _ready(self, number: int, index: Index, claimed: npt.NDArray[np.bool_] | None) -> Index | bool:
-        """Return those that may go on: True for all of them, None for nobody."""
-        if index is not None and len(index) == 0:
-            return None
-        if self.program.segments[number].is_barrier:
-            return self._complete(index)
-        if claimed is None:
-            return True
-        lanes = np.arange(self.count) if index is None else index
-        free = ~claimed[self.row[lanes]]
-        if free.all():
-            return True
-        return lanes[free] if free.any() else None
-
-    def _complete(self, index: Index) -> Index | bool:
-        """Return the invocations of the workgroups that are all at a barrier."""
-        if index is None:
-            return True
-        arrived = np.bincount(self.workgroup[index], minlength=self.workgroups)
-        complete = (arrived == self._alive) & (arrived > 0)
-        ready = complete[self.workgroup[index]]
-        if ready.all():
-            return True
-        return index[ready] if ready.any() else None
-
-    def _take(self, number: int, index: Index, chosen: Index | bool) -> Index:
-        """Remove those that go on from those that wait."""
-        if chosen is True:
-            del self._waiting[number]
-            return index
-        assert isinstance(chosen, np.ndarray)
-        lanes = np.arange(self.count) if index is None else index
-        self._waiting[number] = [np.setdiff1d(lanes, chosen, assume_unique=True)]
-        return chosen
-
-    def _release(self) -> tuple[int, Index]:
-        """Nobody can go on: let a barrier go that not all of its workgroup reach."""
-        number = min(number for number in self._waiting if self.program.segments[number].is_barrier)
-        index = self._merge(number)
-        lanes = np.arange(self.count) if index is None else index
-        position = self.program.segments[number].ops[0].instruction.position
-        self.events.add(
-            "barrier",
-            position,
-            lanes,
-            np.ones(len(lanes), np.bool_),
-            "not all invocations of the workgroup reach this barrier",
-        )
-        del self._waiting[number]
-        return number, index
-
-    # --- loops that wait for somebody -----------------------------------------------------------------
-
-    def _defer(self, number: int, chosen: Index | bool) -> bool:
-        """Whether a loop that goes round and round lets others go first; if so it sleeps for a while."""
-        rounds = self._rounds.get(number, 0)
-        if rounds == 0 or rounds % SPINS or len(self._waiting) == 1 or self._awake == (number, rounds):
-            return False
-        index = self._merge(number)
-        crowd = self.count if index is None else len(index)
-        if crowd < self._crowd.get(number, crowd):
-            # Somebody has got out since: of many that want the same lock, the last waits for all others.
-            self._rounds[number] = SPINS
-        self._crowd[number] = crowd
-        self._sleeping.append((number, self._take(number, index, chosen)))
-        self._wake = self._executed + SPINS
-        return True
-
-    def _wake_up(self) -> None:
-        for number, index in self._sleeping:
-            self._waiting.setdefault(number, []).append(index)
-            self._awake = (number, self._rounds.get(number, 0))
-        self._sleeping = []
-
-    def _sleeping_rows(self) -> npt.NDArray[np.bool_] | None:
-        if not self._sleeping:
-            return None
-        claimed = np.zeros(self.workgroups * self.arrangement.subgroups, np.bool_)
-        for _, index in self._sleeping:
-            claimed[self.row if index is None else self.row[index]] = True
-        return claimed
-
-    def _hang(self, number: int, index: Index) -> None:
-        """A loop does not end: note it, and end its invocations, so that the others can go on."""
-        lanes = np.arange(self.count) if index is None else index
-        rows = set(self.row[lanes].tolist())
-        others = [
-            set(self.row[np.arange(self.count) if piece is None else piece].tolist()) & rows
-            for pieces in self._waiting.values()
-            for piece in pieces
-        ]
-        message = f"a loop goes on after {self._step_limit} rounds"
-        if any(others):
-            message += ", while other invocations of the same subgroup wait for it to end"
-        instruction = self.program.segments[number].terminator.instruction
-        position = self.program.segments[number].position
-        if position < 0 and instruction is not None:
-            position = instruction.position
-        self.events.add("hang", position, lanes, np.ones(len(lanes), np.bool_), message)
-        self._rounds[number] = 0
-        self.end(index)
-
-    # --- segments -------------------------------------------------------------------------------------
+        while (chosen := self._scheduler.next()) is not None:
+            self._execute(*chosen)
 
     def _execute(self, number: int, index: Index) -> None:
         """Execute one segment for the invocations of `index`."""
@@ -359,18 +214,11 @@ class Machine:
         values = [(slot, self.controlled(frame, self.regs[source])) for slot, source in copies]
         for slot, value in values:
             self.keep(slot, value if where is None else select(value, where), index)
-        if self.program.segments[target].is_loop:
-            self._rounds[target] = self._rounds.get(target, 0) + 1 if target <= number else 0
-            if target > number:
-                self._crowd.pop(target, None)
-        self._waiting.setdefault(target, []).append(index)
+        self._scheduler.wait(target, index, after=number)
 
     def end(self, index: Index) -> None:
         """End invocations."""
-        if index is None:
-            self._alive[:] = 0
-        else:
-            self._alive -= np.bincount(self.workgroup[index], minlength=self.workgroups)
+        self._scheduler.end(index)
 
     def poison(self, lanes: Lanes, cause: Causes) -> None:
         """Remember of invocations that what they do from now on depends on undefined values."""

@@ -49,6 +49,8 @@ class Memory:
         self.causes: Causes | None = None
         self.accesses: Accesses | None = None
         self._views: dict[np.dtype[Any], Data] = {}
+        #: A soft cause of a store that the order of atomics decided to happen; 0 where there was none.
+        self.decided_store = 0
         #: The latest store of each hard cause: position and invocation, for messages.
         self.stored_causes: dict[int, tuple[int, int]] = {}
         if not defined:
@@ -74,6 +76,7 @@ class Memory:
     def begin(self) -> None:
         """Prepare for a dispatch: what earlier ones left undefined is no longer told apart."""
         self.stored_causes = {}
+        self.decided_store = 0
         self.accesses = None
         if self.causes is not None:
             soft = (self.causes != 0) & (self.causes < HARD)
@@ -176,6 +179,7 @@ class Memory:
             frame.report_bounds(site, self, outside, offset)
         if cause is not None and int(cause.max()) >= HARD:
             frame.remember_stored(site, self, cause)
+        self.decided_store = max(self.decided_store, frame.order_of_atomics)
         if self.accesses is not None:
             racing = self.accesses.write(frame, site, self, offset, itemsize, outside)
         if offset.shape[-1] == 1:
@@ -192,6 +196,19 @@ class Memory:
         if racing.size:
             race = np.array(site.cause("race", _RACE), np.uint16)
             self.mark(racing * self.granule, self.granule, race)
+
+    def end(self) -> None:
+        """Finish a dispatch in which races were looked for, and every access remembered.
+
+        Where the order of atomics decided that a store happens, another order may store elsewhere: what no
+        store has touched is left to the order, too.
+        """
+        if self.accesses is not None and self.decided_store:
+            untouched = self.accesses.untouched
+            if self.causes is None:
+                self.causes = np.zeros(self.granules, np.uint16)
+            self.causes[untouched & (self.causes == 0)] = self.decided_store
+        self.accesses = None
 
     def _scatter(self, offset: Offsets, data: Data) -> None:
         itemsize = data.dtype.itemsize

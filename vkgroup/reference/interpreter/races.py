@@ -193,6 +193,11 @@ class Accesses:
         self._position = {name: np.full(granules, -1, np.int64) for name in _RECORDS}
         self._released = np.zeros(granules, np.int64)
 
+    @property
+    def untouched(self) -> Flags:
+        """Which granules nobody has written to, (granules,)."""
+        return (self._who["write"] < 0) & (self._who["atomic"] < 0)
+
     def read(
         self, frame: Frame, site: Site, memory: Memory, offset: Numbers, itemsize: int, skipped: Flags | None
     ) -> Flags | None:
