@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -153,3 +156,13 @@ def test_shrinking_keeps_what_fails_and_the_rules() -> None:
         assert (kinds.count(Loop), kinds.count(Operate)) == (1, 1)
         assert small.functions == ()
         assert small.invocations == 1
+
+
+def test_results_that_cannot_be_written_are_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    command = [sys.executable, "-m", "vkgroup.random_programs", "--device", "reference:4", "--count", "1"]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "file" / "inside")], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "Not a directory" in done.stderr

@@ -75,6 +75,9 @@ def main() -> int:
     except VkgroupError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    except OSError as error:
+        sys.stderr.write(f"{error.filename or arguments.out}: {error.strerror or error}\n")
+        return 2
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in tally.verdicts.items())
     sys.stdout.write(f"{counts}; {tally.defined} words compared, {tally.undefined} undefined\n")
     return 1 if any(tally.verdicts[verdict] for verdict in AGAINST_THE_DEVICE) else 0
