@@ -118,3 +118,25 @@ def test_small_shared_numbers_are_told_apart() -> None:
     assert not memory.causes[::2].any()
     assert (memory.causes[1::2] >= HARD).all()
     assert memory.data.view(np.uint32)[::2].tolist() == [i + 63 - i for i in range(0, 64, 2)]
+
+
+@pytest.mark.parametrize(
+    ("index", "is_right"), [("nonuniformEXT(i % 3u)", True), ("i % 3u", False), ("i / 8u", True)]
+)
+def test_the_index_of_a_descriptor_is_uniform_unless_marked(index: str, is_right: bool) -> None:
+    source = f"""
+    #extension GL_EXT_nonuniform_qualifier : require
+    layout(local_size_x = 16) in;
+    layout(std430, binding = 0) buffer Data {{ uint data[]; }} parts[3];
+    layout(std430, binding = 1) buffer Result {{ uint result[]; }};
+    void main() {{
+        uint i = gl_LocalInvocationIndex;
+        result[i] = parts[{index}].data[i];
+    }}"""
+    parts = [Memory(np.full(64, number, np.uint8), f"part {number}") for number in range(3)]
+    result = Memory(np.zeros(64, np.uint8), "result")
+    outcome = execute(program(source), (1, 1, 1), {(0, 0): parts, (0, 1): [result]}, subgroup_size=8)
+    assert (outcome.events == ()) == is_right
+    assert (result.causes is None) == is_right
+    if not is_right:
+        assert {event.cause.kind for event in outcome.events if event.cause} == {"not_uniform"}

@@ -32,10 +32,11 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One index of an access chain: a number, or the slot that holds it."""
+    """One index of an access chain: a number, or the slot that holds it. It may be marked NonUniform."""
 
     number: int
     is_slot: bool = False
+    non_uniform: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -269,19 +269,22 @@ class Inliner:
             )
         raise InvalidModule(f"%{identifier} is used as a pointer, and is none")
 
-    def _step(self, identifier: int, scope: _Scope) -> Step:
+    def _step(self, identifier: int, scope: _Scope, marked: bool = False) -> Step:
+        """Return an index; `marked` says that the chain is decorated NonUniform."""
         value = self._program.value_of(identifier)
         if value is not None:
             return Step(min(int(value.data[0]), _FARTHEST))
-        return Step(self._slot(identifier, scope), is_slot=True)
+        marked = marked or "NonUniform" in self._program.declared.decorations.get(identifier, {})
+        return Step(self._slot(identifier, scope), is_slot=True, non_uniform=marked)
 
     def _chain(self, entry: Instruction, scope: _Scope) -> Chain:
         base = self._pointer(entry.operands[0], scope)
         indices = entry.operands[1:]
         if entry.name in _CHAINS:
+            marked = "NonUniform" in self._program.declared.decorations.get(entry.result_id, {})
             return Chain(
                 base.root,
-                (*base.steps, *(self._step(index, scope) for index in indices)),
+                (*base.steps, *(self._step(index, scope, marked) for index in indices)),
                 base.element_step,
                 base.element_stride,
             )

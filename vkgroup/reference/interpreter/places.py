@@ -15,6 +15,7 @@ from vkgroup.reference.interpreter.layout import Placed
 from vkgroup.reference.interpreter.memory import Memory, Offsets
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.values import Causes, combine, take
+from vkgroup.reference.semantics.lanes import same_in_all
 
 if TYPE_CHECKING:
     from vkgroup.reference.interpreter.program import Program
@@ -185,11 +186,14 @@ def descriptor_number(
     """
     number: npt.NDArray[np.int64] = np.zeros(1, np.int64)
     cause: Causes | None = None
+    varying: Causes | None = None
     for step, length in steps:
         if step.is_slot:
             value = frame.regs[step.number]
             index = value.data.astype(np.int64)
             cause = combine(cause, value.cause)
+            if not step.non_uniform and len(index) > 1:
+                varying = combine(varying, _not_uniform(frame, index, site))
         else:
             index = np.array([step.number])
         number = number * length + index
@@ -205,7 +209,22 @@ def descriptor_number(
         )
         bounds = site.cause("bounds", "an index outside of an array of descriptors chooses any of them")
         cause = combine(cause, np.where(outside, bounds, 0).astype(np.uint16))
-    return np.clip(number, 0, count - 1), cause
+    return np.clip(number, 0, count - 1), combine(cause, varying)
+
+
+def _not_uniform(frame: Frame, index: npt.NDArray[np.int64], site: Site) -> Causes | None:
+    """Return what is undefined where the active invocations of a subgroup do not agree in an index.
+
+    SPIR-V, decoration NonUniform: without it the index of a descriptor is the same in all of them.
+    """
+    subgroups = frame.subgroups
+    agree = same_in_all(subgroups.spread(index), subgroups.active)
+    if agree.all():
+        return None
+    detail = "an array of descriptors is indexed by a value that is not uniform, without nonuniformEXT"
+    number = site.cause("not_uniform", detail)
+    causes = np.where(agree, 0, number).astype(np.uint16)[:, None, None]
+    return subgroups.collect(np.broadcast_to(causes, (*subgroups.active.shape, 1)).copy(), ())
 
 
 def _address_resolver(chain: Chain, path: MemoryPath, site: Site) -> Resolve:
