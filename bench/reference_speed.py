@@ -2,8 +2,8 @@
 
     python bench/reference_speed.py [--out FILE.json]
 
-* arithmetic: multiplications and additions of float32 in a loop, 2^20 invocations, counted as the shader's own
-  float instructions alone (loads, stores and the loop's own work take part in the time, and are not counted).
+* arithmetic: multiplications and additions of float32 in a loop, 2^20 invocations; the shader's own float
+  instructions alone are counted (loads, stores and the loop's own work take time, and are not).
 * reduction: 2^20 float32 in two passes with shared memory and subgroupAdd; also while races are looked for.
 * growth: the same arithmetic on 2^14 to 2^22 invocations, and with 1 to 64 times the instructions.
 * memory: the most that NumPy held at once, over invocations times the live values of the shader.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup.check import check, device_job, judge
+from vkgroup.cli.main import main
 from vkgroup.drivers import Driver
 from vkgroup.errors import NoDevice
 from vkgroup.opening import select
@@ -176,3 +178,15 @@ def test_a_device_with_another_order_of_lanes_may_be_right(monkeypatch: pytest.M
     found = [finding for finding in report.findings if finding.devices]
     assert found
     assert all("may assign lanes in another order" in finding.notes[-1].message for finding in found)
+
+
+def test_the_environment_chooses_the_device_where_no_option_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, swiftshader: Driver
+) -> None:
+    shader = _RIGHT / "compact_with_ballots.comp"
+    monkeypatch.setenv("VKGROUP_DEVICE", swiftshader.name)
+    assert main(["check", str(shader), "--json", str(tmp_path / "report.json")]) == 0
+    devices = json.loads((tmp_path / "report.json").read_text())["covered"]["devices"]
+    assert [name for name in devices if "SwiftShader" in name] == devices
+    monkeypatch.setenv("VKGROUP_DEVICE", "no such device")
+    assert main(["check", str(shader)]) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def _add_where(group: argparse._ArgumentGroup) -> None:
         metavar="D",
         dest="devices",
         action="append",
-        help="run on this device as well; may be repeated; none: only on the reference device (default: all)",
+        help="run on this device as well; may be repeated; none: only on the reference device"
+        " (default: VKGROUP_DEVICE, else all)",
     )
     group.add_argument(
         "--timeout",
@@ -140,7 +142,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _devices(choices: list[str] | None) -> list[DeviceInfo]:
-    """Return the real devices to run on: those chosen, or all that work."""
+    """Return the real devices to run on: those chosen here or by `VKGROUP_DEVICE`, or all that work."""
+    if choices is None and os.environ.get("VKGROUP_DEVICE"):
+        return [select()]
     if choices is None:
         return [device for device in vkgroup.devices().devices if not device.is_reference]
     return [select(choice) for choice in choices if choice != "none"]

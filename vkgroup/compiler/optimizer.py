@@ -7,6 +7,7 @@ crashes in a process of its own takes nobody along.
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -67,21 +68,28 @@ def legalize(module: Module, target: Target) -> Module:
 
 
 def _run(module: Module, passes: str, environment: str, *options: str) -> Module:
-    command = [
-        str(_executable()),
-        f"--target-env={environment}",
-        "--preserve-bindings",
-        "--preserve-spec-constants",
-        *options,
-        passes,
-        "-o",
-        "-",
-        "-",
-    ]
+    # Warnings go to standard output, so the module does not.
+    with tempfile.TemporaryDirectory(prefix="vkgroup-") as folder:
+        result = Path(folder) / "optimized.spv"
+        command = [
+            str(_executable()),
+            f"--target-env={environment}",
+            "--preserve-bindings",
+            "--preserve-spec-constants",
+            *options,
+            passes,
+            "-o",
+            str(result),
+            "-",
+        ]
+        _finished(command, passes, module.to_bytes())
+        return Module.from_bytes(result.read_bytes())
+
+
+def _finished(command: list[str], passes: str, module: bytes) -> None:
+    """Run the optimiser to its end, and raise where it fails."""
     try:
-        done = subprocess.run(
-            command, input=module.to_bytes(), capture_output=True, timeout=_TIMEOUT, check=False
-        )
+        done = subprocess.run(command, input=module, capture_output=True, timeout=_TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
         raise InvalidModule(f"spirv-opt {passes} did not finish in {_TIMEOUT} seconds") from None
     except OSError as error:
@@ -92,4 +100,3 @@ def _run(module: Module, passes: str, environment: str, *options: str) -> Module
     if done.returncode != 0:
         reason = done.stderr.decode("utf-8", "replace").strip() or f"exit status {done.returncode}"
         raise InvalidModule(f"spirv-opt {passes} failed: {reason}")
-    return Module.from_bytes(done.stdout)

@@ -274,3 +274,11 @@ def test_shuffled_lanes_keep_results_that_do_not_depend_on_them() -> None:
     assert linear.tolist() == [i // 8 * 100 + i % 8 for i in range(64)]
     assert linear.tolist() != shuffled.tolist()
     assert sorted(linear.tolist()) == sorted(shuffled.tolist())
+
+
+def test_a_barrier_behind_a_loop_that_hangs_is_not_blamed() -> None:
+    body = """while (atomicCompSwap(data[0], 0u, 1u) != 0u) { }
+        data[1] += 1u;
+        barrier();"""
+    outcome = interpret(_source(body), 1, np.zeros(64, np.uint32), step_limit=100)
+    assert kinds(outcome) == ["hang"]

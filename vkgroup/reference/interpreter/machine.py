@@ -135,6 +135,8 @@ class Machine:
 
     def check_barrier(self, frame: Frame, site: Site) -> None:
         """Note a barrier of the workgroup that invocations which have ended never reach."""
+        if self._scheduler.has_hung:
+            return
         gone = self._scheduler.alive < self.arrangement.per_workgroup
         if gone.any():
             missing = gone[self.workgroup[frame.lanes]]

@@ -34,6 +34,7 @@ class Scheduler:
     Attributes
     ----------
     alive : invocations of each workgroup that have not ended, (workgroups,).
+    has_hung : whether a loop did not end. Its invocations were ended, so barriers may miss them.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Scheduler:
         self._workgroups = self._count // arrangement.per_workgroup
         self._subgroups = self._workgroups * arrangement.subgroups
         self.alive = np.full(self._workgroups, arrangement.per_workgroup)
+        self.has_hung = False
         self._waiting: dict[int, list[Index]] = {0: [None]}
         self._sleeping: list[tuple[int, Index]] = []
         #: Of each loop the rounds since somebody came in, the round in which its last turn began, and how
@@ -156,14 +158,15 @@ class Scheduler:
         number = min(number for number in self._waiting if self._segments[number].is_barrier)
         index = self._merge(number)
         lanes = np.arange(self._count) if index is None else index
-        position = self._segments[number].ops[0].instruction.position
-        self._events.add(
-            "barrier",
-            position,
-            lanes,
-            np.ones(len(lanes), np.bool_),
-            "not all invocations of the workgroup reach this barrier",
-        )
+        if not self.has_hung:
+            position = self._segments[number].ops[0].instruction.position
+            self._events.add(
+                "barrier",
+                position,
+                lanes,
+                np.ones(len(lanes), np.bool_),
+                "not all invocations of the workgroup reach this barrier",
+            )
         del self._waiting[number]
         return number, index
 
@@ -215,4 +218,5 @@ class Scheduler:
             position = instruction.position
         self._events.add("hang", position, lanes, np.ones(len(lanes), np.bool_), message)
         self._rounds[number] = 0
+        self.has_hung = True
         self.end(index)
