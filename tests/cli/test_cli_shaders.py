@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vkgroup import resources
 from vkgroup.cli.main import main
 from vkgroup.spirv import Module
 
@@ -187,3 +188,13 @@ def test_compile_refuses_bad_input(
     printed = capsys.readouterr().err
     assert message in printed
     assert "Traceback" not in printed
+
+
+def test_a_binding_given_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "a.npy", np.zeros(4, np.uint32))
+    for command in ("run", "check"):
+        given = f"values={tmp_path / 'a.npy'}"
+        shader = str(resources.shader("tutorial/sum.comp"))
+        words = [command, shader, "--in", given, "--in", given, "--groups", "1"]
+        assert main(words) == 2
+        assert "given twice" in capsys.readouterr().err

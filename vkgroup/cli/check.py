@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from pathlib import Path
 
 import vkgroup
 from vkgroup.check import judge
@@ -72,15 +71,7 @@ def _add_inputs(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--groups", metavar="X[,Y[,Z]]", type=_groups, help="workgroups in each dimension (default: several)"
     )
-    group.add_argument(
-        "--in",
-        dest="inputs",
-        metavar="B=F.npy",
-        action="append",
-        default=[],
-        type=pairs.pair,
-        help="bind the array in a file",
-    )
+    pairs.add_inputs(group)
     group.add_argument(
         "--out",
         dest="outputs",
@@ -89,22 +80,7 @@ def _add_inputs(group: argparse._ArgumentGroup) -> None:
         default=[],
         help="a binding whose contents are undefined before the run",
     )
-    group.add_argument(
-        "--push",
-        metavar="NAME=V[,V]…",
-        action="append",
-        default=[],
-        type=pairs.pair,
-        help="a member of the push constants",
-    )
-    group.add_argument(
-        "--spec",
-        metavar="ID=V",
-        action="append",
-        default=[],
-        type=pairs.pair,
-        help="a specialization constant, by its number or its name",
-    )
+    pairs.add_constants(group)
     group.add_argument(
         "--seed",
         metavar="N",
@@ -122,7 +98,7 @@ def execute(arguments: argparse.Namespace) -> int:
         shaders.load(arguments, Target.VULKAN_1_4 if compiled else judge.TARGET),
         sizes=arguments.subgroup_size,
         groups=arguments.groups,
-        inputs={pairs.key(name): pairs.read(Path(file)) for name, file in arguments.inputs},
+        inputs=pairs.arrays(arguments.inputs),
         outputs=[pairs.key(name) for name in arguments.outputs],
         push={name: pairs.values(text) for name, text in arguments.push},
         specialization={pairs.constant(name): pairs.value(text) for name, text in arguments.spec},

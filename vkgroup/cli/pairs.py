@@ -15,6 +15,55 @@ from vkgroup.errors import InvalidInput
 Key = str | int | tuple[int, int]
 
 
+def add_inputs(parser: argparse._ActionsContainer) -> None:
+    """Declare ``--in``; `arrays` reads what it collects."""
+    parser.add_argument(
+        "--in",
+        dest="inputs",
+        metavar="B=F.npy",
+        action="append",
+        default=[],
+        type=pair,
+        help="bind the array in a file",
+    )
+
+
+def add_constants(parser: argparse._ActionsContainer) -> None:
+    """Declare ``--push`` and ``--spec``."""
+    parser.add_argument(
+        "--push",
+        metavar="NAME=V[,V]…",
+        action="append",
+        default=[],
+        type=pair,
+        help="a member of the push constants",
+    )
+    parser.add_argument(
+        "--spec",
+        metavar="ID=V",
+        action="append",
+        default=[],
+        type=pair,
+        help="a specialization constant, by its number or its name",
+    )
+
+
+def arrays(inputs: list[tuple[str, str]]) -> dict[Key, npt.NDArray[Any]]:
+    """Read the files of ``--in``.
+
+    Raises
+    ------
+    InvalidInput
+        A file cannot be read, or a binding is given twice.
+    """
+    found: dict[Key, npt.NDArray[Any]] = {}
+    for name, file in inputs:
+        if key(name) in found:
+            raise InvalidInput(f"--in {name}={file}: {name} is given twice; give one file for each binding.")
+        found[key(name)] = read(Path(file))
+    return found
+
+
 def groups(text: str) -> tuple[int, ...]:
     """Return numbers of workgroups: one to three, none of them negative."""
     numbers = tuple(int(word) for word in text.split(","))

@@ -30,15 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--groups", metavar="X[,Y[,Z]]", type=pairs.groups, required=True, help="workgroups to run"
     )
-    parser.add_argument(
-        "--in",
-        dest="inputs",
-        metavar="B=F.npy",
-        action="append",
-        default=[],
-        type=pairs.pair,
-        help="bind the array in a file",
-    )
+    pairs.add_inputs(parser)
     parser.add_argument(
         "--out",
         dest="outputs",
@@ -49,22 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="bind zeros and write the result to a file (printed without :F.npy); B=F.npy for an --in",
     )
     parser.add_argument("--device", metavar="D", help="device to run on (default: the best one)")
-    parser.add_argument(
-        "--push",
-        metavar="NAME=V[,V]…",
-        action="append",
-        default=[],
-        type=pairs.pair,
-        help="a member of the push constants",
-    )
-    parser.add_argument(
-        "--spec",
-        metavar="ID=V",
-        action="append",
-        default=[],
-        type=pairs.pair,
-        help="a specialization constant",
-    )
+    pairs.add_constants(parser)
     parser.add_argument("--subgroup-size", metavar="N", type=int, help="require this subgroup size")
     parser.add_argument("--full-subgroups", action="store_true", help="require full subgroups")
     parser.add_argument("--repeat", metavar="N", type=int, default=1, help="run this many times in a row")
@@ -73,9 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
-    bindings: dict[pairs.Key, npt.NDArray[Any]] = {
-        pairs.key(name): pairs.read(Path(file)) for name, file in arguments.inputs
-    }
+    bindings: dict[pairs.Key, npt.NDArray[Any]] = pairs.arrays(arguments.inputs)
     files: dict[pairs.Key, Path | None] = {}
     for name, text in arguments.outputs:
         key, (zeros, file) = pairs.key(name), _output(text)
