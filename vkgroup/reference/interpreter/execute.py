@@ -26,7 +26,7 @@ from vkgroup.reference.interpreter.values import HARD, Value, undefined
 from vkgroup.spirv import ScalarType
 
 SLICE = 1 << 16
-"""Invocations that advance together; arrays of so many numbers stay in the processor's cache."""
+"""Invocations that advance together: what a dispatch holds at once, whatever its size."""
 
 STEP_LIMIT = 1 << 22
 """Rounds of a loop after which it is said to hang, unless told otherwise."""
