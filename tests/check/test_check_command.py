@@ -203,28 +203,36 @@ def test_hlsl_is_checked_at_its_lines(checked, written: Callable[..., Path]) -> 
     assert (finding["kind"], finding["place"]["line"]) == ("race", 6)
 
 
+_POINTS = """#version 460
+layout(local_size_x = 16) in;
+layout(binding = 0) readonly buffer Points {{ uint points[]; }};
+layout(binding = 1) writeonly buffer Sums {{ uint sums[]; }};
+void main() {{
+    uint i = gl_GlobalInvocationID.x;
+    uint a = points[3u * i + {first}u];
+    uint b = points[3u * i + {second}u];
+    sums[i] = a + b;
+}}
+"""
+
+
+def test_arrays_are_made_as_long_as_the_shader_reaches(checked, written: Callable[..., Path]) -> None:
+    report = checked(written(_POINTS.format(first=0, second=2)))
+    assert report["findings"] == []
+    assert "Points: points[] random, 3 for each invocation" in report["covered"]["inputs"]
+
+
 def test_a_buffer_that_is_too_small_is_one_finding(checked, written: Callable[..., Path]) -> None:
-    file = written(
-        "#version 460\n"
-        "layout(local_size_x = 16) in;\n"
-        "layout(binding = 0) readonly buffer Points { uint points[]; };\n"
-        "layout(binding = 1) writeonly buffer Sums { uint sums[]; };\n"
-        "void main() {\n"
-        "    uint i = gl_GlobalInvocationID.x;\n"
-        "    uint a = points[3u * i];\n"
-        "    uint b = points[3u * i + 1u];\n"
-        "    sums[i] = a + b;\n"
-        "}\n"
-    )
+    file = written(_POINTS.format(first=3, second=4))
     (finding,) = checked(file)["findings"]
     assert (finding["kind"], finding["place"]["line"]) == ("bounds", 7)
     assert [(note["message"], note["place"] and note["place"]["line"]) for note in finding["notes"]] == [
         ("outside, too", 8),
         (
-            "points was made with one element for each invocation;"
+            "points was made with 3 elements for each invocation;"
             " give the real array with --in if that is wrong",
             None,
         ),
     ]
-    np.save(file.parent / "points.npy", np.arange(192, dtype=np.uint32))
+    np.save(file.parent / "points.npy", np.arange(200, dtype=np.uint32))
     assert checked(file, "--in", f"Points={file.parent / 'points.npy'}")["findings"] == []

@@ -40,6 +40,7 @@ class Input:
     arrays : one for each descriptor: bytes of a buffer, texels of an image; none of a sampler.
     defined : whether the contents have a meaning before the run.
     origin : where they come from, in words.
+    each : elements that a generated array without length has for each invocation.
     format : of an image's texels.
     fields : the numbers of a buffer.
     """
@@ -50,6 +51,7 @@ class Input:
     origin: str
     format: Format | None = None
     fields: tuple[Field, ...] = ()
+    each: int = 1
 
     @property
     def place(self) -> tuple[int, int]:
@@ -131,8 +133,9 @@ class Inputs:
                     " is wrong"
                 )
             if isinstance(block, StructType) and block.runtime_array is not None:
+                many = "one element" if entry.each == 1 else f"{entry.each} elements"
                 return (
-                    f"{block.runtime_array.name} was made with one element for each invocation; give the real"
+                    f"{block.runtime_array.name} was made with {many} for each invocation; give the real"
                     " array with --in if that is wrong"
                 )
         return ""
@@ -155,12 +158,20 @@ def memory_of(resource: Any) -> Memory | ImageMemory | None:
 class _Maker:
     """Makes the inputs of one module and one dispatch."""
 
-    def __init__(self, module: Module, size: tuple[int, int, int], groups: tuple[int, int, int], seed: int):
+    def __init__(
+        self,
+        module: Module,
+        size: tuple[int, int, int],
+        groups: tuple[int, int, int],
+        seed: int,
+        each: Mapping[tuple[int, int], int],
+    ) -> None:
         self.module = module
         self.size = size
         self.total = math.prod(size)
         self.numbers = Generator(seed, size, groups)
         self.atomic = atomic_members(module)
+        self.each = dict(each)
         self.origins: list[str] = []
 
     def make(self, binding: Binding, given: npt.NDArray[Any] | None, fresh: bool) -> Input:
@@ -190,8 +201,9 @@ class _Maker:
             return Input(binding, (data,) * (binding.count or 1), True, GIVEN, None, tuple(fields))
         last = block.runtime_array
         nbytes = block.fixed_size
+        each = self.each.get((binding.set, binding.binding), 1)
         if last is not None:
-            nbytes = (last.offset or 0) + self.total * (getattr(last.type, "stride", 0) or 0)
+            nbytes = (last.offset or 0) + each * self.total * (getattr(last.type, "stride", 0) or 0)
         fields = fields_of(block, nbytes)
         arrays = []
         parts: list[str] = []
@@ -200,7 +212,9 @@ class _Maker:
             parts = [] if fresh else [self._fill(data, binding.id, field) for field in fields]
             arrays.append(data)
         origin = UNDEFINED if fresh else ", ".join(parts[:_LIST_ENOUGH])
-        return Input(binding, tuple(arrays), not fresh, origin, None, tuple(fields))
+        if each > 1:
+            origin += f", {each} for each invocation"
+        return Input(binding, tuple(arrays), not fresh, origin, None, tuple(fields), each)
 
     def _fill(self, data: npt.NDArray[np.uint8], variable: int, field: Field) -> str:
         if field.is_pointer:
@@ -306,6 +320,7 @@ def make_inputs(
     fresh: Sequence[Key] = (),
     push: Mapping[str, Any] | None = None,
     seed: int = 0,
+    each: Mapping[tuple[int, int], int] | None = None,
 ) -> Inputs:
     """Make everything that a dispatch needs.
 
@@ -317,6 +332,7 @@ def make_inputs(
     fresh : bindings whose contents are undefined before the run.
     push : push constants by name; those that are not named are generated.
     seed : of everything generated.
+    each : by place, how many elements for each invocation an array without length gets; one if not named.
 
     Raises
     ------
@@ -326,7 +342,7 @@ def make_inputs(
         The module needs what cannot be made.
     """
     size = (local_size[0] * groups[0], local_size[1] * groups[1], local_size[2] * groups[2])
-    maker = _Maker(module, size, groups, seed)
+    maker = _Maker(module, size, groups, seed, each or {})
     bindings = module.reflection.bindings
     arrays = {
         _find(bindings, key): checked_array(array, f"The binding {key!r}")

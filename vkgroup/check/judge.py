@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from vkgroup.check.findings import Configuration, Coverage, Finding, Report
 from vkgroup.check.flow import Flow
 from vkgroup.check.gather import findings_of
 from vkgroup.check.inputs import Key, make_inputs
+from vkgroup.check.lengths import fitted
 from vkgroup.check.parting import natural
 from vkgroup.check.places import Places
 from vkgroup.check.rounding import tolerance_of
@@ -247,10 +249,12 @@ def check(
     values, _ = pack_specialization(module.reflection.specialization_constants, specialization or {})
     program = Program(module, entry_point, values)
     chosen = _groups(groups, program)
-    made = make_inputs(
-        program.module, program.local_size, chosen, given=inputs, fresh=outputs, push=push, seed=seed
-    )
-    dispatch = Dispatch(program, chosen, made, seed, step_limit, timeout)
+    make = partial(
+        make_inputs, program.module, program.local_size, chosen,
+        given=inputs, fresh=outputs, push=push, seed=seed,
+    )  # fmt: skip
+    dispatch = fitted(Dispatch(program, chosen, make(), seed, step_limit, timeout), make)
+    made = dispatch.inputs
     state = _Check(
         dispatch,
         Places(program.module, title),

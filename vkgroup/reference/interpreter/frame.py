@@ -108,6 +108,7 @@ class Frame:
         lanes = outside.reshape(-1, outside.shape[-1]).any(axis=0)
         if not lanes.any():
             return
+        memory.reached = max(memory.reached, int(np.where(outside, offset, 0).max()) + 1)
         first = np.broadcast_to(offset, outside.shape).reshape(-1, outside.shape[-1])[0]
         self.report(
             "bounds",

@@ -49,6 +49,8 @@ class Memory:
         self.causes: Causes | None = None
         self.accesses: Accesses | None = None
         self._views: dict[np.dtype[Any], Data] = {}
+        #: The end of the farthest access beyond the memory's own, in bytes; 0 where there was none.
+        self.reached = 0
         #: A soft cause of a store that the order of atomics decided to happen; 0 where there was none.
         self.decided_store = 0
         #: The latest store of each hard cause: position and invocation, for messages.
@@ -76,7 +78,7 @@ class Memory:
     def begin(self) -> None:
         """Prepare for a dispatch: what earlier ones left undefined is no longer told apart."""
         self.stored_causes = {}
-        self.decided_store = 0
+        self.decided_store = self.reached = 0
         self.accesses = None
         if self.causes is not None:
             soft = (self.causes != 0) & (self.causes < HARD)
@@ -112,9 +114,9 @@ class Memory:
         """
         outside = self._outside(offset, dtype.itemsize)
         if outside is not None:
+            frame.report_bounds(site, self, outside, offset)
             offset = np.where(outside, 0, offset)
             if self.nbytes < dtype.itemsize:
-                frame.report_bounds(site, self, outside, offset)
                 return np.zeros(offset.shape, dtype), _where(outside, site.cause("bounds", _BOUNDS))
         data = self._gather(offset, dtype)
         cause = self.causes_at(offset, dtype.itemsize)
@@ -123,7 +125,6 @@ class Memory:
             if racing is not None:
                 cause = combine(cause, _where(racing, site.cause("race", _RACE)))
         if outside is not None:
-            frame.report_bounds(site, self, outside, offset)
             data = np.where(outside, dtype.type(0), data)
             cause = combine(cause, _where(outside, site.cause("bounds", _BOUNDS)))
         return data, cause
