@@ -209,3 +209,10 @@ def test_drivers_that_are_not_there(
     printed = capsys.readouterr()
     assert json.loads(printed.out) == []
     assert "what the distribution offers is not known here" in printed.err
+
+
+def test_an_encoding_without_the_signs_loses_no_verdict() -> None:
+    command = [sys.executable, "-m", "vkgroup", "probe", "--device", "reference"]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0, done.stderr
+    assert b"subgroup" in done.stdout

@@ -74,10 +74,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Print into nothing where the caller closed a stream, for which Python has None."""
+    """Print into nothing where the caller closed a stream, for which Python has None.
+
+    What the streams' encoding lacks is printed as a question mark: no verdict is lost for a dash.
+    """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (until the process ends)
+        reconfigure = getattr(getattr(sys, name), "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
 
 
 def _drop_output() -> None:

@@ -277,4 +277,6 @@ def _nothing(problem: str, discovery: Discovery) -> str:
             lines.append(f"  {icd.manifest}: {icd.message}")
     if not any(icd.manifest for icd in discovery.icds):
         lines.append("  none: no manifest in the folders of the Vulkan loader, none fetched")
-    return "\n".join([*lines, _HOW])
+    wanted = next((name for name in _SOFTWARE if name in problem), None)
+    how = _HOW.replace("fetch swiftshader", f"fetch {wanted}") if wanted else _HOW
+    return "\n".join([*lines, how])

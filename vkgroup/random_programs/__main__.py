@@ -1,4 +1,4 @@
-"""``python -m vkgroup.random_programs``: a device against the reference, or against another device."""
+"""The command python -m vkgroup.random_programs: a device against the reference, or another device."""
 
 from __future__ import annotations
 

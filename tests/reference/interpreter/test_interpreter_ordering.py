@@ -84,3 +84,20 @@ def test_a_number_of_64_bits_whose_upper_half_races() -> None:
     assert kinds(outcome) == ["race"]
     assert memory.causes is not None
     assert (memory.causes[2:] > 0).all()
+
+
+def test_a_barrier_that_does_not_order_a_buffer_is_named() -> None:
+    source = """
+    layout(local_size_x = 64) in;
+    layout(std430, binding = 0) buffer Data { uint data[64]; uint found[64]; };
+    void main() {
+        uint i = gl_LocalInvocationIndex;
+        data[i] = i;
+        barrier();
+        found[i] = data[i ^ 1u];
+    }"""
+    outcome = interpret(source, 1, np.zeros(128, np.uint32), races=True)
+    (race,) = outcome.events
+    assert race.kind == "race"
+    assert "barrier() between does not order buffers" in race.message
+    assert "in step" not in race.message

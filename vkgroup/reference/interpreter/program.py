@@ -150,8 +150,11 @@ class Program:
         """Add a variable that every invocation has for itself; return its number."""
         try:
             self.cells.append(leaves_of(kind))
-        except TypeError as error:
-            raise Unsupported(f"A variable of a type that the reference device lacks: {error}.") from None
+        except TypeError:
+            name = kind.glsl
+            raise Unsupported(
+                f"Variables of type {name} are not known to the reference device.", [name]
+            ) from None
         self.cell_types[len(self.cells) - 1] = kind
         return len(self.cells) - 1
 

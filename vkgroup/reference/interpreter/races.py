@@ -146,6 +146,12 @@ class Order:
         if released_and_acquired(semantics)[1]:
             self._acquired[invocations] = np.maximum(self._acquired[invocations], self._seen[invocations])
 
+    def have_met(self, earlier: Numbers, when: Numbers, later: Numbers) -> Flags:
+        """Tell whether a barrier of the workgroup, whatever it orders, lies between two accesses."""
+        theirs, ours = earlier // self.per_workgroup, later // self.per_workgroup
+        found: Flags = (theirs == ours) & (when < self._met[ours])
+        return found
+
     # --- the question ---------------------------------------------------------------------------------
 
     def ordered(
@@ -319,17 +325,16 @@ class Accesses:
             if present.size == 0:
                 continue
             at, them, us = granule[present], other[present], who[present]
-            ordered = self._order.ordered(
-                memory.kind, them, self._when[name][at], us, frame.machine.subgroup_numbers
-            )
+            when = self._when[name][at]
+            ordered = self._order.ordered(memory.kind, them, when, us, frame.machine.subgroup_numbers)
             if not ordered.all():
                 bad = ~ordered
                 if racing is None:
                     racing = np.zeros(len(granule), np.bool_)
                 racing[present[bad]] = True
-                self._report(
-                    frame, site, memory, at[bad], us[bad], them[bad], self._position[name][at][bad], verb
-                )
+                positions = self._position[name][at][bad]
+                met = self._order.have_met(them, when, us)[bad]
+                self._report(frame, site, memory, at[bad], us[bad], them[bad], positions, verb, met)
         return racing
 
     def _report(
@@ -342,14 +347,17 @@ class Accesses:
         other: Numbers,
         position: Numbers,
         verb: str,
+        met: Flags | None = None,
     ) -> None:
-        """Note races, one for each pair of instructions."""
+        """Note races, one for each pair of instructions; `met` tells where a barrier() lies between."""
         subgroup_of = frame.machine.subgroup_numbers
         for there in np.unique(position).tolist():
             chosen = position == there
             us, them = who[chosen], other[chosen]
             message = f"one invocation {verb} a place of {memory.name} that another accesses, in no order"
-            if (subgroup_of[us] == subgroup_of[them]).all():
+            if met is not None and met[chosen].all():
+                message += f"; the barrier() between does not order {_MEMORIES[memory.kind]}"
+            elif (subgroup_of[us] == subgroup_of[them]).all():
                 message += "; it works only where a subgroup happens to run in step"
             frame.machine.events.add(
                 "race",
@@ -365,3 +373,8 @@ class Accesses:
 
 
 _RECORDS = ("write", "read", "read_before", "atomic")
+_MEMORIES = {
+    "buffer": "buffers: memoryBarrierBuffer() must stand with it",
+    "image": "images: memoryBarrierImage() must stand with it",
+    "workgroup": "shared memory: memoryBarrierShared() must stand with it",
+}
