@@ -126,8 +126,11 @@ def _summary(report: Report) -> Iterator[Text]:
         yield Text(f"{report.shader}: nothing found", style="bold green")
     if covered.configurations:
         yield Text(f"  ran at {_where(covered.configurations)}")
+    reasons: dict[str, list[str]] = {}
     for what, why in covered.not_covered:
-        yield Text(f"  not covered: {what}: {why}", style="yellow")
+        reasons.setdefault(why, []).append(what)
+    for why, whats in reasons.items():
+        yield Text(f"  not covered: {'; '.join(whats)}: {why}", style="yellow")
     yield Text(
         f"  {_numbers(covered.groups)} workgroups of {_numbers(covered.local_size)}; {_compared(covered)}"
     )
@@ -136,7 +139,8 @@ def _summary(report: Report) -> Iterator[Text]:
 
 
 def _compared(covered: Coverage) -> str:
-    parts = [f"{covered.compared} numbers of the outputs compared"]
+    numbers = "number" if covered.compared == 1 else "numbers"
+    parts = [f"{covered.compared} {numbers} of the outputs compared"]
     if covered.rounded:
         parts.append(f"{covered.rounded} of them equal within rounding")
     if covered.ordered:

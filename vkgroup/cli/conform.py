@@ -121,7 +121,7 @@ def _cases(arguments: argparse.Namespace, console: Console) -> tuple[Case, ...]:
         Text(f"{arguments.caselist}: {len(found.mapped)} of {total} names map to {len(found.cases)} cases")
     )
     for reason, count in found.reasons().items():
-        console.print(Text(f"  {count} names cannot be mapped yet: {reason}"))
+        console.print(Text(f"  {count} {'name' if count == 1 else 'names'} cannot be mapped yet: {reason}"))
     chosen = set(found.cases)
     cases = tuple(case for case in cases if case in chosen)
     if not cases:
@@ -181,8 +181,8 @@ def _report(found: Run, out: Path, console: Console) -> None:
     rate = found.executed / found.seconds if found.seconds else 0.0
     console.print(
         Text(
-            f"{found.executed} cases executed in {found.seconds:.1f} s "
-            f"({rate:.0f} a second, {found.jobs} workers)"
+            f"{found.executed} {'case' if found.executed == 1 else 'cases'} executed in "
+            f"{found.seconds:.1f} s ({rate:.0f} a second, {found.jobs} workers)"
         )
     )
     console.print(Text(f"Results: {out / 'results.jsonl'}, {out / 'summary.json'}"), soft_wrap=True)
