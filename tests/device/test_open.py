@@ -161,7 +161,9 @@ def test_a_process_may_end_with_everything_open(device: Device, validation: bool
 def test_an_interrupted_wait_gives_the_device_up(device: Device) -> None:
     done = child(
         """
-        import _thread, threading
+        import _thread, signal, threading
+        # A shell's job in the background begins with interrupts ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         device = vkgroup.open(sys.argv[1])
         threading.Timer(0.5, _thread.interrupt_main).start()
         try:
