@@ -6,12 +6,10 @@ error.
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import IO
 
 from vkgroup.check.device_job import READY, Answer, Job
-from vkgroup.conformance.messages import receive, send
+from vkgroup.conformance.messages import receive, send, serve_and_leave
 from vkgroup.device import Capabilities
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.requirements import missing
@@ -62,15 +60,5 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     send(answers, answer(job))
 
 
-def main() -> None:
-    """Serve on the process's own standard streams; leave without clean-up, which a lost device could hang."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    serve(sys.stdin.buffer, answers)
-    answers.flush()
-    sys.stderr.flush()
-    os._exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    serve_and_leave(serve)

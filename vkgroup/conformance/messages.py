@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import struct
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -48,3 +51,21 @@ def receive(stream: IO[bytes]) -> Any:
     if len(data) < _LENGTH.unpack(head)[0]:
         raise EOFError
     return pickle.loads(data)
+
+
+def serve_and_leave(serve: Callable[[IO[bytes], IO[bytes]], None]) -> None:
+    """Run a worker on the process's own standard streams, and end the process.
+
+    What a driver prints on standard output goes to standard error, where it cannot spoil the answers. The
+    process leaves without clean-up, which a lost device could hang.
+
+    Parameters
+    ----------
+    serve : takes the stream of requests and that of answers.
+    """
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    serve(sys.stdin.buffer, answers)
+    answers.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -8,13 +8,12 @@ spoil the answers.
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from queue import Queue
 from typing import IO, Any
 
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.messages import Failure, Setup, receive, send
+from vkgroup.conformance.messages import Failure, Setup, receive, send, serve_and_leave
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.opening import open_device
 
@@ -80,15 +79,5 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     device.close()
 
 
-def main() -> None:
-    """Serve on the process's own standard streams; leave without clean-up, which a lost device could hang."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    serve(sys.stdin.buffer, answers)
-    answers.flush()
-    sys.stderr.flush()
-    os._exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    serve_and_leave(serve)

@@ -6,15 +6,13 @@ driver prints on standard output goes to standard error instead.
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import dataclass
 from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.messages import Failure, Setup, send
+from vkgroup.conformance.messages import Failure, Setup, send, serve_and_leave
 from vkgroup.conformance.worker import Requests
 from vkgroup.dispatch import Device
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
@@ -88,15 +86,5 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     device.close()
 
 
-def main() -> None:
-    """Serve on the process's own standard streams; leave without clean-up, which a lost device could hang."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    serve(sys.stdin.buffer, answers)
-    answers.flush()
-    sys.stderr.flush()
-    os._exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    serve_and_leave(serve)

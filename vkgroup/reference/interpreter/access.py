@@ -14,7 +14,16 @@ from vkgroup.reference.interpreter.layout import Numbers, numbers
 from vkgroup.reference.interpreter.memory import Offsets
 from vkgroup.reference.interpreter.places import Place, descriptor_number, resolver
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Causes, Value, combine, leaves_of, select, single, tainted
+from vkgroup.reference.interpreter.values import (
+    Causes,
+    Value,
+    combine,
+    leaves_of,
+    marked,
+    select,
+    single,
+    tainted,
+)
 from vkgroup.spirv import Type
 
 if TYPE_CHECKING:
@@ -151,7 +160,7 @@ def _cell_loader(path: CellPath, cell: int, site: Site) -> Load:
         steps, outside, cause = _steps(frame, path, site)
         value = frame.machine.cells[cell].read_part(path.leaves, steps, frame.index)
         if outside is not None:
-            cause = combine(cause, np.where(outside, bounds, 0).astype(np.uint16))
+            cause = combine(cause, marked(outside, bounds))
         return value if cause is None else tainted(value, cause)
 
     return load
@@ -161,10 +170,8 @@ def _cell_storer(path: CellPath, cell: int, site: Site) -> Store:
     if not path.steps:
 
         def store_whole(frame: Frame, value: Value) -> None:
-            control = frame.control
-            if control is not None:
-                value = tainted(value, control)
-            frame.machine.cells[cell].write_part(path.leaves, (), value, frame.index)
+            machine = frame.machine
+            machine.cells[cell].write_part(path.leaves, (), machine.controlled(frame, value), frame.index)
 
         return store_whole
 

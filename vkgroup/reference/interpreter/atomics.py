@@ -14,7 +14,7 @@ from vkgroup.reference.interpreter.chains import Chain
 from vkgroup.reference.interpreter.frame import Frame
 from vkgroup.reference.interpreter.places import Place, resolver
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, select, single
+from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, marked, select, single
 from vkgroup.spirv import ScalarType
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _bounds(site: Site, inside: Flags) -> Causes | None:
     if inside.all():
         return None
     number = site.cause("bounds", "an atomic outside of its memory returns anything")
-    return np.where(inside, 0, number).astype(np.uint16)
+    return marked(~inside, number)
 
 
 def _mark(
@@ -143,7 +143,7 @@ def _mark(
     memory = place.memory
     own = None if cause is None else np.broadcast_to(cause, (place.frame.count,))[lanes]
     if contended is not None:
-        own = combine(own, np.where(contended, order, 0).astype(np.uint16))
+        own = combine(own, marked(contended, order))
     overwrites = site.name in ("OpAtomicStore", "OpAtomicExchange")
     if not overwrites:
         # What was undefined stays so.

@@ -10,18 +10,8 @@ import numpy as np
 from vkgroup.errors import InvalidModule, Unsupported
 from vkgroup.reference.interpreter.lanewise import LANEWISE
 from vkgroup.reference.interpreter.site import CauseTable, Site
-from vkgroup.reference.interpreter.values import Causes, Value, leaves_of, single, undefined, zeros
-from vkgroup.spirv import (
-    ArrayType,
-    Instruction,
-    MatrixType,
-    Module,
-    ScalarType,
-    StructType,
-    Type,
-    VectorType,
-    grammar,
-)
+from vkgroup.reference.interpreter.values import Value, single, undefined, zeros
+from vkgroup.spirv import Instruction, Module, ScalarType, Type, grammar
 from vkgroup.spirv.declarations import Declarations
 
 _TRUE, _FALSE = "OpSpecConstantTrue", "OpSpecConstantFalse"
@@ -106,7 +96,7 @@ def _constant(
         site = Site(name, kind, (), (), (), (), entry.position, causes)
         return undefined(kind, site.cause("uninitialised", "an undefined value stands here"))
     if name in ("OpConstantComposite", "OpSpecConstantComposite"):
-        return composite(kind, [_get(found, operand) for operand in entry.operands])
+        return _evaluate("OpCompositeConstruct", entry, kind, kinds, found, causes, entry.operands)
     if name == "OpSpecConstantOp":
         return _operation(entry, kind, kinds, found, causes)
     return None
@@ -124,29 +114,6 @@ def _number(words: tuple[int, ...], kind: ScalarType) -> np.ndarray[Any, Any]:
     return np.frombuffer(raw, kind.dtype).copy()
 
 
-def composite(kind: Type, parts: list[Value]) -> Value:
-    """Put constants together to a vector, matrix, array or structure."""
-    if isinstance(kind, StructType):
-        return Value(
-            tuple(leaf for part in parts for leaf in part.leaves),
-            tuple(cause for part in parts for cause in part.causes),
-        )
-    assert isinstance(kind, VectorType | MatrixType | ArrayType)
-    leaves = tuple(np.stack([part.leaves[index] for part in parts]) for index in range(len(leaves_of(kind))))
-    causes: list[Causes | None] = []
-    for index, leaf in enumerate(leaves):
-        given = [part.causes[index] for part in parts]
-        if all(cause is None for cause in given):
-            causes.append(None)
-            continue
-        filled = [
-            np.zeros(leaf.shape[1:], np.uint16) if cause is None else np.broadcast_to(cause, leaf.shape[1:])
-            for cause in given
-        ]
-        causes.append(np.stack(filled))
-    return Value(leaves, tuple(causes))
-
-
 def _operation(
     entry: Instruction,
     kind: Type,
@@ -157,17 +124,30 @@ def _operation(
     """Evaluate OpSpecConstantOp through the function of the instruction that it names."""
     opcode, ids = entry.operands[0], entry.operands[1:]
     name = grammar().name(opcode)
-    factory = LANEWISE.get(name)
-    if factory is None:
+    if name not in LANEWISE:
         raise Unsupported(f"{name} in OpSpecConstantOp is not known to the reference device.", [name])
     literals: tuple[int, ...] = ()
     if name in _WITH_LITERALS:
         ids, literals = ids[: _WITH_LITERALS[name]], ids[_WITH_LITERALS[name] :]
+    return _evaluate(name, entry, kind, kinds, found, causes, ids, literals)
+
+
+def _evaluate(
+    name: str,
+    entry: Instruction,
+    kind: Type,
+    kinds: Mapping[int, Type],
+    found: Mapping[int, Value],
+    causes: CauseTable,
+    ids: tuple[int, ...],
+    literals: tuple[int, ...] = (),
+) -> Value:
+    """Apply an instruction to constants."""
     operands = tuple(_get(found, identifier) for identifier in ids)
     types = tuple(kinds.get(identifier) for identifier in ids)
     site = Site(name, kind, types, operands, literals, (), entry.position, causes)
     with np.errstate(all="ignore"):
-        return factory(site)(*operands)
+        return LANEWISE[name](site)(*operands)
 
 
 _WITH_LITERALS = {"OpCompositeExtract": 1, "OpCompositeInsert": 2, "OpVectorShuffle": 2}

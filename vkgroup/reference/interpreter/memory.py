@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.reference.interpreter.site import BEFORE_HARD, BEFORE_SOFT, Site
-from vkgroup.reference.interpreter.values import HARD, Causes, Data, combine
+from vkgroup.reference.interpreter.values import HARD, Causes, Data, combine, marked
 
 if TYPE_CHECKING:
     from vkgroup.reference.interpreter.frame import Frame
@@ -117,16 +117,16 @@ class Memory:
             frame.report_bounds(site, self, outside, offset)
             offset = np.where(outside, 0, offset)
             if self.nbytes < dtype.itemsize:
-                return np.zeros(offset.shape, dtype), _where(outside, site.cause("bounds", _BOUNDS))
+                return np.zeros(offset.shape, dtype), marked(outside, site.cause("bounds", _BOUNDS))
         data = self._gather(offset, dtype)
         cause = self.causes_at(offset, dtype.itemsize)
         if self.accesses is not None:
             racing = self.accesses.read(frame, site, self, offset, dtype.itemsize, outside)
             if racing is not None:
-                cause = combine(cause, _where(racing, site.cause("race", _RACE)))
+                cause = combine(cause, marked(racing, site.cause("race", _RACE)))
         if outside is not None:
             data = np.where(outside, dtype.type(0), data)
-            cause = combine(cause, _where(outside, site.cause("bounds", _BOUNDS)))
+            cause = combine(cause, marked(outside, site.cause("bounds", _BOUNDS)))
         return data, cause
 
     def _outside(self, offset: Offsets, itemsize: int) -> Flags | None:
@@ -236,10 +236,6 @@ class Memory:
 
 _RACE = "invocations access it in no order, and one writes"
 _BOUNDS = "an access outside of its memory reads anything"
-
-
-def _where(places: Flags, cause: int) -> Causes:
-    return np.where(places, cause, 0).astype(np.uint16)
 
 
 def _is_aligned(offset: Offsets, itemsize: int) -> bool:

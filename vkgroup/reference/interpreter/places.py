@@ -14,7 +14,7 @@ from vkgroup.reference.interpreter.frame import Frame
 from vkgroup.reference.interpreter.layout import Placed
 from vkgroup.reference.interpreter.memory import Memory, Offsets
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Causes, combine, take
+from vkgroup.reference.interpreter.values import Causes, combine, marked, take
 from vkgroup.reference.semantics.lanes import same_in_all
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def descriptor_number(
             f"the index {int(number[np.argmax(outside)])} lies outside of an array of {count} descriptors",
         )
         bounds = site.cause("bounds", "an index outside of an array of descriptors chooses any of them")
-        cause = combine(cause, np.where(outside, bounds, 0).astype(np.uint16))
+        cause = combine(cause, marked(outside, bounds))
     return np.clip(number, 0, count - 1), combine(cause, varying)
 
 
@@ -223,7 +223,7 @@ def _not_uniform(frame: Frame, index: npt.NDArray[np.int64], site: Site) -> Caus
         return None
     detail = "an array of descriptors is indexed by a value that is not uniform, without nonuniformEXT"
     number = site.cause("not_uniform", detail)
-    causes = np.where(agree, 0, number).astype(np.uint16)[:, None, None]
+    causes = marked(~agree, number)[:, None, None]
     return subgroups.collect(np.broadcast_to(causes, (*subgroups.active.shape, 1)).copy(), ())
 
 

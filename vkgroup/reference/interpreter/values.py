@@ -100,6 +100,11 @@ def combine(*causes: Causes | None) -> Causes | None:
     return result
 
 
+def marked(places: npt.NDArray[np.bool_], cause: int) -> Causes:
+    """Return a cause in some places, and 0 in the others."""
+    return np.where(places, cause, 0).astype(np.uint16)
+
+
 def reduce_cause(cause: Causes | None, axes: int = 1) -> Causes | None:
     """Return the largest cause over the first `axes` axes: of a result that needs every component."""
     if cause is None or cause.ndim <= axes:

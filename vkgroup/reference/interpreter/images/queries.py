@@ -10,7 +10,7 @@ import numpy as np
 from vkgroup.reference.interpreter.images.memory import ImageMemory
 from vkgroup.reference.interpreter.images.resources import on_each
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Data, Value, combine, single
+from vkgroup.reference.interpreter.values import Data, Value, combine, marked, single
 from vkgroup.sampler import Sampler
 from vkgroup.spirv import ScalarType, VectorType
 
@@ -30,7 +30,7 @@ def size(site: Site) -> Callable[..., Value | None]:
         found = image.extents[np.where(known, level, 0), : image.axes].T
         if image.arrayed:
             found = np.concatenate([found, np.full((1, found.shape[1]), image.cubes)])
-        cause = None if known.all() else np.where(known, 0, bad_level).astype(np.uint16)
+        cause = None if known.all() else marked(~known, bad_level)
         if len(operands) > 1:
             cause = combine(cause, operands[1].cause)
         if isinstance(site.type, VectorType):

@@ -10,7 +10,7 @@ from vkgroup.reference.interpreter.images.conversions import decode, encode
 from vkgroup.reference.interpreter.images.memory import ImageMemory
 from vkgroup.reference.interpreter.memory import Offsets
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, reduce_cause, single
+from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, marked, reduce_cause, single
 from vkgroup.spirv import ScalarType, Type, VectorType
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def store_texels(
         cause = cause.max(axis=0, keepdims=True) if format.packed else cause
     if wrong is not None:
         number = site.cause("conversion", "the value written cannot be represented in the image's format")
-        cause = combine(cause, np.where(wrong, number, 0).astype(np.uint16))
+        cause = combine(cause, marked(wrong, number))
     image.store(frame, site, _element_offsets(image, offset), elements, cause)
 
 
