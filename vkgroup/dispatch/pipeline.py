@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from vkgroup.closing import Closing
-from vkgroup.compiler import Target, validate
-from vkgroup.device import limits, requirements
+from vkgroup.device import limits
 from vkgroup.device.owner import Owner
-from vkgroup.dispatch.blocks import pack_specialization
+from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, require
 from vkgroup.dispatch.slots import slots_of
-from vkgroup.errors import DriverError, InvalidDispatch, InvalidModule, Unsupported
-from vkgroup.spirv import EntryPoint, Module, Value
+from vkgroup.errors import InvalidDispatch, InvalidModule
+from vkgroup.spirv import EntryPoint, Module
 
 if TYPE_CHECKING:
     from vkgroup.dispatch.bound import Bound
 
 
-class Pipeline(Closing):
+class Pipeline(BasePipeline):
     """A compute pipeline; `Device.pipeline` makes it.
 
     Attributes
     ----------
+    shader : the stage with its specialization.
     module, entry_point : what it runs.
     local_size : invocations of a workgroup in x, y, z.
-    slots : the places that `bind` wants filled.
-    subgroup_size : the required subgroup size, None where none was required.
     full_subgroups : whether every subgroup must be full.
-    specialization : the values given, by specialization id.
-    device : what it was made from.
     """
 
     _kind_of_bound: type[Bound]
@@ -50,36 +44,16 @@ class Pipeline(Closing):
         device.require_open()
         reflection = module.reflection
         self.entry_point = _compute_entry(module, entry_point)
-        values, packed = pack_specialization(reflection.specialization_constants, specialization or {})
-        self.specialization: Mapping[int, Value] = values
+        self.shader = Shader(module, self.entry_point, specialization)
+        values, capabilities = self.shader.specialization, device.capabilities
         self.local_size = _local_size(self.entry_point, values)
-        over = limits.exceeded(reflection, self.entry_point, values, device.capabilities)
-        size_problems = limits.subgroup_size_problems(
-            subgroup_size, full_subgroups, self.local_size, device.capabilities
-        )
-        missing = requirements.missing(module, device.capabilities, self.entry_point.name)
-        if missing or over or size_problems:
-            lacking = missing + over + size_problems
-            raise Unsupported(f"{device.capabilities.name} lacks: {'; '.join(lacking)}.", lacking)
-        self.slots = slots_of(reflection)
-        _validate(device, module)
-        device.register(self)
-        self._holding = True
-        try:
-            self._create(packed)
-        except (DriverError, Unsupported):
-            self.close()
-            raise
-        device.raise_validation_errors()
-
-    @abstractmethod
-    def _create(self, specialization: Mapping[int, bytes]) -> None:
-        """Make it, with the bytes of specialization constants by id."""
-
-    @property
-    @abstractmethod
-    def closed(self) -> bool:
-        """Whether the pipeline was closed."""
+        over = limits.exceeded(reflection, self.entry_point, values, capabilities)
+        over += limits.subgroup_size_problems(subgroup_size, full_subgroups, self.local_size, capabilities)
+        require(device, self.shader.missing(device) + over)
+        self.slots = slots_of(reflection.bindings)
+        self.push_constants = reflection.push_constants
+        self.shader.validate(device)
+        self._make()
 
     def bind(self, bindings: Mapping[Any, Any]) -> Bound:
         """Bind arrays, buffers and images, ready for any number of dispatches.
@@ -103,7 +77,10 @@ class Pipeline(Closing):
 def _compute_entry(module: Module, name: str | None) -> EntryPoint:
     entry = module.reflection.entry_point(name)
     if entry.stage != "compute":
-        raise InvalidDispatch(f"The entry point {entry.name!r} is a {entry.stage} shader; compute is needed.")
+        how = " Draw it: Device.draw, or `vkgroup run … --size W,H`." if entry.stage == "fragment" else ""
+        raise InvalidDispatch(
+            f"The entry point {entry.name!r} is a {entry.stage} shader; compute is needed.{how}"
+        )
     return entry
 
 
@@ -111,14 +88,3 @@ def _local_size(entry: EntryPoint, values: Mapping[int, Any]) -> tuple[int, int,
     if entry.local_size is None:
         raise InvalidModule(f"The entry point {entry.name!r} declares no local size.")
     return entry.local_size.resolve(values)
-
-
-def _validate(device: Owner, module: Module) -> None:
-    """Have SPIRV-Tools check a module before a driver sees it, once for each device."""
-    if hash(module) in device.validated:
-        return
-    target = Target.for_api_version(device.capabilities.api_version)
-    if target is Target.VULKAN_1_1 and module.version == (1, 4):
-        target = Target.VULKAN_1_1_SPIRV_1_4
-    validate(module, target)
-    device.validated.add(hash(module))

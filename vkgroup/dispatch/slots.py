@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.spirv import Binding, ImageType, Reflection, SampledImageType, StructType
+from vkgroup.spirv import Binding, ImageType, SampledImageType, StructType
 
 Key = str | int | tuple[int, int]
 
@@ -101,8 +101,8 @@ def _member(binding: Binding) -> tuple[str, ...]:
     return (block.members[0].name,) if isinstance(block, StructType) and len(block.members) == 1 else ()
 
 
-def slots_of(reflection: Reflection) -> tuple[Slot, ...]:
-    """Collect a module's places.
+def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:
+    """Collect the places of one module, or of several that work together.
 
     Raises
     ------
@@ -110,8 +110,10 @@ def slots_of(reflection: Reflection) -> tuple[Slot, ...]:
         A descriptor is of a kind that cannot be bound, or its count is left to the descriptor set.
     """
     places: dict[tuple[int, int], list[Binding]] = {}
-    for binding in reflection.bindings:
-        places.setdefault((binding.set, binding.binding), []).append(binding)
+    for binding in bindings:
+        place = places.setdefault((binding.set, binding.binding), [])
+        if not any(_same(binding, entry) for entry in place):
+            place.append(binding)
     found = []
     for (set_, number), variables in sorted(places.items()):
         first = variables[0]
@@ -127,6 +129,12 @@ def slots_of(reflection: Reflection) -> tuple[Slot, ...]:
             )
         found.append(slot)
     return tuple(found)
+
+
+def _same(one: Binding, other: Binding) -> bool:
+    """Whether two modules declare the same at a place, whatever they do with it."""
+    keys = ("name", "kind", "type", "count", "readable", "writable", "block_name")
+    return all(getattr(one, key) == getattr(other, key) for key in keys)
 
 
 def assign(slots: tuple[Slot, ...], bindings: Mapping[Key, Any]) -> dict[Slot, Any]:

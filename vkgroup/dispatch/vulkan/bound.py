@@ -1,167 +1,22 @@
-"""Bindings of Vulkan: descriptor sets, and recorded dispatches."""
+"""Dispatches of Vulkan."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
-
-from vkgroup.device import vk
-from vkgroup.device.commands import Commands
-from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import DeviceBuffer, barrier
-from vkgroup.dispatch.bound import ArrayBuffer, Bound, Groups, Resource
-from vkgroup.dispatch.buffer import as_bytes
-from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
-from vkgroup.dispatch.textures import texel_format
-from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
-from vkgroup.dispatch.vulkan.image import VulkanImage
-from vkgroup.dispatch.vulkan.sampler import create_buffer_view, create_sampler, require_filter
-from vkgroup.dispatch.vulkan.timer import Timer
-from vkgroup.sampler import Sampler
+from vkgroup.device.memory import barrier
+from vkgroup.dispatch.bound import Bound, Groups
+from vkgroup.dispatch.vulkan.bindings import VulkanBindings
 
 if TYPE_CHECKING:
     from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
 
 
-class PooledBuffer(ArrayBuffer):
-    """A buffer of the device's pool."""
-
-    def __init__(self, device: LogicalDevice, array: npt.NDArray[Any]) -> None:
-        super().__init__(array)
-        self._device = device
-        self.memory: DeviceBuffer = device.take_buffer(array.nbytes)
-        self.memory.write(as_bytes(array))
-
-    def read(self) -> npt.NDArray[Any]:
-        """Copy the bytes back into a new array."""
-        return self.memory.read(self.nbytes).view(self.dtype).reshape(self.shape)
-
-    @property
-    def closed(self) -> bool:
-        """Whether the memory was freed."""
-        return self.memory.handle is None
-
-    def close(self) -> None:
-        """Give the buffer back to the pool."""
-        self._device.give_buffer(self.memory)
-
-
-class VulkanBound(Bound):
+class VulkanBound(VulkanBindings, Bound):
     """Descriptor sets, and commands that are recorded only where groups or push constants change."""
 
-    _images = VulkanImage
-
-    device: LogicalDevice
     pipeline: VulkanPipeline
-    _pool: Any = None
-    _sets: Any = None
     _recorded: tuple[Groups, bytes] | None = None
-    _timer: Timer | None = None
-    _samplers: dict[Sampler, Any]
-    _views: list[Any]
-    _commands: Commands
-
-    @property
-    def closed(self) -> bool:
-        """Whether the descriptors were freed."""
-        return self._commands.handle is None
-
-    def _array_buffer(self, array: npt.NDArray[Any]) -> ArrayBuffer:
-        return PooledBuffer(self.device, array)
-
-    def _create(self) -> None:
-        self._samplers, self._views = {}, []
-        self._create_sets()
-        self._commands = Commands(self.device)
-
-    # --- descriptors ----------------------------------------------------------------------------------
-
-    def _create_sets(self) -> None:
-        device, functions = self.device, self.device.functions
-        layouts = self.pipeline.set_layouts
-        if not layouts:
-            return
-        totals: dict[str, int] = {}
-        for slot in self.pipeline.slots:
-            totals[slot.kind] = totals.get(slot.kind, 0) + slot.count
-        sizes = [
-            vk.new("VkDescriptorPoolSize", type=getattr(vk, DESCRIPTOR_TYPES[kind]), descriptorCount=count)
-            for kind, count in totals.items()
-        ]
-        info = vk.new(
-            "VkDescriptorPoolCreateInfo", maxSets=len(layouts), poolSizeCount=len(sizes), pPoolSizes=sizes
-        )
-        pool = vk.ffi.new("VkDescriptorPool *")
-        code = functions.vkCreateDescriptorPool(device.handle, info, vk.NULL, pool)
-        device.check(code, "creating a descriptor pool")
-        self._pool = pool[0]
-        info = vk.new(
-            "VkDescriptorSetAllocateInfo",
-            descriptorPool=self._pool,
-            descriptorSetCount=len(layouts),
-            pSetLayouts=layouts,
-        )
-        self._sets = vk.ffi.new("VkDescriptorSet[]", len(layouts))
-        code = functions.vkAllocateDescriptorSets(device.handle, info, self._sets)
-        device.check(code, "allocating descriptor sets")
-        writes = vk.array("VkWriteDescriptorSet", [self._write(slot) for slot in self.pipeline.slots])
-        functions.vkUpdateDescriptorSets(device.handle, len(writes), writes, 0, vk.NULL)
-
-    def _write(self, slot: Slot) -> Any:
-        """Describe a place's resources to Vulkan."""
-        images: Any = vk.NULL
-        buffers: Any = vk.NULL
-        views: Any = vk.NULL
-        if slot.texels is None and slot.kind != "sampler":
-            buffers = [
-                vk.new("VkDescriptorBufferInfo", buffer=_memory(resource).handle, range=resource.nbytes)
-                for resource in self.resources[slot]
-            ]
-        elif slot.image is None and slot.kind != "sampler":
-            views = vk.ffi.new("VkBufferView[]", [self._view(slot, entry) for entry in self.resources[slot]])
-        else:
-            images = self._image_infos(slot)
-        return vk.new(
-            "VkWriteDescriptorSet",
-            dstSet=self._sets[slot.set],
-            dstBinding=slot.binding,
-            descriptorCount=slot.count,
-            descriptorType=getattr(vk, DESCRIPTOR_TYPES[slot.kind]),
-            pImageInfo=images,
-            pBufferInfo=buffers,
-            pTexelBufferView=views,
-        )
-
-    def _image_infos(self, slot: Slot) -> list[Any]:
-        infos = []
-        images: Sequence[Resource | None] = self.resources[slot] or [None] * slot.count
-        samplers: Sequence[Sampler | None] = self.samplers[slot] or [None] * slot.count
-        for image, state in zip(images, samplers, strict=True):
-            fields: dict[str, Any] = {}
-            if isinstance(image, VulkanImage):
-                fields["imageView"] = image.first_view if slot.kind == "storage_image" else image.view
-                fields["imageLayout"] = vk.VK_IMAGE_LAYOUT_GENERAL
-                if state is not None:
-                    require_filter(self.device, image.format, state)
-            if state is not None:
-                if state not in self._samplers:
-                    self._samplers[state] = create_sampler(self.device, state)
-                fields["sampler"] = self._samplers[state]
-            infos.append(vk.new("VkDescriptorImageInfo", **fields))
-        return infos
-
-    def _view(self, slot: Slot, resource: Resource) -> Any:
-        assert isinstance(resource, VulkanBuffer | PooledBuffer)
-        storage = slot.kind == "storage_texel_buffer"
-        format_ = texel_format(slot, resource)
-        buffer = resource.memory.handle
-        view = create_buffer_view(self.device, buffer, format_, resource.nbytes, storage=storage)
-        self._views.append(view)
-        return view
-
-    # --- dispatches -----------------------------------------------------------------------------------
 
     def _dispatch(self, counts: Groups, push: bytes, timeout: float | None) -> None:
         if self._recorded != (counts, push):
@@ -169,9 +24,10 @@ class VulkanBound(Bound):
         self._commands.run(timeout)
 
     def _timed(self, counts: Groups, push: bytes, timeout: float | None, repeat: int) -> float | None:
-        if self._timer is None:
-            self._timer = Timer(self)
-        return self._timer.run(counts, push, timeout, repeat)
+        def record(commands: Any) -> None:
+            self.device.functions.vkCmdDispatch(commands, *counts)
+
+        return self._measure((counts, push), push, record, timeout, repeat)
 
     def _record(self, counts: Groups, push: bytes) -> None:
         self._recorded = None
@@ -181,39 +37,3 @@ class VulkanBound(Bound):
             self.device.functions.vkCmdDispatch(commands, *counts)
             barrier(self.device.functions, commands)
         self._recorded = (counts, push)
-
-    def record_state(self, commands: Any, push: bytes) -> None:
-        """Record what a dispatch needs set: pipeline, descriptors, push constants."""
-        functions, compute = self.device.functions, vk.VK_PIPELINE_BIND_POINT_COMPUTE
-        layout = self.pipeline.layout
-        functions.vkCmdBindPipeline(commands, compute, self.pipeline.handle)
-        if self._sets is not None:
-            functions.vkCmdBindDescriptorSets(
-                commands, compute, layout, 0, len(self._sets), self._sets, 0, vk.NULL
-            )
-        if push:
-            stage = vk.VK_SHADER_STAGE_COMPUTE_BIT
-            functions.vkCmdPushConstants(commands, layout, stage, 0, len(push), vk.ffi.from_buffer(push))
-
-    def close(self) -> None:
-        """Free the descriptors and what was made for arrays; the caller's buffers stay."""
-        commands: Commands | None = getattr(self, "_commands", None)
-        if commands is not None:
-            commands.close()
-        if self._timer is not None:
-            self._timer.close()
-        device = self.device
-        if self._pool is not None and device.usable:
-            device.functions.vkDestroyDescriptorPool(device.handle, self._pool, vk.NULL)
-            for sampler in self._samplers.values():
-                device.functions.vkDestroySampler(device.handle, sampler, vk.NULL)
-            for view in self._views:
-                device.functions.vkDestroyBufferView(device.handle, view, vk.NULL)
-            self._samplers, self._views = {}, []
-        self._pool = self._recorded = None
-        super().close()
-
-
-def _memory(resource: Resource) -> DeviceBuffer:
-    assert isinstance(resource, VulkanBuffer | PooledBuffer)
-    return resource.memory

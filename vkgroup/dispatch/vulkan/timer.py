@@ -1,26 +1,26 @@
-"""Measuring dispatches with timestamps of the GPU."""
+"""Measuring work with timestamps of the GPU."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable
+from typing import Any
 
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
+from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import barrier
 
-if TYPE_CHECKING:
-    from vkgroup.dispatch.bound import Groups
-    from vkgroup.dispatch.vulkan.bound import VulkanBound
+Recorder = Callable[[Any], None]
 
 
 class Timer:
-    """Measures dispatches with two timestamps around them."""
+    """Measures work with two timestamps around it."""
 
-    def __init__(self, bound: VulkanBound) -> None:
-        self._bound, self._device = bound, bound.device
+    def __init__(self, device: LogicalDevice) -> None:
+        self._device = device
         self._commands = Commands(self._device)
         self._queries: Any = None
-        self._recorded: tuple[Groups, bytes, int] | None = None
+        self._recorded: tuple[Hashable, int] | None = None
         if self._device.capabilities.timestamps.valid_bits:
             info = vk.new("VkQueryPoolCreateInfo", queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=2)
             pool = vk.ffi.new("VkQueryPool *")
@@ -29,10 +29,19 @@ class Timer:
             device.check(code, "creating a query pool")
             self._queries = pool[0]
 
-    def run(self, groups: Groups, push: bytes, timeout: float | None, repeat: int) -> float | None:
-        """Run the dispatch `repeat` times; gives seconds of one, None without timestamps."""
-        if self._recorded != (groups, push, repeat):
-            self._record(groups, push, repeat)
+    def run(
+        self, key: Hashable, state: Recorder, work: Recorder, timeout: float | None, repeat: int
+    ) -> float | None:
+        """Run work `repeat` times; gives seconds of one, None without timestamps.
+
+        Parameters
+        ----------
+        key : the same where the same was recorded last time.
+        state, work : record what the work needs set, and the work itself, into a command buffer.
+        """
+        if self._recorded != (key, repeat):
+            self._record(state, work, repeat)
+            self._recorded = (key, repeat)
         self._commands.run(timeout)
         if self._queries is None:
             return None
@@ -45,24 +54,23 @@ class Timer:
         elapsed = (ticks[1] - ticks[0]) & ((1 << stamps.valid_bits) - 1)
         return float(elapsed * stamps.period_ns * 1e-9 / repeat)
 
-    def _record(self, groups: Groups, push: bytes, repeat: int) -> None:
+    def _record(self, state: Recorder, work: Recorder, repeat: int) -> None:
         functions, queries = self._device.functions, self._queries
         self._recorded = None
         with self._commands.record() as commands:
             if queries is not None:
                 functions.vkCmdResetQueryPool(commands, queries, 0, 2)
             barrier(functions, commands)
-            self._bound.record_state(commands, push)
+            state(commands)
             if queries is not None:
                 functions.vkCmdWriteTimestamp(commands, vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries, 0)
             for number in range(repeat):
                 if number:
                     barrier(functions, commands)
-                functions.vkCmdDispatch(commands, *groups)
+                work(commands)
             if queries is not None:
                 functions.vkCmdWriteTimestamp(commands, vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries, 1)
             barrier(functions, commands)
-        self._recorded = (groups, push, repeat)
 
     def close(self) -> None:
         """Free the queries and the commands."""

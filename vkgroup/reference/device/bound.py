@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from vkgroup.device.commands import checked_timeout
-from vkgroup.dispatch.bound import ArrayBuffer, Bound, Groups, Resource
+from vkgroup.dispatch.bindings import ArrayBuffer, Resource
+from vkgroup.dispatch.bound import Bound, Groups
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.slots import Slot
 from vkgroup.dispatch.textures import texel_format

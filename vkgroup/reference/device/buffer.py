@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device.limits import require_buffer_size
-from vkgroup.dispatch.bound import ArrayBuffer
+from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.buffer import Buffer, as_bytes
 from vkgroup.errors import DriverError
 from vkgroup.reference.device.memory import allocate, write

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.reference.device.bound import ReferenceBound
 from vkgroup.reference.interpreter import Program
@@ -21,8 +19,9 @@ class ReferencePipeline(Pipeline):
 
     program: Program | None = None
 
-    def _create(self, specialization: Mapping[int, bytes]) -> None:
-        self.program = Program(self.module, self.entry_point.name, specialization=self.specialization)
+    def _create(self) -> None:
+        values = self.shader.specialization
+        self.program = Program(self.module, self.entry_point.name, specialization=values)
 
     @property
     def closed(self) -> bool:

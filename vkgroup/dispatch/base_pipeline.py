@@ -1,0 +1,92 @@
+"""What every pipeline is: modules made ready to run on a device, with the places that they want filled."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from vkgroup.closing import Closing
+from vkgroup.compiler import Target, validate
+from vkgroup.device import requirements
+from vkgroup.device.owner import Owner
+from vkgroup.dispatch.blocks import pack_specialization
+from vkgroup.dispatch.slots import Slot
+from vkgroup.errors import DriverError, Unsupported
+from vkgroup.spirv import EntryPoint, Module, PushConstants, Value
+
+
+class BasePipeline(Closing):
+    """A pipeline of any kind.
+
+    Attributes
+    ----------
+    device : what it was made from.
+    slots : the places that `bind` wants filled.
+    push_constants : the block of push constants, None where no shader has one.
+    subgroup_size : the required subgroup size, None where none was required.
+    """
+
+    device: Owner
+    slots: tuple[Slot, ...]
+    push_constants: PushConstants | None
+    subgroup_size: int | None
+
+    def _make(self) -> None:
+        """Make what the kind of device needs, once everything has been checked."""
+        self.device.register(self)
+        self._holding = True
+        try:
+            self._create()
+        except (DriverError, Unsupported):
+            self.close()
+            raise
+        self.device.raise_validation_errors()
+
+    @abstractmethod
+    def _create(self) -> None:
+        """Make it."""
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """Whether the pipeline was closed."""
+
+
+class Shader:
+    """One stage of a pipeline.
+
+    Attributes
+    ----------
+    module, entry_point : what runs.
+    specialization : the values given, by specialization id.
+    packed : their bytes.
+    """
+
+    def __init__(
+        self, module: Module, entry_point: EntryPoint, specialization: Mapping[int | str, Any] | None
+    ) -> None:
+        self.module, self.entry_point = module, entry_point
+        constants = module.reflection.specialization_constants
+        values, self.packed = pack_specialization(constants, specialization or {})
+        self.specialization: Mapping[int, Value] = values
+
+    def missing(self, device: Owner) -> list[str]:
+        """List what the stage needs and the device does not declare."""
+        return requirements.missing(self.module, device.capabilities, self.entry_point.name)
+
+    def validate(self, device: Owner) -> None:
+        """Have SPIRV-Tools check the module before a driver sees it, once for each device."""
+        if hash(self.module) in device.validated:
+            return
+        target = Target.for_api_version(device.capabilities.api_version)
+        if target is Target.VULKAN_1_1 and self.module.version == (1, 4):
+            target = Target.VULKAN_1_1_SPIRV_1_4
+        validate(self.module, target)
+        device.validated.add(hash(self.module))
+
+
+def require(device: Owner, lacking: list[str]) -> None:
+    """Raise `Unsupported` where something is lacking."""
+    if lacking:
+        raise Unsupported(f"{device.capabilities.name} lacks: {'; '.join(lacking)}.", lacking)

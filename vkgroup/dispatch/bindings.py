@@ -1,0 +1,188 @@
+"""What is bound to a pipeline: resources by place, made from arrays or the caller's, and read back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.closing import Closing
+from vkgroup.dispatch.base_pipeline import BasePipeline
+from vkgroup.dispatch.buffer import Buffer
+from vkgroup.dispatch.checks import check_value, items_of
+from vkgroup.dispatch.formats import choose_format
+from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.slots import Slot, assign
+from vkgroup.dispatch.textures import split
+from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
+from vkgroup.sampler import Sampler
+
+if TYPE_CHECKING:
+    from vkgroup.reference.interpreter.events import Event
+
+
+class ArrayBuffer(ABC):
+    """Memory that stands for an array of the caller's while it is bound.
+
+    Attributes
+    ----------
+    nbytes, dtype, shape : the array's.
+    """
+
+    def __init__(self, array: npt.NDArray[Any]) -> None:
+        self.nbytes, self.dtype, self.shape = array.nbytes, array.dtype, array.shape
+
+    @abstractmethod
+    def read(self) -> npt.NDArray[Any]:
+        """Copy the bytes back into a new array."""
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """Whether the memory was freed."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the memory back."""
+
+
+Resource = Buffer | Image | ArrayBuffer
+
+
+class Bindings(Closing):
+    """A pipeline with everything bound.
+
+    A kind of work (dispatches, draws) on a kind of device is a subclass.
+    """
+
+    _images: type[Image]
+
+    def __init__(self, pipeline: BasePipeline, bindings: Mapping[Any, Any]) -> None:
+        device = pipeline.device
+        device.require_open()
+        if pipeline.closed:
+            raise DriverError("The pipeline is closed; make a new one.")
+        self.pipeline, self.device = pipeline, device
+        self.resources: dict[Slot, list[Resource]] = {}
+        self.samplers: dict[Slot, list[Sampler]] = {}
+        self._own: list[ArrayBuffer | Image] = []
+        self._push = pipeline.push_constants
+        self._closings = -1
+        assigned = assign(pipeline.slots, bindings)
+        for slot, value in assigned.items():
+            check_value(slot, value, device)
+        device.register(self)
+        self._holding = True
+        try:
+            for slot, value in assigned.items():
+                self._fill(slot, value)
+            self._create()
+        except (DriverError, InvalidDispatch, Unsupported):
+            self.close()
+            raise
+        device.raise_validation_errors()
+
+    def _fill(self, slot: Slot, value: Any) -> None:
+        """Make what a place's value stands for."""
+        resources = self.resources[slot] = []
+        samplers = self.samplers[slot] = []
+        for item in items_of(slot, value):
+            memory, sampler = split(slot, item)
+            if sampler is not None:
+                samplers.append(sampler)
+            if slot.kind != "sampler":
+                resources.append(self._resource(slot, memory))
+
+    def _resource(self, slot: Slot, value: Any) -> Resource:
+        if isinstance(value, Buffer | Image):
+            return value
+        kind, array = slot.image, np.asarray(value)
+        own: ArrayBuffer | Image
+        if kind is not None:
+            own = self._images(
+                self.device,
+                array.shape,
+                choose_format(kind, array, slot.label),
+                dimension=kind.dimension,
+                arrayed=kind.arrayed,
+                sampled=not kind.storage,
+            )
+            self._own.append(own)
+            own.write(array)
+        else:
+            own = self._array_buffer(array)
+            self._own.append(own)
+        return own
+
+    @abstractmethod
+    def _array_buffer(self, array: npt.NDArray[Any]) -> ArrayBuffer:
+        """Copy an array into memory of the device."""
+
+    @abstractmethod
+    def _create(self) -> None:
+        """Make what the work needs besides the resources."""
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """Whether the bindings were freed."""
+
+    def require_open(self) -> None:
+        """Raise where the device, the pipeline or anything bound is closed."""
+        closings = self.device.closings
+        self.device.require_open()
+        if self.pipeline.closed or self.closed:
+            raise DriverError("The pipeline or its bindings are closed; bind anew.")
+        if any(resource.closed for resources in self.resources.values() for resource in resources):
+            raise DriverError("A bound buffer or image is closed; bind anew.")
+        self._closings = closings
+
+    def results(self) -> dict[Any, npt.NDArray[Any]]:
+        """Read back every array that a shader may have written, by the binding's name.
+
+        Only what was bound as an array is read, with the dtype and shape that it had; buffers and
+        images of the caller's are the caller's to read.
+        """
+        self.require_open()
+        found: dict[Any, Any] = {}
+        for slot, own in self._writable():
+            arrays = [entry.read() for entry in own]
+            found[slot.key] = arrays[0] if slot.count == 1 else arrays
+        self.device.raise_validation_errors()
+        return found
+
+    def _writable(self) -> Iterator[tuple[Slot, list[ArrayBuffer | Image]]]:
+        """Go over the places that a shader may have written, and what stands there for arrays."""
+        for slot, resources in self.resources.items():
+            own = [entry for entry in self._own if any(entry is resource for resource in resources)]
+            if slot.writable and own:
+                yield slot, own
+
+    def defined(self, *, ordered: bool = False) -> dict[Any, Any] | None:
+        """Tell which elements of the results the specifications define.
+
+        Parameters
+        ----------
+        ordered : whether elements that depend on the order of atomics count as not defined.
+
+        Returns
+        -------
+        Bool arrays of the shapes of `results`; None where the device cannot tell.
+        """
+        return None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What went wrong in the last dispatch, as far as the device notices."""
+        return ()
+
+    def close(self) -> None:
+        """Free what was made for arrays; the caller's buffers stay."""
+        self.device.forget(self)
+        for own in self._own:
+            own.close()
+        self._own = []
+        self._holding = False
