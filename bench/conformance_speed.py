@@ -20,11 +20,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from vkgroup import drivers
-from vkgroup.conformance import Case, Result, plan, select, support
+from vkgroup.conformance import AnyCase, Result, family_of, plan, select
 from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.pool import Pool
 from vkgroup.conformance.run import versions
-from vkgroup.device import DeviceInfo
+from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import open_device
 from vkgroup.opening import select as select_device
 
@@ -44,12 +44,14 @@ def cold_cache() -> Iterator[None]:
             os.environ["VKGROUP_CACHE"] = before if before is not None else str(real)
 
 
-def seconds(device: DeviceInfo, cases: Sequence[Case], jobs: int, batch: int) -> float:
+def seconds(
+    device: DeviceInfo, capabilities: Capabilities, cases: Sequence[AnyCase], jobs: int, batch: int | None
+) -> float:
     """Judge cases once with fresh workers and a cold cache; return wall-clock seconds."""
     judged: list[Result] = []
     start = time.perf_counter()
     with cold_cache():
-        Pool(Setup(device, 0, 60.0), jobs).run(plan.batches(cases, batch), judged.extend)
+        Pool(Setup(device, 0, 60.0), jobs).run(plan.batches(cases, capabilities, batch), judged.extend)
     elapsed = time.perf_counter() - start
     assert len(judged) == len(cases)
     return elapsed
@@ -68,13 +70,13 @@ def main() -> int:
     device = select_device(arguments.device)
     with open_device(device) as opened:
         capabilities = opened.capabilities
-    supported = [case for case in select() if not support.missing(case, capabilities)]
+    supported = [case for case in select() if not family_of(case).missing(case, capabilities)]
     many = supported[:: max(1, len(supported) // arguments.cases)]
     few = supported[:: max(1, len(supported) // arguments.single)]
     rates: dict[str, list[float]] = {"batched": [], "single": []}
     for _ in range(arguments.repeats):
-        for name, cases, batch in (("batched", many, plan.BATCH), ("single", few, 1)):
-            elapsed = seconds(device, cases, arguments.jobs, batch)
+        for name, cases, batch in (("batched", many, None), ("single", few, 1)):
+            elapsed = seconds(device, capabilities, cases, arguments.jobs, batch)
             rates[name].append(len(cases) / elapsed)
             print(
                 f"{name}: {len(cases)} cases in {elapsed:.2f} s, {rates[name][-1]:.0f} a second",

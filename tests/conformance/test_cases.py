@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
-from vkgroup.conformance import all_cases, cases_by_name, select
+from vkgroup.conformance import all_cases, cases_by_name, family_of, select
 from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.operands import CLUSTER_SIZES, choices
 from vkgroup.conformance.patterns import PATTERNS
 from vkgroup.conformance.shapes import SHAPES
@@ -20,7 +21,7 @@ def test_names_are_unique() -> None:
 
 
 def test_at_least_twenty_thousand_compute_cases() -> None:
-    assert sum(case.stage == "compute" for case in all_cases()) >= 20_000
+    assert sum(case.stage == "compute" for case in subgroup_cases()) >= 20_000
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ def test_at_least_twenty_thousand_compute_cases() -> None:
 def test_every_type_meets_every_pattern_and_operand(operation) -> None:
     met = {
         (case.type, case.pattern, case.operand)
-        for case in all_cases()
+        for case in subgroup_cases()
         if case.operation == operation.name and case.data == "exact" and not case.subgroup_size
     }
     wanted = {
@@ -66,7 +67,7 @@ def test_every_cluster_size_and_shape_and_required_size() -> None:
 
 
 def test_every_variable_and_barrier_has_cases() -> None:
-    operations = {case.operation for case in all_cases()}
+    operations = {case.operation for case in subgroup_cases()}
     assert operations == OPERATIONS.keys() | BUILTIN_VARIABLES.keys()
 
 
@@ -74,6 +75,11 @@ def test_every_case_says_what_it_tests() -> None:
     sentences = {case.sentence for case in all_cases()}
     assert len(sentences) == len(all_cases())
     assert all(sentence.endswith(".") for sentence in sentences)
+
+
+def test_every_case_begins_with_its_category_and_has_a_family() -> None:
+    assert all(case.name.startswith(f"{case.category}.") for case in all_cases())
+    assert {family_of(case).name for case in subgroup_cases()} == {"subgroup"}
 
 
 def test_globs_select_by_whole_name() -> None:

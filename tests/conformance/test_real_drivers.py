@@ -10,7 +10,8 @@ from fnmatch import fnmatch
 import pytest
 
 import vkgroup.conformance as conformance
-from vkgroup.conformance import Status, all_cases, support
+from vkgroup.conformance import Status, all_cases, family_of, support
+from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.opening import open_device
 from vkgroup.opening import select as select_device
 
@@ -28,7 +29,7 @@ def test_a_sample_is_right_but_for_what_is_known(driver) -> None:
     device = select_device(driver)
     with open_device(device) as opened:
         capabilities = opened.capabilities
-    supported = [case for case in all_cases() if not support.missing(case, capabilities)]
+    supported = [case for case in all_cases() if not family_of(case).missing(case, capabilities)]
     sample = supported[:: len(supported) // SAMPLE]
     found = conformance.run(device, cases=sample, jobs=2, seed=17)
     unknown = [
@@ -43,7 +44,7 @@ def test_a_sample_is_right_but_for_what_is_known(driver) -> None:
 def test_without_ballots_uniform_control_flow_is_judged(monkeypatch) -> None:
     """SwiftShader, taken for a device without ballots: activity is found from who executed."""
     monkeypatch.setattr(support, "has_ballot", lambda capabilities: False)
-    cases = [case for case in all_cases() if case.pattern in ("all", "partial") and case.type == "int"]
+    cases = [c for c in subgroup_cases() if c.pattern in ("all", "partial") and c.type == "int"]
     cases = [case for case in cases if case.category in ("arithmetic", "vote") and not case.subgroup_size]
     found = conformance.run(select_device("swiftshader"), cases=cases, isolate=False)
     assert not found.failures

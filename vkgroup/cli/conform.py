@@ -14,7 +14,7 @@ from rich.text import Text
 
 from vkgroup.cli.arguments import seconds
 from vkgroup.cli.console import Console
-from vkgroup.conformance import AGAINST_THE_DEVICE, Case, Result, Run, Status, run, select
+from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run, select
 from vkgroup.conformance.caselist import read_caselist
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput
@@ -106,7 +106,7 @@ def execute(arguments: argparse.Namespace) -> int:
     return 1 if found.failures or found.capabilities.minimum_promises() else 0
 
 
-def _cases(arguments: argparse.Namespace, console: Console) -> tuple[Case, ...]:
+def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ...]:
     """Return the cases that filters and case list choose together."""
     cases = select(tuple(arguments.filter))
     if arguments.filter and not cases:
@@ -134,7 +134,7 @@ def _default_folder(device: str) -> Path:
     return Path("vkgroup-results") / f"{slug}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
-def _run(arguments: argparse.Namespace, device: DeviceInfo, cases: tuple[Case, ...], out: Path) -> Run:
+def _run(arguments: argparse.Namespace, device: DeviceInfo, cases: tuple[AnyCase, ...], out: Path) -> Run:
     """Run the cases under a progress bar."""
     counts = dict.fromkeys(Status, 0)
     with Progress(

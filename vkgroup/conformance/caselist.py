@@ -14,7 +14,9 @@ from functools import cache
 from pathlib import Path
 
 from vkgroup.conformance.barriers import BARRIERS
-from vkgroup.conformance.cases import Case, all_cases, select
+from vkgroup.conformance.cases import subgroup_cases
+from vkgroup.conformance.families import all_cases, select
+from vkgroup.conformance.family import AnyCase
 from vkgroup.errors import InvalidInput
 from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS
 from vkgroup.reference.types import TYPES
@@ -48,7 +50,7 @@ class CaseList:
     mapped, unmapped : the list's names that have a counterpart, and that have none.
     """
 
-    cases: tuple[Case, ...] = ()
+    cases: tuple[AnyCase, ...] = ()
     mapped: list[Mapping] = field(default_factory=list)
     unmapped: list[Mapping] = field(default_factory=list)
 
@@ -195,7 +197,7 @@ def map_names(names: Iterable[str]) -> CaseList:
 def _by_prefix() -> dict[str, tuple[str, ...]]:
     """Index the names by ``category.stage.operation`` and by that with the type."""
     index: dict[str, list[str]] = {}
-    for case in all_cases():
+    for case in subgroup_cases():
         stem = f"{case.category}.{case.stage}.{case.operation}"
         for key in (stem, f"{stem}.{case.type}"):
             index.setdefault(key, []).append(case.name)

@@ -1,4 +1,4 @@
-"""The cases of the conformance suite as data: axes combined, filtered and named.
+"""The cases of subgroup operations as data: axes combined, filtered and named.
 
 A case's name is ``category.stage.operation.type.pattern.data[.operand][.shape][.sizeN]``; shape 1-D and
 the device's own subgroup size are not written.
@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import translate
 from functools import cache
-from re import compile as compile_pattern
 
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.operands import choices
@@ -168,28 +166,10 @@ def _barrier_cases() -> Iterator[Case]:
 
 
 @cache
-def all_cases() -> tuple[Case, ...]:
-    """Return every case of the suite, in the order in which they are listed; needs no device."""
+def subgroup_cases() -> tuple[Case, ...]:
+    """Return every case of the family, in the order in which they are listed; needs no device."""
     cases = [*_variable_cases(), *_barrier_cases()]
     for operation in OPERATIONS.values():
         if operation.name not in BARRIERS:
             cases.extend(_operation_cases(operation))
     return tuple(sorted(cases, key=lambda case: case.category))
-
-
-@cache
-def cases_by_name() -> dict[str, Case]:
-    """Return every case by its name."""
-    return {case.name: case for case in all_cases()}
-
-
-def select(filters: tuple[str, ...] = ()) -> tuple[Case, ...]:
-    """Return the cases whose names match any of the globs; all cases where there is none.
-
-    A glob is matched against the whole name, letter case counting: ``*``, ``?`` and ``[…]`` as in
-    `fnmatch`.
-    """
-    if not filters:
-        return all_cases()
-    pattern = compile_pattern("|".join(translate(glob) for glob in filters))
-    return tuple(case for name, case in cases_by_name().items() if pattern.match(name))

@@ -2,46 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import Case
+from vkgroup.conformance.families import family_named, family_of
+from vkgroup.conformance.family import AnyCase
 from vkgroup.device import Capabilities
 
-BATCH = 32
-"""Cases a batch: compiling many operations in one shader costs far less than one shader each."""
 
-LLVM_BATCH = 16
-"""Cases a batch on lavapipe, whose compiler's time grows faster than the shader: 27 ms a case in batches
-of 32, 20 ms in batches of 16 or 8, 25 ms in batches of 4 (lavapipe 25.0, processor time, cold)."""
+@dataclass(frozen=True)
+class Batch:
+    """Cases of one family that are judged together.
 
-BARRIER_BATCH = 4
-"""Barrier cases a batch: each has cells and flags in shared memory, of which 16 KiB are promised."""
-
-
-def batch_size(capabilities: Capabilities) -> int:
-    """Return how many cases a batch should have on a device."""
-    return LLVM_BATCH if capabilities.driver_name == "llvmpipe" else BATCH
-
-
-Key = tuple[str, str, int, bool, int]
-
-
-def batch_key(case: Case) -> Key:
-    """Return what all cases of a batch share.
-
-    Pattern, shape and subgroup size make the control flow and the pipeline; barrier cases stand apart for
-    their memory; special data on floats needs an execution mode of its width for the whole module.
+    Attributes
+    ----------
+    family : the family's name.
+    cases : in the order in which they are judged.
     """
-    return case.pattern, case.shape, case.subgroup_size, case.operation in BARRIERS, case.preserved_width
+
+    family: str
+    cases: list[AnyCase]
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def halves(self) -> list[Batch]:
+        """Return the batch split in two."""
+        middle = len(self.cases) // 2
+        return [Batch(self.family, self.cases[:middle]), Batch(self.family, self.cases[middle:])]
 
 
-def batches(cases: Iterable[Case], size: int = BATCH) -> Iterator[list[Case]]:
-    """Split cases into batches of at most `size`, cases that share data side by side."""
-    ordered = sorted(cases, key=lambda case: (batch_key(case), case.type, case.operation, case.operand))
-    for key, group in groupby(ordered, key=batch_key):
-        members = list(group)
-        step = BARRIER_BATCH if key[3] else size
+def batches(cases: Iterable[AnyCase], capabilities: Capabilities, most: int | None = None) -> Iterator[Batch]:
+    """Split cases into batches for a device, cases that share data side by side.
+
+    Parameters
+    ----------
+    most : cases a batch at most; None leaves it to the families.
+    """
+    groups: dict[tuple[str, Hashable], list[AnyCase]] = {}
+    for case in cases:
+        family = family_of(case)
+        groups.setdefault((family.name, family.batch_key(case)), []).append(case)
+    for (name, _), members in groups.items():
+        members.sort(key=_neighbours)
+        step = family_named(name).batch_size(members[0], capabilities)
+        if most is not None:
+            step = min(step, most)
         for start in range(0, len(members), step):
-            yield members[start : start + step]
+            yield Batch(name, members[start : start + step])
+
+
+def _neighbours(case: Any) -> tuple[str, ...]:
+    """Return what brings cases together in a batch: those of one type read the same data."""
+    return (case.type, case.operation, case.operand) if isinstance(case, Case) else ()

@@ -16,8 +16,8 @@ from queue import Empty, Queue
 from typing import Any
 
 from vkgroup import processes
-from vkgroup.conformance.cases import Case
 from vkgroup.conformance.messages import Failure, Setup, receive, send
+from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.results import Result, Status
 from vkgroup.errors import NoDevice
 
@@ -96,9 +96,9 @@ class Worker:
             raise WorkerDied(self._epitaph()) from error
         return self._wait(seconds)
 
-    def run(self, cases: list[Case], seconds: float) -> list[Result] | Failure:
+    def run(self, batch: Batch, seconds: float) -> list[Result] | Failure:
         """Let the worker judge a batch; see `ask`."""
-        answer: list[Result] | Failure = self.ask(cases, seconds)
+        answer: list[Result] | Failure = self.ask(batch, seconds)
         return answer
 
     def _epitaph(self) -> str:
@@ -138,14 +138,14 @@ class Pool:
     def __init__(self, setup: Setup, jobs: int) -> None:
         self._setup = setup
         self._jobs = jobs
-        self._batches: deque[list[Case]] = deque()
+        self._batches: deque[Batch] = deque()
         self._results: Queue[list[Result] | BaseException | None] = Queue()
         self._lock = threading.Condition()
         self._workers: set[Worker] = set()
         self._busy = 0
         self._stopped = False
 
-    def run(self, batches: Iterable[list[Case]], on_results: Callable[[list[Result]], None]) -> None:
+    def run(self, batches: Iterable[Batch], on_results: Callable[[list[Result]], None]) -> None:
         """Judge all batches; `on_results` is called in this thread as they come.
 
         Raises
@@ -179,7 +179,7 @@ class Pool:
                 for worker in list(self._workers):
                     worker.kill()
 
-    def _next(self) -> list[Case] | None:
+    def _next(self) -> Batch | None:
         """Take a batch; wait while another worker may still split one; None when all are done."""
         with self._lock:
             while not self._batches and self._busy and not self._stopped:
@@ -189,7 +189,7 @@ class Pool:
             self._busy += 1
             return self._batches.popleft()
 
-    def _done(self, again: list[list[Case]]) -> None:
+    def _done(self, again: list[Batch]) -> None:
         with self._lock:
             self._busy -= 1
             self._batches.extendleft(reversed(again))
@@ -226,7 +226,7 @@ class Pool:
                 worker.close()
             self._results.put(None)
 
-    def _one(self, worker: Worker, batch: list[Case]) -> bool:
+    def _one(self, worker: Worker, batch: Batch) -> bool:
         """Run one batch; False if the worker is gone after it."""
         seconds = self._setup.timeout + SECONDS_PER_CASE * len(batch)
         try:
@@ -243,11 +243,10 @@ class Pool:
         self._done([])
         return True
 
-    def _blame(self, batch: list[Case], status: Status, detail: str) -> None:
+    def _blame(self, batch: Batch, status: Status, detail: str) -> None:
         """Record the verdict on a case that stands alone; split a batch of several."""
         if len(batch) == 1:
-            self._results.put([Result(batch[0].name, status, detail=detail)])
+            self._results.put([Result(batch.cases[0].name, status, detail=detail)])
             self._done([])
             return
-        middle = len(batch) // 2
-        self._done([batch[:middle], batch[middle:]])
+        self._done(batch.halves())

@@ -15,9 +15,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from vkgroup.conformance import plan, support
-from vkgroup.conformance.cases import Case, cases_by_name, select
+from vkgroup.conformance import plan
 from vkgroup.conformance.execute import Executor, Transform
+from vkgroup.conformance.families import cases_by_name, family_of, select
+from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.pool import Pool
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
@@ -113,7 +114,7 @@ def run(
     device: DeviceInfo,
     *,
     filters: Sequence[str] = (),
-    cases: Sequence[Case] | None = None,
+    cases: Sequence[AnyCase] | None = None,
     jobs: int | None = None,
     seed: int = 0,
     out: Path | None = None,
@@ -156,7 +157,7 @@ def run(
         session = _Session(found, _command(device, seed), store, on_results)
         pending = session.sort_out(chosen)
         found.executed = len(pending)
-        batches = list(plan.batches(pending, plan.batch_size(capabilities)))
+        batches = list(plan.batches(pending, capabilities))
         if isolate:
             Pool(Setup(device, seed, timeout, transform), found.jobs).run(batches, session.take)
         else:
@@ -195,7 +196,7 @@ class _Session:
         self._store = store
         self._on_results = on_results
 
-    def sort_out(self, cases: Iterable[Case]) -> list[Case]:
+    def sort_out(self, cases: Iterable[AnyCase]) -> list[AnyCase]:
         """Record the cases that need no dispatch: already judged, or not supported. Return the others."""
         done = self._store.done if self._store is not None else {}
         kept = [done[case.name] for case in cases if case.name in done]
@@ -204,7 +205,7 @@ class _Session:
         for case in cases:
             if case.name in done:
                 continue
-            needs = support.missing(case, self._found.capabilities)
+            needs = family_of(case).missing(case, self._found.capabilities)
             if needs:
                 unsupported.append(
                     Result(case.name, Status.NOT_SUPPORTED, detail="needs " + ", ".join(needs))
@@ -234,7 +235,7 @@ class _Session:
         return replace(result, detail=f"{sentence}\n{result.detail}\nrepeat: {command}".strip())
 
 
-def _run_here(device: DeviceInfo, batches: list[list[Case]], session: _Session, setup: Setup) -> None:
+def _run_here(device: DeviceInfo, batches: list[plan.Batch], session: _Session, setup: Setup) -> None:
     """Judge batches in this process; a lost device is opened again."""
     waiting = deque(batches)
     while waiting:
@@ -247,9 +248,8 @@ def _run_here(device: DeviceInfo, batches: list[list[Case]], session: _Session, 
                 except (DeviceLost, DispatchTimeout) as error:
                     if len(batch) == 1:
                         status = Status.TIMEOUT if isinstance(error, DispatchTimeout) else Status.CRASH
-                        session.take([Result(batch[0].name, status, detail=str(error))])
+                        session.take([Result(batch.cases[0].name, status, detail=str(error))])
                     else:
-                        middle = len(batch) // 2
-                        waiting.extendleft([batch[middle:], batch[:middle]])
+                        waiting.extendleft(reversed(batch.halves()))
                     break
             executor.close()

@@ -1,6 +1,6 @@
 """A worker process: opens one device, judges batches that arrive on its standard input.
 
-First comes a `Setup`; then lists of cases, each answered by a list of results or by a `Failure`, after which
+First comes a `Setup`; then batches, each answered by a list of results or by a `Failure`, after which
 the worker ends. What the driver prints on standard output goes to standard error instead, where it cannot
 spoil the answers.
 """
@@ -64,9 +64,9 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     executor = Executor(device, seed=setup.seed, timeout=setup.timeout, transform=setup.transform)
     queue.answered()
     send(answers, "ready")
-    while (cases := queue.next()) is not None:
+    while (batch := queue.next()) is not None:
         try:
-            results = executor.run(cases)
+            results = executor.run(batch)
             queue.answered()
             send(answers, results)
         except DispatchTimeout as error:

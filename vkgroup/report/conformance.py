@@ -25,14 +25,15 @@ def write_junit(run: Run, path: Path) -> None:
     by_category: dict[str, ElementTree.Element] = {}
     counts: dict[str, dict[str, int]] = {}
     for result in sorted(run.results, key=lambda result: result.case):
-        category, stage, operation, name = result.case.split(".", 3)
+        *group, name = result.case.split(".", 3)
+        category = group[0]
         if category not in by_category:
             by_category[category] = ElementTree.SubElement(suites, "testsuite", name=category)
             counts[category] = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
         case = ElementTree.SubElement(
             by_category[category],
             "testcase",
-            classname=f"{category}.{stage}.{operation}",
+            classname=".".join(group),
             name=name,
             time=f"{result.seconds:.6f}",
         )

@@ -1,0 +1,53 @@
+"""The families of cases that make the suite, and the suite as a whole: all cases, by name and by glob."""
+
+from __future__ import annotations
+
+from fnmatch import translate
+from functools import cache
+from re import compile as compile_pattern
+
+from vkgroup.conformance.family import AnyCase, Family
+from vkgroup.conformance.subgroup import SubgroupFamily
+
+FAMILIES: tuple[Family, ...] = (SubgroupFamily(),)
+"""Every family, in the order in which their cases are listed."""
+
+
+def family_named(name: str) -> Family:
+    """Return the family of a name; KeyError where none has it."""
+    return {family.name: family for family in FAMILIES}[name]
+
+
+@cache
+def _families_by_case() -> dict[str, Family]:
+    """Return the family of each case by the case's name."""
+    return {case.name: family for family in FAMILIES for case in family.cases()}
+
+
+def family_of(case: AnyCase) -> Family:
+    """Return the family that a case belongs to; KeyError where the suite has no case of its name."""
+    return _families_by_case()[case.name]
+
+
+@cache
+def all_cases() -> tuple[AnyCase, ...]:
+    """Return every case of the suite, in the order in which they are listed; needs no device."""
+    return tuple(case for family in FAMILIES for case in family.cases())
+
+
+@cache
+def cases_by_name() -> dict[str, AnyCase]:
+    """Return every case by its name."""
+    return {case.name: case for case in all_cases()}
+
+
+def select(filters: tuple[str, ...] = ()) -> tuple[AnyCase, ...]:
+    """Return the cases whose names match any of the globs; all cases where there is none.
+
+    A glob is matched against the whole name, letter case counting: ``*``, ``?`` and ``[…]`` as in
+    `fnmatch`.
+    """
+    if not filters:
+        return all_cases()
+    pattern = compile_pattern("|".join(translate(glob) for glob in filters))
+    return tuple(case for name, case in cases_by_name().items() if pattern.match(name))
