@@ -166,7 +166,7 @@ def pack_push(push: PushConstants | None, value: Any) -> bytes:
 def _plain_bytes(value: Any, kinds: set[np.dtype[Any]]) -> bytes:
     array = np.asarray(value)
     if len(kinds) == 1 and not isinstance(value, np.ndarray | np.generic):
-        return _numbers(value, next(iter(kinds)), "The push constants").tobytes()
+        return exact_numbers(value, next(iter(kinds)), "The push constants").tobytes()
     if array.dtype.kind != "V":
         _check_dtype(array.dtype, kinds, "The push-constant block")
     return np.ascontiguousarray(array).tobytes()
@@ -191,15 +191,15 @@ def _pack_member(data: bytearray, start: int, member: Member, value: Any) -> Non
             raise InvalidDispatch(f"{what} is a structure; give a mapping from its members' names.")
         _pack_struct(data, start, member.type, value, f"The members of {member.name!r}")
         return
-    offsets, kind, shape = _places(member.type, member)
-    array = _numbers(value, kind, what)
+    offsets, kind, shape = scalar_places(member.type, member)
+    array = exact_numbers(value, kind, what)
     if array.shape != shape:
         raise InvalidDispatch(f"{what} has the shape {shape or 'of a scalar'}; the value has {array.shape}.")
     for offset, item in zip(offsets, array.reshape(-1), strict=True):
         data[start + offset : start + offset + kind.itemsize] = item.tobytes()
 
 
-def _places(kind: Type, member: Member) -> tuple[list[int], np.dtype[Any], tuple[int, ...]]:
+def scalar_places(kind: Type, member: Member) -> tuple[list[int], np.dtype[Any], tuple[int, ...]]:
     """Offsets of all scalars of a type in the order of a C-ordered array, their dtype, the array's shape.
 
     A matrix is an array of its columns, as in GLSL.
@@ -221,7 +221,7 @@ def _places(kind: Type, member: Member) -> tuple[list[int], np.dtype[Any], tuple
         offsets = [across * column + along * row for column in range(kind.columns) for row in range(rows)]
         return offsets, dtype, (kind.columns, rows)
     if isinstance(kind, ArrayType) and kind.length is not None and kind.stride is not None:
-        inner, dtype, shape = _places(kind.element, member)
+        inner, dtype, shape = scalar_places(kind.element, member)
         offsets = [kind.stride * n + offset for n in range(kind.length) for offset in inner]
         return offsets, dtype, (kind.length, *shape)
     raise InvalidDispatch(f"The member {member.name!r} ({kind.glsl}) cannot be packed; give bytes instead.")
@@ -232,7 +232,7 @@ def _stored(kind: ScalarType) -> np.dtype[Any]:
     return np.dtype(np.uint32) if kind.kind == "bool" else kind.dtype
 
 
-def _numbers(value: Any, dtype: np.dtype[Any], what: str) -> npt.NDArray[Any]:
+def exact_numbers(value: Any, dtype: np.dtype[Any], what: str) -> npt.NDArray[Any]:
     """Convert numbers without changing them: no integer out of range, no fraction cut off."""
     try:
         given = np.asarray(value)
@@ -279,7 +279,7 @@ def pack_specialization(
             )
         constant = found[0]
         what = f"The specialization constant {constant.name or constant.id!r}"
-        array = _numbers(value, _stored(constant.type), what)
+        array = exact_numbers(value, _stored(constant.type), what)
         if array.shape != ():
             raise InvalidDispatch(f"{what} is a scalar; {value!r} was given.")
         if constant.type.kind == "bool":
