@@ -1,0 +1,51 @@
+"""The family of the compute model: every case of what ARB_compute_shader says of compute shaders."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.litmus import LITMUS_TOPIC
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+TOPICS: dict[str, Topic] = {topic.name: topic for topic in (LITMUS_TOPIC,)}
+"""All topics by name."""
+
+_BATCH = 32
+
+
+@cache
+def _all_cases() -> tuple[ModelCase, ...]:
+    return tuple(case for topic in TOPICS.values() for case in topic.cases())
+
+
+class ComputeModelFamily:
+    """Built-in variables, shared memory, barriers, atomics and dispatches, as ARB_compute_shader has them."""
+
+    name = "compute_model"
+
+    def cases(self) -> Iterable[ModelCase]:
+        """Return every case, by topic."""
+        return _all_cases()
+
+    def missing(self, case: ModelCase, capabilities: Capabilities) -> list[str]:
+        """Return what the device does not declare, by Vulkan's names."""
+        return TOPICS[case.topic].missing(case, capabilities)
+
+    def batch_key(self, case: ModelCase) -> Hashable:
+        """Return what cases share that run the same shader."""
+        return case.topic, TOPICS[case.topic].batch_key(case)
+
+    def batch_size(self, case: ModelCase, capabilities: Capabilities) -> int:
+        """Return the most cases a batch; keys make most batches smaller."""
+        return _BATCH
+
+    def judge(self, executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
+        """Judge the cases of a batch, in their order."""
+        return TOPICS[cases[0].topic].judge(executor, cases)

@@ -1,0 +1,251 @@
+"""Litmus tests: cases, running them, and counting the outcomes that must not be.
+
+A case's name is ``compute_model.litmus.test.flavour.memory.barrier.placement``. Flavours:
+
+- *atomic*: every access is an atomic function. GLSL's memory barriers release and acquire, and with atomics
+  the Vulkan memory model forbids what the document forbids.
+- *guarded*: the flag by atomics, the data by plain accesses, read only where the flag was seen; no race.
+- *coherent*: plain accesses to ``coherent`` variables. The document orders them; the Vulkan memory model calls
+  them a data race.
+- *incoherent*: the same without the qualifier. Nothing is promised, outcomes are counted.
+
+Without a barrier (*none*) nothing is promised either, but for tests of one location alone (coherence).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.compute_model import litmus_shader
+from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.litmus_shader import (
+    APART,
+    IMAGE_WIDTH,
+    LAYOUTS,
+    ORDERS,
+    RESULT_WORDS,
+    Setting,
+    Writing,
+    cell_of,
+    cells_of_round,
+)
+from vkgroup.conformance.compute_model.litmus_table import LITMUS, Litmus, Outcome
+from vkgroup.conformance.compute_model.work import POISON, SHOWN, dispatch, pipeline_of
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
+from vkgroup.dispatch import Pipeline
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+BARRIERS: dict[str, tuple[str, ...]] = {
+    "memoryBarrier": ("shared", "buffer", "image"),
+    "memoryBarrierBuffer": ("buffer",),
+    "memoryBarrierImage": ("image",),
+    "memoryBarrierShared": ("shared",),
+    "groupMemoryBarrier": ("shared", "buffer", "image"),
+}
+"""Memory barrier → the memory whose accesses it orders."""
+
+PLACEMENTS = {
+    "subgroup": "of one subgroup",
+    "workgroup": "of different subgroups of one workgroup",
+    "device": "of different workgroups",
+}
+"""How far apart the two invocations are, in words."""
+
+_MEMORIES = (("shared", "shared"), ("buffer", "buffer"), ("image", "image"))
+_MIXED = (("buffer", "image"), ("image", "buffer"), ("shared", "buffer"), ("buffer", "shared"))
+_LEAST_LOCAL = 64
+_ROUNDS = len(ORDERS) * LAYOUTS
+_GROUPS, _GPU_GROUPS = 16, 64
+_GARBAGE = 3
+
+
+def _placements(memories: tuple[str, str], barrier: str) -> tuple[str, ...]:
+    """Return the placements that a barrier reaches in memory that both invocations can access."""
+    within = "shared" in memories or barrier == "groupMemoryBarrier"
+    return ("subgroup", "workgroup") if within else ("subgroup", "workgroup", "device")
+
+
+def _writings(test: Litmus) -> Iterator[Writing]:
+    """Yield the ways in which a test is written."""
+    for flavour in test.flavours:
+        for memories in _MEMORIES + _MIXED:
+            mixed = memories[0] != memories[1]
+            if mixed and (test.name != "message_passing" or flavour != "atomic"):
+                continue
+            if flavour == "incoherent":
+                if memories != ("shared", "shared"):
+                    yield Writing(memories, "memoryBarrier", flavour)
+                continue
+            if not test.coherence:
+                for barrier, ordered in BARRIERS.items():
+                    if set(memories) <= set(ordered):
+                        yield Writing(memories, barrier, flavour)
+            if flavour != "guarded" and not mixed:
+                yield Writing(memories, "", flavour)
+
+
+def _cases() -> Iterator[ModelCase]:
+    for test in LITMUS.values():
+        for writing in _writings(test):
+            memory = "_".join(dict.fromkeys(writing.memories))
+            for placement in _placements(writing.memories, writing.barrier):
+                variant = (writing.flavour, memory, writing.barrier or "none", placement)
+                yield ModelCase("litmus", test.name, variant, _sentence(test, writing, placement))
+
+
+def _sentence(test: Litmus, writing: Writing, placement: str) -> str:
+    where = " and ".join(dict.fromkeys(writing.memories))
+    how = {
+        "atomic": "by atomics",
+        "guarded": "by plain accesses behind an atomic flag",
+        "coherent": "by plain accesses to coherent variables",
+        "incoherent": "by plain accesses to variables that are not coherent",
+    }[writing.flavour]
+    who = f"invocations {PLACEMENTS[placement]}"
+    if _is_promised(test, writing):
+        behind = f", with {writing.barrier}() between two accesses" if writing.barrier else ""
+        return f"In {where} memory, {how}{behind}, {test.sentence}: {who}."
+    lack = "" if writing.barrier else " without a barrier"
+    return f"How often an invocation {test.words} in {where} memory, {how}{lack}: {who}; nothing is promised."
+
+
+def _is_promised(test: Litmus, writing: Writing) -> bool:
+    """Whether the weak outcome is forbidden."""
+    return writing.flavour != "incoherent" and (bool(writing.barrier) or test.coherence)
+
+
+def _writing_of(case: ModelCase) -> Writing:
+    flavour, memory, barrier, _ = case.variant
+    first, _, second = memory.partition("_")
+    return Writing((first, second or first), "" if barrier == "none" else barrier, flavour)
+
+
+def _setting(capabilities: Capabilities) -> Setting:
+    """Return the sizes for a device: at least two subgroups a workgroup, more workgroups on GPUs."""
+    subgroup = max(1, capabilities.subgroup.size)
+    groups = _GPU_GROUPS if capabilities.is_gpu else _GROUPS
+    return Setting(subgroup, max(_LEAST_LOCAL, 2 * subgroup), groups, _ROUNDS)
+
+
+def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
+    setting, needs = _setting(capabilities), []
+    if case.variant[-1] == "subgroup" and setting.subgroup < 2:
+        needs.append("a subgroup size of at least 2 (for two invocations of one subgroup)")
+    if setting.local > capabilities.limits["maxComputeWorkGroupInvocations"]:
+        needs.append(f"maxComputeWorkGroupInvocations of at least {setting.local}")
+    return needs
+
+
+def _batch_key(case: ModelCase) -> Hashable:
+    """All placements of a test run one shader."""
+    return case.topic, case.test, case.variant[:-1]
+
+
+def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
+    test, writing = LITMUS[cases[0].test], _writing_of(cases[0])
+    setting = _setting(executor.capabilities)
+    text = litmus_shader.source(test, writing, setting)
+    with pipeline_of(executor, text) as pipeline:
+        return [_trials(executor, pipeline, test, writing, setting, case.variant[-1]) for case in cases]
+
+
+def _plan(placement: str, setting: Setting) -> NDArray[np.uint32]:
+    """Return for each round: workgroups, subgroups and lanes to the partner, then layout and order."""
+    number = np.arange(setting.rounds)
+    blocks, zero = setting.local // setting.subgroup, np.zeros_like(number)
+    lane = number % setting.subgroup
+    if placement == "subgroup":
+        away = [zero, zero, 1 + number % (setting.subgroup - 1)]
+    elif placement == "workgroup":
+        away = [zero, 1 + number % (blocks - 1), lane]
+    else:
+        # Workgroups that are near in number are the likeliest to run at once; some are far.
+        group = np.where(number % 3 < 2, 1 + number % 2, 1 + number * 5 % (setting.groups - 1))
+        away = [group, number % blocks, lane]
+    order = np.array(ORDERS)[number // LAYOUTS % len(ORDERS)]
+    return np.stack([*away, number % LAYOUTS + 16 * order], axis=1).astype(np.uint32)
+
+
+def _trials(
+    executor: Executor, pipeline: Pipeline, test: Litmus, writing: Writing, setting: Setting, placement: str
+) -> Verdict:
+    """Run all trials of a placement and judge them."""
+    plan = _plan(placement, setting)
+    words = cells_of_round(setting.instances) * setting.rounds
+    bindings: dict[Any, Any] = {
+        "Plan": plan,
+        "Results": np.full((setting.trials, RESULT_WORDS), POISON, np.uint32),
+    }
+    if "buffer" in writing.memories:
+        bindings["CellsBuffer"] = np.zeros(words, np.uint32)
+    if "image" in writing.memories:
+        bindings["cells_image"] = np.zeros((words // IMAGE_WIDTH, IMAGE_WIDTH), np.uint32)
+    found = dispatch(executor, pipeline, setting.groups, bindings)
+    results = found["Results"]
+    values = {register: results[:, "r0 r1".split().index(register)] for register in test.registers}
+    for location in test.finals:
+        which = "xy".index(location)
+        if writing.memory(location) == "shared":
+            values[location] = results[:, 2 + which]
+        else:
+            memory = found["CellsBuffer" if writing.memory(location) == "buffer" else "cells_image"]
+            values[location] = memory.reshape(-1)[_places(which, plan, setting)]
+    return _verdict(test, writing, {name: _decoded(value) for name, value in values.items()})
+
+
+def _places(location: int, plan: NDArray[np.uint32], setting: Setting) -> NDArray[np.uint32]:
+    """Return the word of a location of each trial."""
+    instance = np.tile(np.arange(setting.instances, dtype=np.uint32), setting.rounds)
+    number = np.repeat(np.arange(setting.rounds, dtype=np.uint32), setting.instances)
+    inside = cell_of(location, instance, setting.instances, plan[number, 3] & 15)
+    return np.asarray(number * np.uint32(2 * setting.instances * APART) + inside)
+
+
+def _decoded(values: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Return 0, 1 or 2 for what each trial found, `_GARBAGE` where that is no value of the trial."""
+    small = values.astype(np.int64) - 4 * np.arange(len(values))
+    small = np.where(values == 0, 0, small)
+    return np.where((small >= 0) & (small <= 2), small, _GARBAGE)
+
+
+def _verdict(test: Litmus, writing: Writing, outcome: Outcome) -> Verdict:
+    """Judge all trials of one placement."""
+    trials = len(next(iter(outcome.values())))
+    garbage = np.any([values == _GARBAGE for values in outcome.values()], axis=0)
+    weak = test.weak(outcome) & ~garbage
+    counts = f"{trials} trials: {_histogram(outcome)}"
+    if garbage.any():
+        first = ", ".join(map(str, np.flatnonzero(garbage)[:SHOWN]))
+        detail = f"{np.count_nonzero(garbage)} trials found a value that nobody wrote, the first: {first}"
+        return Verdict(Status.FAIL, trials, 0, f"{detail}; {counts}")
+    times = int(np.count_nonzero(weak))
+    if not _is_promised(test, writing):
+        seen = f"{times} times an invocation {test.words}, which nothing forbids here"
+        return Verdict(Status.UNDEFINED, 0, trials, f"{seen}; {counts}")
+    if not times:
+        return Verdict(Status.PASS, trials, 0, counts)
+    first = ", ".join(map(str, np.flatnonzero(weak)[:SHOWN]))
+    detail = f"{times} times an invocation {test.words}, in trials {first}{', …' * (times > SHOWN)}; {counts}"
+    if writing.flavour == "coherent":
+        detail += "; the document forbids it, the Vulkan memory model calls such accesses a data race"
+    return Verdict(Status.FAIL, trials, 0, detail)
+
+
+def _histogram(outcome: Outcome) -> str:
+    """Return how often each outcome was seen, the most frequent first."""
+    names = list(outcome)
+    rows, times = np.unique(np.stack([outcome[name] for name in names], axis=1), axis=0, return_counts=True)
+    shown = sorted(zip(times, rows.tolist(), strict=True), reverse=True)
+    label = "(" + ", ".join(names) + ")"
+    return label + " = " + ", ".join(f"({', '.join(map(str, row))}) {count}×" for count, row in shown)
+
+
+LITMUS_TOPIC = Topic("litmus", _cases, _missing, _batch_key, _judge)

@@ -1,0 +1,265 @@
+"""The shader of a litmus test: many instances at once, each invocation playing both roles.
+
+Invocation i plays the first role of instance i and the second role of another instance, whose first role
+another invocation plays. A *plan* made outside says for each round how far away that invocation is, where in
+memory the instance's locations lie, and in which order an invocation plays its roles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.compute_model.litmus_table import Access, Litmus
+
+Words = NDArray[np.uint32]
+
+LAYOUTS = 4
+"""Ways of laying out the locations of the instances: see `cell_of`."""
+
+APART = 8
+"""Words from location to location in the widest layout: 32 bytes."""
+
+IMAGE_WIDTH = 256
+"""Texels in a row of an image of cells."""
+
+ORDERS = (0, 1, 2, 4)
+"""Orders of the roles: first role first, second role first, access by access in turns, every other invocation
+beginning with the other role."""
+
+RESULT_WORDS = 4
+"""Words of results of a trial: registers r0 and r1, last values of x and y."""
+
+_RESULT = {"r0": 0, "r1": 1, "x": 2, "y": 3}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The sizes of a litmus program.
+
+    Attributes
+    ----------
+    subgroup : invocations of a block; a device's subgroup size.
+    local : invocations of a workgroup, a multiple of `subgroup`.
+    groups, rounds : workgroups, and trials of each instance one after the other.
+    """
+
+    subgroup: int
+    local: int
+    groups: int
+    rounds: int
+
+    @property
+    def instances(self) -> int:
+        """Instances of the test in one round."""
+        return self.local * self.groups
+
+    @property
+    def trials(self) -> int:
+        """Trials of the whole dispatch."""
+        return self.instances * self.rounds
+
+
+def cells_of_round(instances: int) -> int:
+    """Return how many words the locations of one round take."""
+    return 2 * instances * APART
+
+
+def cell_of(location: int, instance: Words, instances: int, layout: Words) -> Words:
+    """Return the word of a location; NumPy's twin of the shader's function.
+
+    Parameters
+    ----------
+    location : 0 for x, 1 for y.
+    instance, layout : uint32 arrays of one shape. Layout 0 puts x and y side by side, 1 all x before all y,
+        2 each location by itself, 3 all x before all y and neighbouring instances far apart.
+    instances : instances in one round, a power of two.
+    """
+    scattered = (instance * np.uint32(37)) & np.uint32(instances - 1)
+    choices = [
+        instance * 2 + location,
+        location * instances + instance,
+        (instance * 2 + location) * APART,
+        location * instances + scattered,
+    ]
+    return np.choose(layout, choices).astype(np.uint32)
+
+
+_CELL_OF = """
+uint cell_of(uint location, uint instance, uint layout_) {
+    if (layout_ == 0u) return instance * 2u + location;
+    if (layout_ == 1u) return location * SPAN + instance;
+    if (layout_ == 2u) return (instance * 2u + location) * APART;
+    return location * SPAN + ((instance * 37u) & (SPAN - 1u));
+}
+"""
+
+# memory → declaration, {coherent} filled in
+_DECLARATIONS = {
+    "shared": "shared uint cells_shared[2u * LOCAL * APART];",
+    "buffer": "layout(std430, binding = 2) {coherent}buffer CellsBuffer {{ uint cells_buffer[]; }};",
+    "image": "layout(r32ui, binding = 3) {coherent}uniform uimage2D cells_image;",
+}
+
+_TEXEL = f"ivec2(int(({{cell}}) % {IMAGE_WIDTH}u), int(({{cell}}) / {IMAGE_WIDTH}u))"
+
+# (memory, whether by atomics) → write of {value} to {cell}, read of {cell}
+_ACCESS = {
+    ("words", True): ("atomicExchange({cells}[{cell}], {value});", "atomicOr({cells}[{cell}], 0u)"),
+    ("words", False): ("{cells}[{cell}] = {value};", "{cells}[{cell}]"),
+    ("image", True): (
+        "imageAtomicExchange({cells}, " + _TEXEL + ", {value});",
+        "imageAtomicOr({cells}, " + _TEXEL + ", 0u)",
+    ),
+    ("image", False): (
+        "imageStore({cells}, " + _TEXEL + ", uvec4({value}));",
+        "imageLoad({cells}, " + _TEXEL + ").x",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How a test is written.
+
+    Attributes
+    ----------
+    memories : memory of x and of y: ``"shared"``, ``"buffer"`` or ``"image"``.
+    barrier : name of the function between two accesses; empty for none.
+    flavour : ``"atomic"``, ``"guarded"`` (x by plain accesses, read only where y was seen), ``"coherent"``
+        (plain accesses), ``"incoherent"`` (plain accesses without the qualifier).
+    """
+
+    memories: tuple[str, str]
+    barrier: str
+    flavour: str
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether a location lies in shared memory, so that a round ends with a barrier of the workgroup."""
+        return "shared" in self.memories
+
+    def memory(self, location: str) -> str:
+        """Return where a location lies."""
+        return self.memories["xy".index(location)]
+
+    def access(self, access: Access, role: int) -> str:
+        """Return the statement of an access; `first` or `second` numbers the instance."""
+        memory = self.memory(access.location)
+        atomic = self.flavour == "atomic" or (self.flavour == "guarded" and access.location == "y")
+        write, read = _ACCESS["image" if memory == "image" else "words", atomic]
+        place = {"cells": f"cells_{memory}", "cell": f"{access.location}_{role}"}
+        if access.value is not None:
+            return write.format(**place, value=f"stamp_{role} + {access.value}u")
+        statement = f"{access.register} = {read.format(**place)};"
+        if self.flavour == "guarded" and access.location == "x":
+            return f"if (r0 == stamp_{role} + 1u) {statement}"
+        return statement
+
+
+def source(test: Litmus, writing: Writing, setting: Setting) -> str:
+    """Return the GLSL of a litmus test in a way of writing."""
+    memories = dict.fromkeys(writing.memories)
+    coherent = "" if writing.flavour == "incoherent" else "coherent "
+    span = setting.local if writing.is_shared else setting.instances
+    lines = [
+        "#version 430",
+        f"// The litmus test {test.name}, {setting.trials} times: {test.sentence}.",
+        f"layout(local_size_x = {setting.local}) in;",
+        "// For each round: workgroups, subgroups and lanes to the partner, then layout and order of roles.",
+        "layout(std430, binding = 0) readonly buffer Plan { uvec4 plan[]; };",
+        "// For each trial: what r0 and r1 read, and the last values of x and y where they are in shared memory.",
+        "layout(std430, binding = 1) writeonly buffer Results { uint results[]; };",
+        f"const uint LOCAL = {setting.local}u, SUBGROUP = {setting.subgroup}u, GROUPS = {setting.groups}u;",
+        f"const uint INSTANCES = {setting.instances}u, ROUNDS = {setting.rounds}u, APART = {APART}u;",
+        "// Instances that share an area of memory: of a workgroup or of the dispatch.",
+        f"const uint SPAN = {span}u;",
+        *(_DECLARATIONS[memory].format(coherent=coherent) for memory in memories),
+        _CELL_OF,
+        "void main() {",
+        "    uint local = gl_LocalInvocationIndex, group = gl_WorkGroupID.x;",
+        "    uint block = local / SUBGROUP, lane = local % SUBGROUP;",
+        "    for (uint number = 0u; number < ROUNDS; ++number) {",
+        *(f"        {line}" for line in _round(test, writing)),
+        "    }",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _round(test: Litmus, writing: Writing) -> list[str]:
+    """Return the statements of one round."""
+    shared = writing.is_shared
+    lines = [
+        "uvec4 asked = plan[number];",
+        "uint layout_ = asked.w & 15u, order = asked.w >> 4u;",
+        "uint other_block = (block + asked.y) % (LOCAL / SUBGROUP);",
+        "uint other_local = other_block * SUBGROUP + (lane + asked.z) % SUBGROUP;",
+        "uint other_group = (group + asked.x) % GROUPS;",
+        "uint trial_0 = number * INSTANCES + group * LOCAL + local;",
+        "uint trial_1 = number * INSTANCES + other_group * LOCAL + other_local;",
+        "uint stamp_0 = trial_0 * 4u, stamp_1 = trial_1 * 4u;",
+        "uint r0 = 0u, r1 = 0u;",
+    ]
+    for role in (0, 1):
+        for which, location in enumerate("xy"):
+            memory = writing.memory(location)
+            instance = (
+                ("local", "other_local")[role]
+                if shared
+                else ("(group * LOCAL + local)", "(other_group * LOCAL + other_local)")[role]
+            )
+            # An area of its own for each round, and beside shared memory for each workgroup.
+            base = ""
+            if memory != "shared":
+                base = "number * (2u * INSTANCES * APART) + "
+                if shared:
+                    base += f"{('group', 'other_group')[role]} * (2u * LOCAL * APART) + "
+            lines.append(f"uint {location}_{role} = {base}cell_of({which}u, {instance}, layout_);")
+    if shared:
+        lines += [
+            "for (uint i = local; i < 2u * LOCAL * APART; i += LOCAL) cells_shared[i] = 0u;",
+            "barrier();",
+        ]
+    lines += _weave(test, writing)
+    for register in test.registers:
+        role = next(n for n in (0, 1) if any(access.register == register for access in test.roles[n]))
+        lines.append(f"results[trial_{role} * {RESULT_WORDS}u + {_RESULT[register]}u] = {register};")
+    if shared:
+        lines.append("barrier();")
+        for location in test.finals:
+            if writing.memory(location) == "shared":
+                place = f"trial_0 * {RESULT_WORDS}u + {_RESULT[location]}u"
+                lines.append(f"results[{place}] = cells_shared[{location}_0];")
+        lines.append("barrier();")
+    return lines
+
+
+def _weave(test: Litmus, writing: Writing) -> list[str]:
+    """Return the accesses of both roles, in the order that the plan asks for."""
+    fence = [f"{writing.barrier}();"] if writing.barrier else []
+    roles = []
+    for role, accesses in enumerate(test.roles):
+        statements = [writing.access(access, role) for access in accesses]
+        roles.append(statements[:1] + [line for later in statements[1:] for line in (*fence, later)])
+    plain = ([writing.access(one, role) for one in accesses] for role, accesses in enumerate(test.roles))
+    woven: list[str] = []
+    for number, step in enumerate(zip_longest(*plain)):
+        woven += [*(fence if number else []), *(line for line in step if line)]
+    return [
+        "if (order == 2u) {",
+        *(f"    {line}" for line in woven),
+        "} else {",
+        "    // Every other invocation begins with the other role.",
+        "    for (uint turn = 0u; turn < 2u; ++turn) {",
+        "        if (((turn + order + (local & (order >> 2u))) & 1u) == 0u) {",
+        *(f"            {line}" for line in roles[0]),
+        "        } else {",
+        *(f"            {line}" for line in roles[1]),
+        "        }",
+        "    }",
+        "}",
+    ]

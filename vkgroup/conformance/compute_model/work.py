@@ -1,0 +1,97 @@
+"""Running the shaders of the family: GL-dialect source → module → pipeline → dispatches → arrays.
+
+The sources are OpenGL's (``#version 430``), as the document is OpenGL's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.dispatch import Pipeline
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+Array = NDArray[Any]
+Words = NDArray[np.uint32]
+
+POISON = 0xA5A5A5A5
+"""What outputs hold before a dispatch: a result that is not written shows."""
+
+SHOWN = 4
+"""Wrong places that a failure shows."""
+
+
+@contextmanager
+def pipeline_of(executor: Executor, source: str) -> Iterator[Pipeline]:
+    """Make the pipeline of a shader, and close it at the end."""
+    with executor.device.pipeline(
+        executor.compile(source, stage="compute", dialect="gl")
+    ) as pipeline:
+        yield pipeline
+
+
+def dispatch(
+    executor: Executor, pipeline: Pipeline, groups: int | Sequence[int], bindings: Mapping[Any, Any]
+) -> dict[Any, Array]:
+    """Run a pipeline once, and return what it wrote into arrays, by name."""
+    with pipeline.bind(bindings) as bound:
+        bound.dispatch(groups, timeout=executor.timeout)
+        return bound.results()
+
+
+def run(
+    executor: Executor, source: str, groups: int | Sequence[int], bindings: Mapping[Any, Any]
+) -> dict[Any, Array]:
+    """Compile a shader, run it once, and return what it wrote into arrays, by name."""
+    with pipeline_of(executor, source) as pipeline:
+        return dispatch(executor, pipeline, groups, bindings)
+
+
+def poisoned(count: int) -> Words:
+    """Return an output buffer's contents before a dispatch."""
+    return np.full(count, POISON, np.uint32)
+
+
+def compare(found: Array, expected: Array, what: str, names: Sequence[str] = ()) -> Verdict:
+    """Compare every element.
+
+    Parameters
+    ----------
+    found, expected : arrays of one shape; compared bit by bit.
+    what : the values in words, for a failure.
+    names : of the axes, for a failure.
+    """
+    wrong = np.ascontiguousarray(found).view(np.uint32) != np.ascontiguousarray(expected).view(np.uint32)
+    if not wrong.any():
+        return Verdict(Status.PASS, found.size, 0)
+    lines = [f"{np.count_nonzero(wrong)} of {found.size} values are wrong ({what})"]
+    for place in np.argwhere(wrong)[:SHOWN]:
+        where = ", ".join(
+            f"{names[axis] if axis < len(names) else f'axis {axis}'} {index}"
+            for axis, index in enumerate(place)
+        )
+        at = tuple(place)
+        lines.append(f"at {where}: {found[at]}, must be {expected[at]}")
+    return Verdict(Status.FAIL, found.size, 0, "; ".join(lines))
+
+
+def merged(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return one verdict for several comparisons of a case: the first failure, or all values passed."""
+    defined = sum(verdict.defined for verdict in verdicts)
+    for verdict in verdicts:
+        if verdict.status != Status.PASS:
+            return Verdict(verdict.status, defined, 0, verdict.detail)
+    return Verdict(Status.PASS, defined, 0)
+
+
+def invocations_limit(limits: Mapping[str, Any]) -> int:
+    """Return how many invocations a 1-D workgroup may have on a device."""
+    return min(int(limits["maxComputeWorkGroupInvocations"]), int(limits["maxComputeWorkGroupSize"][0]))
