@@ -113,19 +113,38 @@ def subgroup_size_problems(
         )
     if size is None:
         return problems
+    problems += stage_size_problems(size, "compute", capabilities)
     if not control.supported:
-        return [*problems, "subgroupSizeControl"]
-    if "compute" not in control.required_size_stages:
-        problems.append("requiredSubgroupSizeStages with the compute stage")
-    if size & (size - 1) or not control.min_size <= size <= control.max_size:
-        problems.append(
-            f"a subgroup size of {size} (powers of two from minSubgroupSize {control.min_size}"
-            f" to maxSubgroupSize {control.max_size})"
-        )
+        return problems
     invocations = local_size[0] * local_size[1] * local_size[2]
     if size > 0 and -(-invocations // size) > control.max_compute_workgroup_subgroups:
         problems.append(
             f"maxComputeWorkgroupSubgroups of {-(-invocations // size)}"
             f" (it is {control.max_compute_workgroup_subgroups})"
+        )
+    return problems
+
+
+def stage_size_problems(size: int | None, stage: str, capabilities: Capabilities) -> list[str]:
+    """List what stands against requiring a subgroup size of a stage.
+
+    Parameters
+    ----------
+    size : the required subgroup size; None requires none.
+    stage : the stage's name.
+    capabilities : the device's.
+    """
+    control = capabilities.size_control
+    if size is None:
+        return []
+    if not control.supported:
+        return ["subgroupSizeControl"]
+    problems = []
+    if stage not in control.required_size_stages:
+        problems.append(f"requiredSubgroupSizeStages with the {stage} stage")
+    if size & (size - 1) or not control.min_size <= size <= control.max_size:
+        problems.append(
+            f"a subgroup size of {size} (powers of two from minSubgroupSize {control.min_size}"
+            f" to maxSubgroupSize {control.max_size})"
         )
     return problems

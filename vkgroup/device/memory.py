@@ -120,13 +120,19 @@ class DeviceBuffer:
     def _create(self, host: bool, addressable: bool) -> None:
         device, functions = self.device, self.device.functions
         address_use = vk.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT if addressable else 0
+        condition_use = 0
+        if "conditionalRendering" in device.enabled_features:
+            condition_use = vk.VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT
         info = vk.new(
             "VkBufferCreateInfo",
             size=self.nbytes,
             usage=address_use
+            | condition_use
             | vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT
+            | vk.VK_BUFFER_USAGE_VERTEX_BUFFER_BIT
+            | vk.VK_BUFFER_USAGE_INDEX_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT

@@ -182,6 +182,9 @@ _FLOAT_MODES = {
 #: Scope, value and delta; a cluster size comes after them.
 _ROTATE_OPERANDS = 3
 
+#: Extensions that `vkgroup.spirv.lower_legacy` does without.
+_LOWERED = frozenset({"VK_EXT_shader_subgroup_ballot", "VK_EXT_shader_subgroup_vote"})
+
 _CATEGORIES = frozenset(
     need for name, need in CAPABILITIES.items() if name.startswith("GroupNonUniform") and need.islower()
 )
@@ -220,7 +223,18 @@ def missing(module: Module, capabilities: Capabilities, entry_point: str | None 
         needs += _missing_for_use(use, capabilities)
     needs += _missing_for_rotate(module, capabilities)
     needs += _missing_for_layouts(reflection, capabilities)
+    needs += _missing_for_stores(reflection, entry, capabilities)
     return list(dict.fromkeys(needs))
+
+
+def advice(lacking: list[str]) -> str:
+    """Return a sentence that says how to do without something that `missing` names; "" where none is known."""
+    if _LOWERED.isdisjoint(lacking):
+        return ""
+    return (
+        " Compile with --lower-legacy (in Python: lower_legacy=True, or vkgroup.spirv.lower_legacy(module)) to use "
+        "the group instructions of SPIR-V 1.3 in place of the extension's."
+    )
 
 
 def _missing_version(version: tuple[int, int], capabilities: Capabilities) -> list[str]:
@@ -315,3 +329,17 @@ def _missing_for_layouts(reflection: Reflection, capabilities: Capabilities) -> 
     if ("uniform_buffer", "std430") in layouts:
         needs += _unmet("std430 uniform block", "uniformBufferStandardLayout|scalarBlockLayout", capabilities)
     return needs
+
+
+#: Features that let graphics stages write to memory.
+_STORES = dict.fromkeys(
+    ("vertex", "tessellation_control", "tessellation_evaluation", "geometry"),
+    "vertexPipelineStoresAndAtomics",
+) | {"fragment": "fragmentStoresAndAtomics"}
+
+
+def _missing_for_stores(reflection: Reflection, entry: EntryPoint, capabilities: Capabilities) -> list[str]:
+    """What memory that a stage may write needs (VUID-RuntimeSpirv-NonWritable-06340, 06341)."""
+    feature = _STORES.get(entry.stage)
+    writes = any(binding.writable for binding in reflection.bindings)
+    return [feature] if writes and feature and feature not in capabilities.features else []

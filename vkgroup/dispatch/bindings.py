@@ -154,6 +154,16 @@ class Bindings(Closing):
         self.device.raise_validation_errors()
         return found
 
+    def places(self) -> dict[Any, Any]:
+        """Return by which key of the results each binding goes: by its names and numbers."""
+        found: dict[Any, Any] = {}
+        for slot in self.pipeline.slots:
+            found[slot.set, slot.binding] = slot.key
+            found.update(dict.fromkeys(slot.names, slot.key))
+            if slot.set == 0:
+                found[slot.binding] = slot.key
+        return found
+
     def _writable(self) -> Iterator[tuple[Slot, list[ArrayBuffer | Image]]]:
         """Go over the places that a shader may have written, and what stands there for arrays."""
         for slot, resources in self.resources.items():

@@ -84,6 +84,8 @@ def _check_image(slot: Slot, image: Image, kind: ImageType) -> None:
         raise InvalidDispatch(f"{slot.label} is given a closed image.")
     if (image.dimension, image.arrayed) != (kind.dimension, kind.arrayed):
         raise InvalidDispatch(f"{slot.label} is a {kind.glsl}; a {image.dimension} image is given.")
+    if (image.samples > 1) != kind.multisampled:
+        raise InvalidDispatch(f"{slot.label} is a {kind.glsl}; the image given has {image.samples} samples.")
     if kind.format not in ("Unknown", image.format.name):
         raise InvalidDispatch(
             f"{slot.label} has the format {kind.format}; the image given has {image.format.name}."

@@ -11,24 +11,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.closing import Closing
 from vkgroup.compiler import Target, compile_file, compile_source
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.buffer import Buffer, checked_array
+from vkgroup.dispatch.draw_device import Drawing
 from vkgroup.dispatch.formats import choose_format, named_format
+from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.textures import check_sampler
 from vkgroup.sampler import Sampler, make_sampler
-from vkgroup.spirv import ImageType, Module
+from vkgroup.spirv import STAGES, ImageType, Module
 
 _KEPT_PIPELINES = 32
+_SUFFIXES = (".glsl", ".hlsl", ".spv", ".spvasm", *(f".{stage.suffix}" for stage in STAGES))
 
 
-class Device(Closing):
+class Device(Drawing):
     """An open device; `vkgroup.open` gives one.
 
     A kind of device is a subclass that names its kinds of buffers, images and pipelines.
@@ -47,6 +49,7 @@ class Device(Closing):
         self._owner = owner
         self._subgroup_size = subgroup_size
         self._pipelines: OrderedDict[Any, Pipeline] = OrderedDict()
+        self._graphics_pipelines: OrderedDict[Any, GraphicsPipeline] = OrderedDict()
 
     @property
     def name(self) -> str:
@@ -256,15 +259,9 @@ class Device(Closing):
         pipeline = self._pipeline(module, entry_point, specialization, subgroup_size, full_subgroups)
         with pipeline.bind(bindings) as bound:
             seconds = bound.timed(groups, push, timeout, repeat=repeat)
-            places: dict[Any, Any] = {}
-            for slot in pipeline.slots:
-                places[slot.set, slot.binding] = slot.key
-                places.update(dict.fromkeys(slot.names, slot.key))
-                if slot.set == 0:
-                    places[slot.binding] = slot.key
             return RunResult(
                 bound.results(),
-                places,
+                bound.places(),
                 seconds,
                 defined=bound.defined(),
                 ordered=bound.defined(ordered=True),
@@ -299,6 +296,7 @@ class Device(Closing):
     def close(self) -> None:
         """Free the device and everything made from it; doing so again is allowed."""
         self._pipelines.clear()
+        self._graphics_pipelines.clear()
         self._owner.close()
 
     def __repr__(self) -> str:
@@ -308,4 +306,4 @@ class Device(Closing):
 
 def _is_path(source: str) -> bool:
     """Whether a text is a file's name: GLSL never is a single word that ends like one."""
-    return "\n" not in source and source.endswith((".comp", ".glsl", ".hlsl", ".spv", ".spvasm"))
+    return "\n" not in source and source.endswith(_SUFFIXES)

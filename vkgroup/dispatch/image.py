@@ -31,12 +31,15 @@ class Image(Closing):
     layers : how many; 1 without. A cube has six times as many.
     levels : how many sizes it has, each half of the one before.
     extent : texels in x, y, z.
+    samples : of each texel. An image of several is two-dimensional, and its arrays have the shape (height,
+        width, samples[, components]); only draws write to it.
     nbytes : of all texels of level 0.
-    uses : ``"storage"`` where shaders may read and write single texels, ``"sampled"`` where they may sample.
+    uses : ``"storage"`` where shaders may read and write single texels, ``"sampled"`` where they may sample,
+        ``"attachment"`` where draws may write to it.
     device : what it was made from.
     """
 
-    uses: frozenset[str] = frozenset({"storage", "sampled"})
+    uses: frozenset[str] = frozenset({"storage", "sampled", "attachment"})
 
     def __init__(
         self,
@@ -48,13 +51,15 @@ class Image(Closing):
         arrayed: bool = False,
         levels: int = 1,
         sampled: bool = False,
+        samples: int = 1,
+        attachment: bool = False,
     ) -> None:
         self.device = device
         self.format, self.dimension, self.arrayed, self.levels = format_, dimension, arrayed, levels
         self.shape, self.dtype = shape, format_.dtype
-        self._sampled = sampled
+        self._sampled, self._attachment, self.samples = sampled, attachment, samples
         layered = arrayed or dimension == "Cube"
-        axes = AXES[dimension] + layered + (format_.components > 1)
+        axes = AXES[dimension] + layered + (samples > 1) + (format_.components > 1)
         components = shape[-1] if format_.components > 1 and shape else 1
         if len(shape) != axes or components != format_.components:
             names = ("faces, " if dimension == "Cube" else "layers, ") * layered
@@ -143,6 +148,8 @@ class Image(Closing):
             Its shape or dtype is not the image's; there is no such level.
         """
         data = checked_array(array, "Image.write")
+        if self.samples > 1:
+            raise InvalidDispatch("An image of several samples cannot be written to but by draws.")
         shape = self._checked_shape(level)
         if data.shape != shape or data.dtype != self.dtype:
             what = f"level {level} of the image" if level else "image"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from vkgroup.spirv.constants import Constant, SpecializationConstant, Value
-from vkgroup.spirv.edit import rename_entry_point, set_source
+from vkgroup.spirv.edit import rename_entry_point, set_source, set_version
 from vkgroup.spirv.grammar import Grammar, grammar
+from vkgroup.spirv.interface import Interface, StageVariable
+from vkgroup.spirv.legacy_rules import check_legacy
+from vkgroup.spirv.lower_legacy import lower_legacy
 from vkgroup.spirv.module import Instruction, Module
 from vkgroup.spirv.reflection import (
     Binding,
@@ -39,6 +42,7 @@ __all__ = [
     "Grammar",
     "ImageType",
     "Instruction",
+    "Interface",
     "LocalSize",
     "MatrixType",
     "Member",
@@ -51,12 +55,16 @@ __all__ = [
     "ScalarType",
     "SpecializationConstant",
     "Stage",
+    "StageVariable",
     "StructType",
     "SubgroupUse",
     "Type",
     "Value",
     "VectorType",
+    "check_legacy",
     "grammar",
+    "lower_legacy",
     "rename_entry_point",
     "set_source",
+    "set_version",
 ]

@@ -11,6 +11,7 @@ from vkgroup.spirv.annotations import EntryPointDeclaration
 from vkgroup.spirv.constants import Constant, SpecializationConstant, Value
 from vkgroup.spirv.declarations import Declarations, Variable
 from vkgroup.spirv.grammar import grammar
+from vkgroup.spirv.interface import Interface, interface_of
 from vkgroup.spirv.module import Module
 from vkgroup.spirv.stages import EXECUTION_MODELS
 from vkgroup.spirv.subgroup_uses import SubgroupUse, find_subgroup_uses
@@ -62,6 +63,7 @@ class EntryPoint:
     local_size : None for stages without workgroups.
     execution_modes : literals (or ids) of each mode by SPIR-V's name, for example
         ``{"LocalSize": (64, 1, 1), "MaximallyReconvergesKHR": ()}``.
+    variables : its inputs and outputs.
     """
 
     name: str
@@ -69,6 +71,7 @@ class EntryPoint:
     interface: tuple[int, ...]
     local_size: LocalSize | None
     execution_modes: Mapping[str, tuple[int, ...]]
+    variables: Interface
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +220,7 @@ def _entry_point(declared: Declarations, entry: EntryPointDeclaration) -> EntryP
         interface=entry.interface,
         local_size=_local_size(declared, entry),
         execution_modes=dict(entry.modes),
+        variables=interface_of(declared, entry),
     )
 
 

@@ -7,6 +7,7 @@ from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+from vkgroup.dispatch.vulkan.graphics import VulkanGraphicsPipeline
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
 from vkgroup.errors import Unsupported
@@ -31,6 +32,7 @@ class VulkanDevice(Device):
     """
 
     _buffers, _images, _kind_of_pipelines = VulkanBuffer, VulkanImage, VulkanPipeline
+    _kind_of_graphics_pipelines = VulkanGraphicsPipeline
 
     def __init__(self, logical: LogicalDevice, subgroup_size: int | None = None) -> None:
         try:

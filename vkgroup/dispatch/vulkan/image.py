@@ -59,7 +59,7 @@ class VulkanImage(Image):
             limits,
         )
         if code == vk.VK_ERROR_FORMAT_NOT_SUPPORTED:
-            use = "sampled" if self._sampled else "storage"
+            use = "sampled" if self._sampled else "attachment" if self._attachment else "storage"
             raise Unsupported(
                 f"{device.capabilities.name} has no {self.dimension} {use} images of {self.format.vulkan}.",
                 [self.format.vulkan],
@@ -70,18 +70,31 @@ class VulkanImage(Image):
                 f"{device.capabilities.name} has at most {limits.maxMipLevels} levels in such images.",
                 [f"maxMipLevels of {self.levels} (it is {limits.maxMipLevels})"],
             )
+        if not limits.sampleCounts & self.samples:
+            raise Unsupported(
+                f"{device.capabilities.name} has no {self.format.vulkan} with {self.samples} samples.",
+                [f"sampleCounts with {self.samples} of {self.format.vulkan}"],
+            )
         most = limits.maxExtent
         return (most.width, most.height, most.depth), limits.maxArrayLayers
 
     def _find_uses(self) -> frozenset[str]:
         """Find what images of the format are good for, and what this one must be."""
         features = format_features(self.device, self.format).optimalTilingFeatures
-        found = {"sampled" if self._sampled else "storage"}
+        found = {"sampled" if self._sampled else "attachment" if self._attachment else "storage"}
         if features & vk.VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT:
             found.add("sampled")
-        if features & vk.VK_FORMAT_FEATURE_STORAGE_IMAGE_BIT:
+        if features & vk.VK_FORMAT_FEATURE_STORAGE_IMAGE_BIT and self.samples == 1:
             found.add("storage")
+        drawable = self.dimension == "2D" and not self.arrayed and self.levels == 1
+        if features & self._attachment_feature() and drawable:
+            found.add("attachment")
         return frozenset(found)
+
+    def _attachment_feature(self) -> int:
+        if self.format.depth:
+            return int(vk.VK_FORMAT_FEATURE_DEPTH_STENCIL_ATTACHMENT_BIT)
+        return int(vk.VK_FORMAT_FEATURE_COLOR_ATTACHMENT_BIT)
 
     def _usage(self) -> int:
         usage = int(vk.VK_IMAGE_USAGE_TRANSFER_SRC_BIT | vk.VK_IMAGE_USAGE_TRANSFER_DST_BIT)
@@ -89,6 +102,10 @@ class VulkanImage(Image):
             usage |= vk.VK_IMAGE_USAGE_STORAGE_BIT
         if "sampled" in self.uses:
             usage |= vk.VK_IMAGE_USAGE_SAMPLED_BIT
+        if "attachment" in self.uses and self.format.depth:
+            usage |= vk.VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT
+        elif "attachment" in self.uses:
+            usage |= vk.VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT
         return usage
 
     def _flags(self) -> int:
@@ -98,7 +115,8 @@ class VulkanImage(Image):
         self._create_image()
         self.view = self._create_view(self.levels)
         self.first_view = self._create_view(1) if self.levels > 1 else self.view
-        self._transfer_buffer = DeviceBuffer(self.device, self.nbytes, host=True)
+        if self.samples == 1:
+            self._transfer_buffer = DeviceBuffer(self.device, self.nbytes, host=True)
         self._commands = Commands(self.device)
         with self._commands.record() as commands:
             self._barrier(commands, vk.VK_IMAGE_LAYOUT_UNDEFINED)
@@ -115,7 +133,7 @@ class VulkanImage(Image):
             flags=self._flags(),
             mipLevels=self.levels,
             arrayLayers=self.layers,
-            samples=vk.VK_SAMPLE_COUNT_1_BIT,
+            samples=self.samples,
             tiling=vk.VK_IMAGE_TILING_OPTIMAL,
             usage=self._usage(),
         )
@@ -199,6 +217,10 @@ class VulkanImage(Image):
         self._copy(level, upload=True)
 
     def _read(self, level: int) -> npt.NDArray[np.uint8]:
+        if self.samples > 1:
+            from vkgroup.dispatch.vulkan.samples import read_samples
+
+            return read_samples(self)
         self._copy(level, upload=False)
         return self._transfer_buffer.read(math.prod(self.shape_of(level)) * self.dtype.itemsize)
 

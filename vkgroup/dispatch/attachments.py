@@ -1,0 +1,194 @@
+"""What a draw writes its pixels to: color and depth attachments, from formats, arrays and images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.device.owner import Owner
+from vkgroup.dispatch.blocks import suggestion
+from vkgroup.dispatch.buffer import checked_array
+from vkgroup.dispatch.formats import named_format
+from vkgroup.dispatch.image import Image
+from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.formats import FORMATS, Format, fitting
+from vkgroup.spirv import ArrayType, EntryPoint, StageVariable
+
+#: Components of the formats that attachments have, by those of an output.
+_FORMAT_COMPONENTS = {1: 1, 2: 2, 3: 4, 4: 4}
+
+
+@dataclass(frozen=True, eq=False)
+class Attachment:
+    """One image that a draw writes to.
+
+    Attributes
+    ----------
+    name : of the output; ``"depth"`` of the depth attachment.
+    location : of the output; None of the depth attachment.
+    format : its texels.
+    image : the caller's image; None where one is made.
+    before : its contents before the draw, (height, width[, components]); None clears it.
+    components : how many of the format's the shader writes.
+    """
+
+    name: str
+    location: int | None
+    format: Format
+    image: Image | None = None
+    before: npt.NDArray[Any] | None = None
+    components: int = 4
+
+
+@dataclass(frozen=True)
+class _Output:
+    name: str
+    location: int
+    kind: str
+    components: int
+
+
+def color_attachments(
+    entry: EntryPoint, given: Mapping[str | int, Any], size: tuple[int, int], device: Owner
+) -> tuple[Attachment, ...]:
+    """Find an attachment for each output of a fragment shader.
+
+    Parameters
+    ----------
+    entry : the fragment shader.
+    given : by the output's name or location: a format's name, an array of what is there before the draw, or
+        an `Image`. An output that is left out gets 32 bits a component.
+    size : width and height of the draw.
+    device : what it runs on.
+
+    Raises
+    ------
+    InvalidDispatch
+        There is no such output; format, shape, dtype or size does not fit.
+    Unsupported
+        An output is of no type that attachments have, or there are more than the device takes.
+    """
+    outputs = _outputs(entry)
+    chosen: dict[int, Any] = {}
+    for key, value in given.items():
+        found = [item for item in outputs if key in (item.name, item.location)]
+        if not found:
+            names = [item.name or str(item.location) for item in outputs]
+            raise InvalidDispatch(f"The fragment shader has no output {key!r}.{suggestion(key, names)}")
+        if found[0].location in chosen:
+            raise InvalidDispatch(f"The fragment shader's output {found[0].name!r} is given twice.")
+        chosen[found[0].location] = value
+    most = device.capabilities.limits["maxColorAttachments"]
+    needed = max((item.location + 1 for item in outputs), default=0)
+    if needed > most:
+        lacking = f"maxColorAttachments of {needed} (it is {most})"
+        raise Unsupported(f"{device.capabilities.name} lacks: {lacking}.", [lacking])
+    return tuple(_color(item, chosen.get(item.location), size, device) for item in outputs)
+
+
+def depth_attachment(given: Any, size: tuple[int, int], device: Owner) -> Attachment | None:
+    """Find the depth attachment: a format's name, an array, an `Image`, or None for none."""
+    if given is None:
+        return None
+    image = given if isinstance(given, Image) else None
+    before = None
+    if image is not None:
+        format_ = image.format
+    elif isinstance(given, str):
+        format_ = named_format(given)
+    else:
+        before = checked_array(given, "depth")
+        guess = fitting(before.dtype, 1, None, depth=True)
+        if guess is None:
+            raise InvalidDispatch(f"depth takes float32 or uint16 arrays; {before.dtype.name} was given.")
+        format_ = guess
+    if not format_.depth:
+        raise InvalidDispatch(f"depth takes the formats d32f and d16; {format_.name} was given.")
+    found = Attachment("depth", None, format_, image, before, 1)
+    _check_size(found, size, device)
+    return found
+
+
+def _outputs(entry: EntryPoint) -> list[_Output]:
+    """Collect the outputs, each element of an array by itself, components of one location together."""
+    found: dict[int, _Output] = {}
+    for item in entry.variables.outputs:
+        if item.index:
+            raise Unsupported(f"The output {item.name!r} is for dual-source blending.", ["dualSrcBlend"])
+        length = item.type.length if isinstance(item.type, ArrayType) else None
+        for number in range(length or 1):
+            name = item.name if length is None else f"{item.name}[{number}]"
+            one = _output(item, name, item.location + number)
+            other = found.get(one.location)
+            if other is not None:
+                one = _Output(other.name, one.location, one.kind, max(one.components, other.components))
+            found[one.location] = one
+    return [found[location] for location in sorted(found)]
+
+
+def _output(item: StageVariable, name: str, location: int) -> _Output:
+    scalar = item.scalar
+    if scalar is None or scalar.kind not in ("float", "int", "uint") or scalar.bits > 32:
+        raise Unsupported(f"The output {item.name!r} is of no type that attachments have.", [str(item.type)])
+    return _Output(name, location, scalar.kind, item.component + item.components)
+
+
+def _color(output: _Output, given: Any, size: tuple[int, int], device: Owner) -> Attachment:
+    image = before = None
+    components = output.components
+    what = f"The output {output.name or output.location!r}"
+    if given is None:
+        prefix = {1: "R", 2: "Rg", 4: "Rgba"}[_FORMAT_COMPONENTS[components]]
+        format_ = FORMATS[f"{prefix}32{ {'float': 'f', 'int': 'i', 'uint': 'ui'}[output.kind] }"]
+    elif isinstance(given, Image):
+        image, format_ = given, given.format
+    elif isinstance(given, str):
+        format_ = named_format(given)
+    else:
+        before = checked_array(given, what)
+        channels = before.shape[2] if before.ndim == 3 else 1
+        guess = fitting(before.dtype, channels, output.kind)
+        if guess is None:
+            raise InvalidDispatch(
+                f"{what}: no format for {output.kind}s has {channels} components of {before.dtype.name}."
+            )
+        format_ = guess
+    if format_.kind != output.kind or format_.depth:
+        raise InvalidDispatch(f"{what} writes {output.kind}s; the format {format_.name} does not hold them.")
+    if given is not None:
+        components = format_.components
+    found = Attachment(output.name, output.location, format_, image, before, components)
+    _check_size(found, size, device)
+    return found
+
+
+def _check_size(attachment: Attachment, size: tuple[int, int], device: Owner) -> None:
+    """Check that an image or array has the draw's size."""
+    image, before, what = attachment.image, attachment.before, f"The attachment {attachment.name!r}"
+    if image is not None:
+        if image.device is not device or image.closed:
+            raise InvalidDispatch(f"{what} is given an image that is closed or of another device.")
+        if image.dimension != "2D" or image.arrayed or image.extent[:2] != size:
+            raise InvalidDispatch(
+                f"{what} is given a {image.dimension} image of {image.extent}; the draw is {size}."
+            )
+        if "attachment" not in image.uses:
+            raise Unsupported(
+                f"{device.capabilities.name} cannot draw to images of the format {image.format.name}.",
+                [image.format.vulkan],
+            )
+    elif before is not None and before.shape[:2] != size[::-1]:
+        raise InvalidDispatch(
+            f"{what} is given an array of shape {before.shape}; the draw has {size[1]} rows of {size[0]}."
+        )
+
+
+def trimmed(array: npt.NDArray[Any], attachment: Attachment) -> npt.NDArray[Any]:
+    """Drop the components of an attachment's array that no shader wrote, where the format was ours."""
+    if attachment.format.components <= attachment.components:
+        return array
+    return np.ascontiguousarray(array[..., : attachment.components])

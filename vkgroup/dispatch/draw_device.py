@@ -1,0 +1,219 @@
+"""What devices do with graphics pipelines: making them, and drawing in one call."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.closing import Closing
+from vkgroup.device.owner import Owner
+from vkgroup.dispatch.attachments import color_attachments, depth_attachment
+from vkgroup.dispatch.drawing import DrawState, size_of
+from vkgroup.dispatch.draws import key_of
+from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, check_specialization
+from vkgroup.dispatch.results import RunResult
+from vkgroup.dispatch.vertices import match_vertices, pass_through
+from vkgroup.errors import InvalidDispatch
+from vkgroup.spirv import Module
+
+Source = Module | str | os.PathLike[str]
+
+_KEPT_PIPELINES = 32
+
+
+class Drawing(Closing):
+    """The drawing half of a device."""
+
+    _owner: Owner
+    _subgroup_size: int | None
+    _kind_of_graphics_pipelines: type[GraphicsPipeline]
+    _graphics_pipelines: OrderedDict[Any, GraphicsPipeline]
+
+    @abstractmethod
+    def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
+        """Compile a shader for the device."""
+
+    def graphics_pipeline(
+        self,
+        vertex: Module,
+        fragment: Module,
+        state: DrawState,
+        *,
+        specialization: Mapping[int | str, Any] | None = None,
+        subgroup_size: int | None = None,
+    ) -> GraphicsPipeline:
+        """Make a graphics pipeline.
+
+        Parameters
+        ----------
+        vertex, fragment : the shaders.
+        state : formats of attributes and attachments, topology, depth test, samples.
+        specialization : values of specialization constants, by id or by name; each stage takes those that it
+            has.
+        subgroup_size : a required subgroup size, for the stages with subgroup operations; None takes that
+            which the device was opened with, if any.
+
+        Raises
+        ------
+        Unsupported
+            The device lacks what the shaders need, by Vulkan's names in `missing`.
+        InvalidModule, InvalidDispatch
+            A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
+        """
+        check_specialization((vertex, fragment), specialization)
+        return self._kind_of_graphics_pipelines(
+            self._owner,
+            vertex,
+            fragment,
+            state,
+            specialization=specialization,
+            subgroup_size=self._subgroup_size if subgroup_size is None else subgroup_size,
+        )
+
+    def draw(
+        self,
+        shader: Source,
+        size: tuple[int, int],
+        bindings: Mapping[Any, Any] | None = None,
+        *,
+        vertex: Source | None = None,
+        vertices: Mapping[str | int, npt.ArrayLike] | None = None,
+        indices: npt.ArrayLike | None = None,
+        count: int | None = None,
+        instances: int = 1,
+        topology: str = "triangles",
+        colors: Mapping[str | int, Any] | None = None,
+        depth: Any = None,
+        depth_compare: str = "less",
+        depth_write: bool = True,
+        samples: int = 1,
+        sample_shading: bool = False,
+        resolve: bool = True,
+        push: Any = None,
+        specialization: Mapping[int | str, Any] | None = None,
+        subgroup_size: int | None = None,
+        repeat: int = 1,
+        timeout: float | None = 10.0,
+    ) -> RunResult:
+        """Draw with a fragment shader, and return the pixels and what was written besides.
+
+        The whole image is the viewport; x goes right, y down, depth from 0 to 1; nothing is culled or
+        blended.
+
+        Parameters
+        ----------
+        shader : the fragment shader: a module, a file, or source text.
+        size : width and height in pixels.
+        bindings : as for `run`, of both stages.
+        vertex : a vertex shader; without, one triangle covers the image, or `vertices` say what to draw.
+        vertices : arrays (vertices, components) by the name or location of the vertex shader's inputs.
+            Without a vertex shader: ``"position"`` in clip coordinates, and values of the fragment shader's
+            inputs by their names. Where ``"position"`` is missing, the values are those at the corners
+            (-1, -1), (3, -1) and (-1, 3) of the triangle that covers the image.
+        indices, count, instances : which vertices, in which order, how many, and how often; by default all.
+        topology : ``"triangles"``, ``"triangle_strip"``, ``"triangle_fan"``, ``"lines"``, ``"line_strip"``
+            or ``"points"``.
+        colors : by the name or location of the fragment shader's outputs: a format's name as in GLSL, the
+            contents before the draw, or an `Image`. An output that is left out has 32 bits a component, and
+            is cleared to zero.
+        depth : ``"d32f"``, ``"d16"``, depths before the draw, or an `Image`; None draws without depth test.
+        depth_compare, depth_write : which fragments pass, and whether these replace the depths.
+        samples : of each pixel: 1, 2, 4, 8 …
+        sample_shading : whether the shader runs once for each sample.
+        resolve : whether the samples of a color come back as one, as the device does that; otherwise as
+            arrays (height, width, samples[, components]).
+        push, specialization, subgroup_size, repeat, timeout : as for `run`.
+
+        Returns
+        -------
+        Arrays by name: each output (height, width[, components]) with row 0 at the top, ``"depth"``, and
+        every writable binding that was given an array.
+
+        Raises
+        ------
+        Unsupported, InvalidModule, InvalidDispatch
+            The device cannot do it, or it makes no sense; nothing was drawn.
+        DispatchTimeout, DeviceLost
+            It did not finish; the device is of no more use.
+
+        Examples
+        --------
+        >>> source = "#version 450\\nlayout(location = 0) out vec4 color; void main() { color = vec4(1); }"
+        >>> vkgroup.open().draw(source, (64, 64))["color"].shape
+        (64, 64, 4)
+        """
+        self._owner.require_open()
+        extent, fragment = size_of(size), _module(self, shader, "fragment")
+        entry = fragment.reflection.entry_point(None)
+        if entry.stage != "fragment":
+            raise InvalidDispatch(f"{entry.name!r} is a {entry.stage} shader; draws need a fragment shader.")
+        given = dict(vertices or {})
+        vertex_module = _module(self, pass_through(entry, given) if vertex is None else vertex, "vertex")
+        data = match_vertices(
+            vertex_module.reflection.entry_point(None),
+            given,
+            indices=indices,
+            count=count,
+            instances=instances,
+        )
+        color = color_attachments(entry, colors or {}, extent, self._owner)
+        depths = depth_attachment(depth, extent, self._owner)
+        state = DrawState(
+            attributes=data.attributes,
+            colors=tuple((item.location or 0, item.format) for item in color),
+            depth=None if depths is None else depths.format,
+            topology=topology,
+            depth_compare=depth_compare,
+            depth_write=depth_write,
+            samples=samples,
+            sample_shading=sample_shading,
+        )
+        attachments = color if depths is None else (*color, depths)
+        pipeline = _kept_pipeline(self, vertex_module, fragment, state, specialization, subgroup_size)
+        with pipeline.bind(
+            bindings or {}, size=extent, vertices=data, attachments=attachments, resolve=resolve
+        ) as draws:
+            seconds = draws.timed(push, timeout, repeat=repeat)
+            places = draws.places()
+            places.update({item.location: key_of(item) for item in color if item.location not in places})
+            return RunResult(
+                draws.results(),
+                places,
+                seconds,
+                defined=draws.defined(),
+                ordered=draws.defined(ordered=True),
+                events=draws.events,
+            )
+
+
+def _module(device: Drawing, source: Source, stage: str) -> Module:
+    return source if isinstance(source, Module) else device.compile(source, stage=stage)
+
+
+def _kept_pipeline(
+    device: Drawing,
+    vertex: Module,
+    fragment: Module,
+    state: DrawState,
+    specialization: Mapping[int | str, Any] | None,
+    subgroup_size: int | None,
+) -> GraphicsPipeline:
+    """Return a pipeline for `draw`, kept from the last times where it can be."""
+    kept = device._graphics_pipelines
+    values = tuple((key, np.asarray(value).tobytes()) for key, value in (specialization or {}).items())
+    key = (vertex, fragment, state, values, subgroup_size)
+    pipeline = kept.pop(key, None)
+    if pipeline is None or pipeline.closed:
+        pipeline = device.graphics_pipeline(
+            vertex, fragment, state, specialization=specialization, subgroup_size=subgroup_size
+        )
+    kept[key] = pipeline
+    if len(kept) > _KEPT_PIPELINES:
+        kept.popitem(last=False)[1].close()
+    return pipeline

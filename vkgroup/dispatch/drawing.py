@@ -1,0 +1,109 @@
+"""How a draw is done, apart from shaders and resources: the fixed functions of a graphics pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vkgroup.errors import InvalidDispatch
+from vkgroup.formats import Format
+
+#: VkPrimitiveTopology by our names.
+TOPOLOGIES = {
+    "points": "VK_PRIMITIVE_TOPOLOGY_POINT_LIST",
+    "lines": "VK_PRIMITIVE_TOPOLOGY_LINE_LIST",
+    "line_strip": "VK_PRIMITIVE_TOPOLOGY_LINE_STRIP",
+    "triangles": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST",
+    "triangle_strip": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP",
+    "triangle_fan": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_FAN",
+}
+
+#: VkCompareOp, in the order of its numbers, by our names.
+COMPARISONS = (
+    "never",
+    "less",
+    "equal",
+    "less_or_equal",
+    "greater",
+    "not_equal",
+    "greater_or_equal",
+    "always",
+)
+
+#: Numbers of samples that Vulkan knows.
+SAMPLES = (1, 2, 4, 8, 16, 32, 64)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A vertex attribute, in a buffer of its own.
+
+    Attributes
+    ----------
+    location : the vertex shader's.
+    kind : ``"float"``, ``"int"`` or ``"uint"``, of 32 bits.
+    components : 1 to 4; those that the shader has more of are 0, 0, 1 (Vulkan 1.4, 22.1).
+    """
+
+    location: int
+    kind: str
+    components: int
+
+    @property
+    def vulkan(self) -> str:
+        """The VkFormat's name."""
+        channels = "".join(f"{letter}32" for letter in "RGBA"[: self.components])
+        return f"VK_FORMAT_{channels}_{ {'float': 'SFLOAT', 'int': 'SINT', 'uint': 'UINT'}[self.kind] }"
+
+
+@dataclass(frozen=True)
+class DrawState:
+    """What a graphics pipeline is made for, beside its shaders.
+
+    Attributes
+    ----------
+    attributes : of the vertices.
+    colors : format of each color attachment by location.
+    depth : format of the depth attachment; None without.
+    topology : a key of `TOPOLOGIES`.
+    depth_compare : one of `COMPARISONS`: which fragments pass against what is there.
+    depth_write : whether these replace what is there.
+    samples : of each pixel.
+    sample_shading : whether the fragment shader runs for each sample, and not for each pixel.
+    """
+
+    attributes: tuple[Attribute, ...] = ()
+    colors: tuple[tuple[int, Format], ...] = ()
+    depth: Format | None = None
+    topology: str = "triangles"
+    depth_compare: str = "less"
+    depth_write: bool = True
+    samples: int = 1
+    sample_shading: bool = False
+
+    def __post_init__(self) -> None:
+        _one_of("topology", self.topology, tuple(TOPOLOGIES))
+        _one_of("depth_compare", self.depth_compare, COMPARISONS)
+        _one_of("samples", self.samples, SAMPLES)
+
+
+def _one_of(what: str, given: object, known: tuple[object, ...]) -> None:
+    if given not in known:
+        raise InvalidDispatch(f"{what} is one of {', '.join(map(str, known))}; {given!r} was given.")
+
+
+def size_of(size: object) -> tuple[int, int]:
+    """Return a width and a height.
+
+    Raises
+    ------
+    InvalidDispatch
+        `size` is no such pair of positive integers.
+    """
+    try:
+        width, height = (int(number) for number in size)  # type: ignore[attr-defined]
+        sound = width > 0 and height > 0 and (width, height) == tuple(size)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise InvalidDispatch(f"A draw's size is (width, height) in pixels, both at least 1; not {size!r}.")
+    return width, height

@@ -1,0 +1,159 @@
+"""A graphics pipeline with everything bound: drawing once or many times."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy.typing as npt
+
+from vkgroup.dispatch.attachments import Attachment, trimmed
+from vkgroup.dispatch.bindings import Bindings
+from vkgroup.dispatch.blocks import pack_push
+from vkgroup.dispatch.bound import checked_repeat
+from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
+from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.vertices import Vertices
+from vkgroup.errors import DriverError
+
+
+class Draws(Bindings):
+    """A graphics pipeline with everything bound; `GraphicsPipeline.bind` makes it.
+
+    Attributes
+    ----------
+    size : width and height in pixels.
+    vertices, attachments : what it draws, and to what.
+    images : what each attachment is drawn to; of several samples where the pipeline has them.
+    resolved : the image of one sample for each color attachment; the same as in `images` without several.
+    """
+
+    pipeline: GraphicsPipeline
+
+    def __init__(
+        self,
+        pipeline: GraphicsPipeline,
+        bindings: Mapping[Any, Any],
+        *,
+        size: tuple[int, int],
+        vertices: Vertices,
+        attachments: tuple[Attachment, ...],
+        resolve: bool,
+    ) -> None:
+        self.size, self.vertices, self.attachments = size, vertices, attachments
+        self.resolve = resolve and pipeline.state.samples > 1
+        self.images: dict[Attachment, Image] = {}
+        self.resolved: dict[Attachment, Image] = {}
+        self._targets: list[Image] = []
+        super().__init__(pipeline, bindings)
+
+    def _make_attachments(self) -> None:
+        """Make the images of attachments that are none of the caller's."""
+        samples = self.pipeline.state.samples
+        for attachment in self.attachments:
+            given = attachment.image
+            several = samples > 1 and not (given is not None and given.samples == samples)
+            if several:
+                self.images[attachment] = self._image(attachment, samples)
+                if self.resolve and attachment.location is not None:
+                    self.resolved[attachment] = given or self._image(attachment, 1)
+                continue
+            self.images[attachment] = given or self._image(attachment, 1)
+            if given is None and attachment.before is not None:
+                self.images[attachment].write(attachment.before)
+
+    def _image(self, attachment: Attachment, samples: int) -> Image:
+        width, height = self.size
+        format_ = attachment.format
+        shape = (
+            (height, width) + (samples,) * (samples > 1) + (format_.components,) * (format_.components > 1)
+        )
+        image = self._images(self.device, shape, format_, samples=samples, attachment=True)
+        self._targets.append(image)
+        return image
+
+    @abstractmethod
+    def _draw(self, push: bytes, timeout: float | None) -> None:
+        """Draw once."""
+
+    @abstractmethod
+    def _timed(self, push: bytes, timeout: float | None, repeat: int) -> float | None:
+        """Draw `repeat` times; gives seconds of one, None where they cannot be measured."""
+
+    def draw(self, push: Any = None, timeout: float | None = 10.0) -> None:
+        """Draw once and wait until it has finished.
+
+        Attachments that were given no contents are cleared before: colors to zero, depths to the farthest.
+
+        Parameters
+        ----------
+        push : values of the push constants: bytes, an array, or a mapping by name.
+        timeout : seconds that it may take; None waits for ever.
+
+        Raises
+        ------
+        InvalidDispatch
+            The push constants make no sense.
+        DispatchTimeout, DeviceLost
+            The work did not finish, or the driver gave up; the device is of no more use.
+        """
+        data = pack_push(self._push, push) if self._push is not None or push is not None else b""
+        if self._closings != self.device.closings:
+            self.require_open()
+        self._draw(data, timeout)
+
+    def timed(self, push: Any = None, timeout: float | None = 10.0, *, repeat: int = 1) -> float | None:
+        """Draw and measure it on the GPU.
+
+        Parameters
+        ----------
+        push, timeout : as for `draw`.
+        repeat : how many times, one after the other in one submission.
+
+        Returns
+        -------
+        Seconds of one draw, on average; None where the device has no timestamps.
+        """
+        repeat = checked_repeat(repeat)
+        data = pack_push(self._push, push)
+        self.require_open()
+        return self._timed(data, timeout, repeat)
+
+    def require_open(self) -> None:
+        """Raise where the device, the pipeline or anything bound is closed."""
+        super().require_open()
+        if any(image.closed for image in (*self.images.values(), *self.resolved.values())):
+            raise DriverError("An attachment is closed; bind anew.")
+
+    def results(self) -> dict[Any, npt.NDArray[Any]]:
+        """Read back the attachments and every array that a shader may have written, by name.
+
+        An attachment without name goes by ``("location", n)``. Images of the caller's are the caller's to
+        read.
+        """
+        found = super().results()
+        for attachment in self.attachments:
+            if attachment.image is None:
+                found[key_of(attachment)] = trimmed(self._pixels(attachment), attachment)
+        self.device.raise_validation_errors()
+        return found
+
+    def _pixels(self, attachment: Attachment) -> npt.NDArray[Any]:
+        image = self.resolved.get(attachment) or self.images[attachment]
+        array = image.read()
+        if self.resolve and attachment.location is None:
+            return array[:, :, 0]
+        return array
+
+    def close(self) -> None:
+        """Free what was made for arrays and attachments; the caller's buffers and images stay."""
+        for image in self._targets:
+            image.close()
+        self._targets = []
+        super().close()
+
+
+def key_of(attachment: Attachment) -> Any:
+    """Return how a draw's results call an attachment."""
+    return attachment.name or ("location", attachment.location)

@@ -1,0 +1,127 @@
+"""Graphics pipelines: a vertex and a fragment shader made ready to draw with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from vkgroup.device import limits
+from vkgroup.device.owner import Owner
+from vkgroup.dispatch.attachments import Attachment
+from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, require
+from vkgroup.dispatch.drawing import DrawState
+from vkgroup.dispatch.slots import slots_of
+from vkgroup.dispatch.vertices import Vertices, check_interface
+from vkgroup.errors import InvalidDispatch
+from vkgroup.spirv import EntryPoint, Module, PushConstants
+
+if TYPE_CHECKING:
+    from vkgroup.dispatch.draws import Draws
+
+
+class GraphicsPipeline(BasePipeline):
+    """A graphics pipeline; `Device.graphics_pipeline` makes it.
+
+    Attributes
+    ----------
+    vertex, fragment : the stages with their specialization.
+    state : what it is made for, beside the shaders.
+    """
+
+    _kind_of_draws: type[Draws]
+
+    def __init__(
+        self,
+        device: Owner,
+        vertex: Module,
+        fragment: Module,
+        state: DrawState,
+        *,
+        specialization: Mapping[int | str, Any] | None = None,
+        subgroup_size: int | None = None,
+    ) -> None:
+        self.device, self.state, self.subgroup_size = device, state, subgroup_size
+        device.require_open()
+        self.vertex = _shader(vertex, "vertex", specialization)
+        self.fragment = _shader(fragment, "fragment", specialization)
+        check_interface(self.vertex.entry_point, self.fragment.entry_point)
+        require(device, self._lacking())
+        self.slots = slots_of([*vertex.reflection.bindings, *fragment.reflection.bindings])
+        self.push_constants = _push_constants(self.shaders)
+        for shader in self.shaders:
+            shader.validate(device)
+        self._make()
+
+    @property
+    def shaders(self) -> tuple[Shader, Shader]:
+        """The stages in the order of the pipeline."""
+        return self.vertex, self.fragment
+
+    def required_size(self, shader: Shader) -> int | None:
+        """Return the subgroup size to require of a stage: of those that have subgroup operations."""
+        return self.subgroup_size if shader.module.reflection.subgroup_uses else None
+
+    def _lacking(self) -> list[str]:
+        capabilities = self.device.capabilities
+        lacking: list[str] = []
+        for shader in self.shaders:
+            entry = shader.entry_point
+            lacking += shader.missing(self.device)
+            lacking += limits.exceeded(shader.module.reflection, entry, shader.specialization, capabilities)
+            lacking += limits.stage_size_problems(self.required_size(shader), entry.stage, capabilities)
+        if self.state.sample_shading and "sampleRateShading" not in capabilities.features:
+            lacking.append("sampleRateShading")
+        return list(dict.fromkeys(lacking))
+
+    def bind(
+        self,
+        bindings: Mapping[Any, Any],
+        *,
+        size: tuple[int, int],
+        vertices: Vertices,
+        attachments: tuple[Attachment, ...],
+        resolve: bool = True,
+    ) -> Draws:
+        """Bind everything, ready for any number of draws.
+
+        Parameters
+        ----------
+        bindings : as for `Pipeline.bind`, of all stages.
+        size : width and height in pixels.
+        vertices, attachments : what the pipeline's state was made from.
+        resolve : whether several samples of a color are made one.
+        """
+        return self._kind_of_draws(
+            self, bindings, size=size, vertices=vertices, attachments=attachments, resolve=resolve
+        )
+
+
+def _shader(module: Module, stage: str, specialization: Mapping[int | str, Any] | None) -> Shader:
+    """Check a module's stage, and give it those specialization constants that it has."""
+    entry: EntryPoint = module.reflection.entry_point(None)
+    if entry.stage != stage:
+        raise InvalidDispatch(f"The entry point {entry.name!r} is a {entry.stage} shader; {stage} is needed.")
+    constants = module.reflection.specialization_constants
+    known = {constant.id for constant in constants} | {constant.name for constant in constants}
+    own = {key: value for key, value in (specialization or {}).items() if key in known}
+    return Shader(module, entry, own)
+
+
+def check_specialization(modules: tuple[Module, ...], specialization: Mapping[int | str, Any] | None) -> None:
+    """Refuse a value for a specialization constant that no stage has."""
+    known = {
+        key
+        for module in modules
+        for constant in module.reflection.specialization_constants
+        for key in (constant.id, constant.name)
+    }
+    for key in specialization or {}:
+        if key not in known:
+            names = ", ".join(str(name) for name in sorted(known, key=str) if name != "") or "none"
+            raise InvalidDispatch(f"No stage has a specialization constant {key!r}. There are: {names}.")
+
+
+def _push_constants(shaders: tuple[Shader, ...]) -> PushConstants | None:
+    """Return the block that holds the blocks of all stages, which see the same bytes."""
+    blocks = [shader.module.reflection.push_constants for shader in shaders]
+    return max((block for block in blocks if block is not None), key=lambda block: block.size, default=None)

@@ -1,0 +1,219 @@
+"""Vertex data against the shaders that take it, and the vertex shader of draws that bring none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.dispatch.blocks import suggestion
+from vkgroup.dispatch.buffer import checked_array
+from vkgroup.dispatch.drawing import Attribute
+from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.spirv import EntryPoint, ScalarType, StageVariable, VectorType
+
+#: Vertices of a triangle that covers the whole image, in clip coordinates.
+_CORNERS = "vec2[](vec2(-1.0, -1.0), vec2(3.0, -1.0), vec2(-1.0, 3.0))"
+
+_POSITION = "position"
+
+
+@dataclass(frozen=True)
+class Vertices:
+    """The vertices of a draw.
+
+    Attributes
+    ----------
+    arrays : by location, (count, components) of float32, int32 or uint32.
+    count : vertices drawn of one instance: indices where there are any.
+    indices : (count,) uint32; None draws the vertices in their order.
+    instances : how many times.
+    """
+
+    arrays: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
+    count: int = 3
+    indices: npt.NDArray[np.uint32] | None = None
+    instances: int = 1
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What they look like to a pipeline."""
+        kinds = {"f": "float", "i": "int", "u": "uint"}
+        return tuple(
+            Attribute(location, kinds[array.dtype.kind], array.shape[1])
+            for location, array in sorted(self.arrays.items())
+        )
+
+
+def match_vertices(
+    entry: EntryPoint,
+    given: Mapping[str | int, npt.ArrayLike],
+    *,
+    indices: npt.ArrayLike | None = None,
+    count: int | None = None,
+    instances: int = 1,
+) -> Vertices:
+    """Give each input of a vertex shader its array.
+
+    Parameters
+    ----------
+    entry : the vertex shader.
+    given : arrays (vertices,) or (vertices, components) by the input's name or location.
+    indices : which vertices to draw, in which order.
+    count : how many vertices to draw; None draws as many as there are, and 3 where there are no arrays.
+    instances : how many times to draw them.
+
+    Raises
+    ------
+    InvalidDispatch
+        An input has no array, an array no input; dtype, shape or number of vertices does not fit.
+    Unsupported
+        An input is a matrix, an array or of 64 bits.
+    """
+    inputs = entry.variables.inputs
+    arrays: dict[int, npt.NDArray[Any]] = {}
+    for key, value in given.items():
+        found = [item for item in inputs if key in (item.name, item.location)]
+        if not found:
+            names = [item.name or str(item.location) for item in inputs]
+            raise InvalidDispatch(f"The vertex shader has no input {key!r}.{suggestion(key, names)}")
+        if found[0].location in arrays:
+            raise InvalidDispatch(f"The vertex shader's input {found[0].name!r} is given twice.")
+        arrays[found[0].location] = _checked(found[0], value)
+    lacking = [item.name or str(item.location) for item in inputs if item.location not in arrays]
+    if lacking:
+        raise InvalidDispatch(f"No vertices are given for the inputs: {', '.join(lacking)}.")
+    lengths = {len(array) for array in arrays.values()}
+    if len(lengths) > 1:
+        raise InvalidDispatch(f"All vertex arrays have the same length; {sorted(lengths)} were given.")
+    most = lengths.pop() if lengths else None
+    return _counted(arrays, most, indices, count, instances)
+
+
+def _counted(
+    arrays: dict[int, npt.NDArray[Any]],
+    most: int | None,
+    indices: npt.ArrayLike | None,
+    count: int | None,
+    instances: int,
+) -> Vertices:
+    """Check numbers of vertices against each other."""
+    for name, number in (("count", count), ("instances", instances)):
+        if number is not None and (not isinstance(number, int | np.integer) or number < 0):
+            raise InvalidDispatch(f"{name} is a whole number from 0 on; {number!r} was given.")
+    order = None if indices is None else checked_array(indices, "indices").reshape(-1)
+    if order is not None and (order.dtype.kind not in "iu" or (order < 0).any()):
+        raise InvalidDispatch("indices are whole numbers from 0 on.")
+    if order is not None and most is not None and int(order.max()) >= most:
+        raise InvalidDispatch(f"indices go up to {int(order.max())}; there are {most} vertices.")
+    available = len(order) if order is not None else most
+    drawn = available if count is None else int(count)
+    if drawn is None:
+        drawn = 3
+    if available is not None and drawn > available:
+        raise InvalidDispatch(f"count is {drawn}; there are {available} vertices.")
+    return Vertices(arrays, drawn, None if order is None else order.astype(np.uint32), int(instances))
+
+
+def _checked(item: StageVariable, value: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return an input's array as (vertices, components)."""
+    scalar, what = item.scalar, f"The vertex input {item.name or item.location!r}"
+    if scalar is None or not isinstance(item.type, ScalarType | VectorType) or scalar.bits != 32:
+        raise Unsupported(
+            f"{what} is no scalar or vector of 32 bits, which vertex arrays are made for."
+            " Read it from a storage buffer by gl_VertexIndex.",
+            [str(item.type)],
+        )
+    array = checked_array(value, what)
+    if array.dtype != scalar.dtype:
+        raise InvalidDispatch(
+            f"{what} holds {scalar.dtype.name}; the array given is {array.dtype.name}."
+            f" Use array.astype(np.{scalar.dtype.name})."
+        )
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or not 1 <= array.shape[1] <= 4:
+        raise InvalidDispatch(
+            f"{what} takes an array of shape (vertices, {item.components}); {array.shape} was given."
+        )
+    return np.ascontiguousarray(array)
+
+
+def pass_through(fragment: EntryPoint, given: Mapping[str | int, npt.ArrayLike]) -> str:
+    """Write the vertex shader of a draw that has none.
+
+    Without vertices it covers the image with one triangle. With them, ``position`` is the position, and each
+    other array goes on to the fragment shader's input of that name or location. Where only ``position`` is
+    missing, three vertices are those of the triangle that covers the image.
+
+    Parameters
+    ----------
+    fragment : the fragment shader.
+    given : vertex arrays.
+
+    Returns
+    -------
+    GLSL; its inputs have the names of the fragment shader's.
+
+    Raises
+    ------
+    InvalidDispatch
+        The fragment shader has inputs without arrays, or the arrays do not make a draw.
+    """
+    inputs = fragment.variables.inputs
+    lacking = [item for item in inputs if item.name not in given and item.location not in given]
+    if lacking:
+        names = ", ".join(f"{item.name or item.location}" for item in lacking)
+        raise InvalidDispatch(
+            f"The fragment shader has inputs that nothing gives values: {names}. Give `vertex`, a vertex"
+            " shader that does, or arrays of values by the inputs' names as `vertices`."
+        )
+    lengths = {len(np.atleast_1d(np.asarray(value))) for value in given.values()}
+    placed = _POSITION in given
+    if given and not placed and lengths != {3}:
+        raise InvalidDispatch(
+            f"vertices has no {_POSITION!r}; then three values of each input are needed, for the corners"
+            f" (-1, -1), (3, -1) and (-1, 3) in clip coordinates. {sorted(lengths)} were given."
+        )
+    free = 1 + max((item.location for item in inputs), default=-1)
+    lines = ["#version 450"]
+    body = []
+    for item in inputs:
+        kind = item.type.glsl if isinstance(item.type, ScalarType | VectorType) else None
+        if kind is None:
+            raise Unsupported(f"The fragment input {item.name!r} is no scalar or vector.", [str(item.type)])
+        name = item.name if item.name in given else f"input_{item.location}"
+        qualifier = f"{item.interpolation} " if item.interpolation != "smooth" else ""
+        lines.append(f"layout(location = {item.location}) in {kind} {name};")
+        lines.append(f"layout(location = {item.location}) {qualifier}out {kind} passed_{item.location};")
+        body.append(f"    passed_{item.location} = {name};")
+    if placed:
+        lines.append(f"layout(location = {free}) in vec4 {_POSITION};")
+        body.append(f"    gl_Position = {_POSITION};")
+    else:
+        body.append(f"    gl_Position = vec4({_CORNERS}[gl_VertexIndex], 0.0, 1.0);")
+    body.append("    gl_PointSize = 1.0;")
+    return "\n".join([*lines, "void main()", "{", *body, "}", ""])
+
+
+def check_interface(vertex: EntryPoint, fragment: EntryPoint) -> None:
+    """Check that the vertex shader gives what the fragment shader takes (Vulkan 1.4, 15.1.3).
+
+    Raises
+    ------
+    InvalidDispatch
+        An input has no output at its location, or one of another type.
+    """
+    outputs = {(item.location, item.component): item for item in vertex.variables.outputs}
+    for item in fragment.variables.inputs:
+        found = outputs.get((item.location, item.component))
+        what = f"The fragment shader's input {item.name!r} (location {item.location})"
+        if found is None:
+            raise InvalidDispatch(f"{what} has no output of the vertex shader at its location.")
+        if found.scalar != item.scalar or found.components < item.components:
+            raise InvalidDispatch(
+                f"{what} and the vertex shader's output {found.name!r} are of different types."
+            )

@@ -1,0 +1,90 @@
+"""Reading images of several samples, which Vulkan copies nowhere: a shader fetches each sample."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.compiler import Target, compile_source
+from vkgroup.device.memory import TRANSFER_TIMEOUT
+from vkgroup.dispatch.buffer import as_bytes
+from vkgroup.errors import Unsupported
+
+if TYPE_CHECKING:
+    from vkgroup.dispatch.vulkan.image import VulkanImage
+
+_SOURCE = """#version 450
+#extension GL_EXT_samplerless_texture_functions : require
+
+layout(local_size_x = 8, local_size_y = 8) in;
+
+layout(set = 0, binding = 0) uniform PREFIXtexture2DMS image;
+layout(set = 0, binding = 1) writeonly buffer Words { uvec4 words[]; };
+layout(push_constant) uniform Size { uvec2 size; uint samples; };
+
+void main()
+{
+    uvec2 place = gl_GlobalInvocationID.xy;
+    if (any(greaterThanEqual(place, size)))
+        return;
+    for (uint s = 0; s < samples; ++s)
+        words[(place.y * size.x + place.x) * samples + s] =
+            BITS(texelFetch(image, ivec2(place), int(s)));
+}
+"""
+
+#: Prefix of the texture's type, and what makes words of its texels, by what a shader reads.
+_KINDS = {"float": ("", "floatBitsToUint"), "int": ("i", "uvec4"), "uint": ("u", "uvec4")}
+
+
+def read_samples(image: VulkanImage) -> npt.NDArray[np.uint8]:
+    """Copy every sample of an image.
+
+    Returns
+    -------
+    The bytes of an array (height, width, samples, components) of the format's dtype.
+
+    Raises
+    ------
+    Unsupported
+        Shaders cannot read the format, or its channels share words.
+    """
+    # Pipelines are made of what images are a part of, so they are imported when they are needed.
+    from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+    from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
+
+    format_, device = image.format, image.device
+    if "sampled" not in image.uses or format_.packed:
+        raise Unsupported(
+            f"The samples of an image of {format_.vulkan} cannot be read on {device.capabilities.name};"
+            " let the device resolve them (resolve=True).",
+            [format_.vulkan],
+        )
+    prefix, bits = _KINDS[format_.kind]
+    source = _SOURCE.replace("PREFIX", prefix).replace("BITS", bits)
+    target = Target.for_api_version(device.capabilities.api_version)
+    module = compile_source(source, stage="compute", target=target)
+    width, height, samples = image.extent[0], image.extent[1], image.samples
+    count = width * height * samples
+    words = VulkanBuffer(device, count * 16)
+    try:
+        with VulkanPipeline(device, module) as pipeline, pipeline.bind({0: image, 1: words}) as bound:
+            groups = (-(-width // 8), -(-height // 8), 1)
+            bound.dispatch(groups, {"size": (width, height), "samples": samples}, TRANSFER_TIMEOUT)
+        texels = words.read(np.uint32, count * 4).reshape(count, 4)[:, : format_.components]
+    finally:
+        words.close()
+    return as_bytes(_texels(texels, format_.numeric, format_.dtype))
+
+
+def _texels(words: npt.NDArray[np.uint32], numeric: str, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Bring what a shader read back into what the image holds: a conversion without loss for each format."""
+    words = np.ascontiguousarray(words)
+    if numeric in ("uint", "int"):
+        return words.view(np.int32).astype(dtype) if numeric == "int" else words.astype(dtype)
+    values = words.view(np.float32)
+    if numeric == "float":
+        return values.astype(dtype)
+    return np.rint(values.astype(np.float64) * np.iinfo(dtype).max).astype(dtype)

@@ -1,0 +1,150 @@
+"""What goes into a stage and out of it: variables with locations, and the built-ins that it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vkgroup.spirv.annotations import Decorations, EntryPointDeclaration
+from vkgroup.spirv.declarations import Declarations, Variable
+from vkgroup.spirv.grammar import grammar
+from vkgroup.spirv.types import ArrayType, MatrixType, ScalarType, StructType, Type, VectorType
+
+
+@dataclass(frozen=True, slots=True)
+class StageVariable:
+    """An input or an output with a location.
+
+    Attributes
+    ----------
+    name : the variable's, or the block member's.
+    location, component : its place; `component` counts inside of the location.
+    index : 1 for the second source of dual-source blending, else 0.
+    type : what it holds; of a block, one entry stands for each member.
+    interpolation : ``"smooth"``, ``"flat"`` or ``"noperspective"``.
+    auxiliary : ``"centroid"``, ``"sample"``, ``"patch"``, or empty.
+    """
+
+    name: str
+    location: int
+    component: int
+    index: int
+    type: Type
+    interpolation: str
+    auxiliary: str
+
+    @property
+    def scalar(self) -> ScalarType | None:
+        """The type of its components; None where it holds no numbers of one type."""
+        kind = self.type
+        while isinstance(kind, ArrayType):
+            kind = kind.element
+        if isinstance(kind, MatrixType):
+            kind = kind.column
+        if isinstance(kind, VectorType):
+            return kind.component
+        return kind if isinstance(kind, ScalarType) else None
+
+    @property
+    def components(self) -> int:
+        """Components of one of its locations."""
+        kind = self.type
+        while isinstance(kind, ArrayType):
+            kind = kind.element
+        if isinstance(kind, MatrixType):
+            kind = kind.column
+        return kind.count if isinstance(kind, VectorType) else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """What a stage takes and gives.
+
+    Attributes
+    ----------
+    inputs, outputs : by location and component.
+    input_built_ins, output_built_ins : SPIR-V's names, for example ``"FragCoord"``, ``"FragDepth"``.
+    """
+
+    inputs: tuple[StageVariable, ...]
+    outputs: tuple[StageVariable, ...]
+    input_built_ins: frozenset[str]
+    output_built_ins: frozenset[str]
+
+
+def interface_of(declared: Declarations, entry: EntryPointDeclaration) -> Interface:
+    """Collect the inputs and outputs that an entry point names."""
+    named = frozenset(entry.interface)
+    variables: dict[str, list[StageVariable]] = {"Input": [], "Output": []}
+    built_ins: dict[str, set[str]] = {"Input": set(), "Output": set()}
+    for variable in declared.variables:
+        if variable.storage_class in variables and variable.id in named:
+            variables[variable.storage_class] += _located(declared, variable)
+            built_ins[variable.storage_class] |= _built_ins(declared, variable)
+    inputs, outputs = (
+        tuple(sorted(found, key=lambda item: (item.location, item.component, item.index)))
+        for found in variables.values()
+    )
+    return Interface(inputs, outputs, frozenset(built_ins["Input"]), frozenset(built_ins["Output"]))
+
+
+def _located(declared: Declarations, variable: Variable) -> Iterator[StageVariable]:
+    decorations = declared.decorations.get(variable.id, {})
+    block = variable.type
+    while isinstance(block, ArrayType):
+        block = block.element
+    if not isinstance(block, StructType):
+        if "Location" in decorations:
+            name = declared.names.get(variable.id, "")
+            yield _variable(name, decorations["Location"][0], variable.type, decorations)
+        return
+    identifier = next((number for number, kind in declared.types.items() if kind is block), 0)
+    following = decorations["Location"][0] if "Location" in decorations else None
+    for number, member in enumerate(block.members):
+        own = declared.member_decorations.get((identifier, number), {})
+        location = own["Location"][0] if "Location" in own else following
+        if location is None or "BuiltIn" in own:
+            continue
+        following = location + _locations(member.type)
+        yield _variable(member.name, location, member.type, {**decorations, **own})
+
+
+def _variable(name: str, location: int, kind: Type, decorations: Decorations) -> StageVariable:
+    interpolation = {"Flat": "flat", "NoPerspective": "noperspective"}
+    auxiliary = {"Centroid": "centroid", "Sample": "sample", "Patch": "patch"}
+    return StageVariable(
+        name=name,
+        location=location,
+        component=decorations.get("Component", (0,))[0],
+        index=decorations.get("Index", (0,))[0],
+        type=kind,
+        interpolation=next((word for key, word in interpolation.items() if key in decorations), "smooth"),
+        auxiliary=next((word for key, word in auxiliary.items() if key in decorations), ""),
+    )
+
+
+def _locations(kind: Type) -> int:
+    """Return how many locations a type takes (Vulkan 1.4, 15.1.5)."""
+    if isinstance(kind, ArrayType):
+        return (kind.length or 1) * _locations(kind.element)
+    if isinstance(kind, MatrixType):
+        return kind.columns * _locations(kind.column)
+    if isinstance(kind, StructType):
+        return sum(_locations(member.type) for member in kind.members)
+    if isinstance(kind, VectorType):
+        return 2 if kind.component.bits == 64 and kind.count > 2 else 1
+    return 1
+
+
+def _built_ins(declared: Declarations, variable: Variable) -> set[str]:
+    decorations = declared.decorations.get(variable.id, {})
+    numbers = [decorations["BuiltIn"][0]] if "BuiltIn" in decorations else []
+    block = variable.type
+    while isinstance(block, ArrayType):
+        block = block.element
+    if isinstance(block, StructType):
+        identifier = next((number for number, kind in declared.types.items() if kind is block), 0)
+        for number in range(len(block.members)):
+            own = declared.member_decorations.get((identifier, number), {})
+            numbers += [own["BuiltIn"][0]] if "BuiltIn" in own else []
+    return {grammar().enumerant("BuiltIn", number) for number in numbers}
