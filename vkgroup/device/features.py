@@ -106,6 +106,7 @@ STRUCTS: tuple[FeatureStruct, ...] = (
     FeatureStruct("VkPhysicalDeviceShaderImageAtomicInt64FeaturesEXT", "VK_EXT_shader_image_atomic_int64"),
     FeatureStruct("VkPhysicalDeviceShaderSMBuiltinsFeaturesNV", "VK_NV_shader_sm_builtins"),
     FeatureStruct("VkPhysicalDeviceCooperativeMatrixFeaturesKHR", "VK_KHR_cooperative_matrix"),
+    FeatureStruct("VkPhysicalDeviceConditionalRenderingFeaturesEXT", "VK_EXT_conditional_rendering"),
     FeatureStruct(
         "VkPhysicalDeviceShaderSubgroupRotateFeatures",
         "VK_KHR_shader_subgroup_rotate",
@@ -225,6 +226,7 @@ NOT_ENABLED = frozenset(
         "descriptorBindingStorageTexelBufferUpdateAfterBind",
         "descriptorBindingUniformBufferUpdateAfterBind",
         "descriptorBindingUniformTexelBufferUpdateAfterBind",
+        "inheritedConditionalRendering",
         "privateData",
         "protectedMemory",
         "sparseBinding",

@@ -10,7 +10,9 @@ import numpy as np
 
 from vkgroup.dispatch.bindings import Bindings
 from vkgroup.dispatch.blocks import pack_push
+from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.dispatch.sources import Condition, Indirect
 from vkgroup.errors import InvalidDispatch
 
 Groups = tuple[int, int, int]
@@ -33,18 +35,40 @@ class Bound(Bindings):
     pipeline: Pipeline
 
     def __init__(self, pipeline: Pipeline, bindings: Mapping[Any, Any]) -> None:
-        self._limits: Groups = pipeline.device.capabilities.limits["maxComputeWorkGroupCount"]
+        capabilities = pipeline.device.capabilities
+        self._limits: Groups = capabilities.limits["maxComputeWorkGroupCount"]
+        self._reads_conditions = "conditionalRendering" in capabilities.features
         super().__init__(pipeline, bindings)
 
     @abstractmethod
-    def _dispatch(self, counts: Groups, push: bytes, timeout: float | None) -> None:
-        """Run the pipeline once on at least one workgroup."""
+    def _dispatch(
+        self,
+        counts: Groups,
+        push: bytes,
+        timeout: float | None,
+        indirect: Indirect | None = None,
+        condition: Condition | None = None,
+    ) -> None:
+        """Run the pipeline once on at least one workgroup.
+
+        Parameters
+        ----------
+        indirect : where the counts were read from.
+        condition : what the device itself is to look at.
+        """
 
     @abstractmethod
     def _timed(self, counts: Groups, push: bytes, timeout: float | None, repeat: int) -> float | None:
         """Run it `repeat` times; gives seconds of one, None where they cannot be measured."""
 
-    def dispatch(self, groups: int | Sequence[int], push: Any = None, timeout: float | None = 10.0) -> None:
+    def dispatch(
+        self,
+        groups: int | Sequence[int],
+        push: Any = None,
+        timeout: float | None = 10.0,
+        *,
+        condition: Condition | None = None,
+    ) -> None:
         """Run the pipeline once and wait until it has finished.
 
         Parameters
@@ -52,6 +76,7 @@ class Bound(Bindings):
         groups : number of workgroups in x, or in up to three dimensions; zero runs nothing.
         push : values of the push constants: bytes, an array, or a mapping by name.
         timeout : seconds that it may take; None waits for ever.
+        condition : a number in a buffer that discards the dispatch; None discards nothing.
 
         Raises
         ------
@@ -62,12 +87,65 @@ class Bound(Bindings):
         """
         counts = self._groups(groups)
         data = pack_push(self._push, push) if self._push is not None or push is not None else b""
+        if condition is not None:
+            self._start(counts, data, timeout, None, condition)
+            return
         if 0 in counts:
             self.device.require_open()
             return
         if self._closings != self.device.closings:
             self.require_open()
         self._dispatch(counts, data, timeout)
+
+    def dispatch_indirect(
+        self,
+        buffer: Buffer,
+        offset: int = 0,
+        push: Any = None,
+        timeout: float | None = 10.0,
+        *,
+        condition: Condition | None = None,
+    ) -> None:
+        """Run the pipeline once, on as many workgroups as a buffer says, and wait until it has finished.
+
+        Parameters
+        ----------
+        buffer : holds three uint32: the number of workgroups in x, y and z. Zero runs nothing.
+        offset : of the first of their bytes, a multiple of 4.
+        push, timeout, condition : as for `dispatch`.
+
+        Raises
+        ------
+        InvalidDispatch
+            The offset is no multiple of 4, the buffer ends before the numbers do, or they are over the
+            device's limit: they are read before the device reads them.
+        DispatchTimeout, DeviceLost
+            As for `dispatch`.
+        """
+        indirect = Indirect(buffer, offset)
+        self.device.require_open()
+        indirect.check(self.device)
+        counts = self._groups(indirect.counts())
+        self._start(counts, pack_push(self._push, push), timeout, indirect, condition)
+
+    def _start(
+        self,
+        counts: Groups,
+        push: bytes,
+        timeout: float | None,
+        indirect: Indirect | None,
+        condition: Condition | None,
+    ) -> None:
+        """Dispatch what takes something from a buffer."""
+        self.require_open()
+        if condition is not None:
+            condition.check(self.device)
+            if not self._reads_conditions:
+                if not condition.holds():
+                    return
+                condition = None
+        if 0 not in counts:
+            self._dispatch(counts, push, timeout, indirect, condition)
 
     def timed(
         self,

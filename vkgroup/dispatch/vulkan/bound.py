@@ -4,23 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vkgroup.device import vk
 from vkgroup.device.memory import barrier
 from vkgroup.dispatch.bound import Bound, Groups
+from vkgroup.dispatch.buffer import Buffer
+from vkgroup.dispatch.sources import Condition, Indirect
 from vkgroup.dispatch.vulkan.bindings import VulkanBindings
+from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 
 if TYPE_CHECKING:
     from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
+
+
+_Recorded = tuple[Groups | None, bytes, Indirect | None, Condition | None]
 
 
 class VulkanBound(VulkanBindings, Bound):
     """Descriptor sets, and commands that are recorded only where groups or push constants change."""
 
     pipeline: VulkanPipeline
-    _recorded: tuple[Groups, bytes] | None = None
+    _recorded: _Recorded | None = None
 
-    def _dispatch(self, counts: Groups, push: bytes, timeout: float | None) -> None:
-        if self._recorded != (counts, push):
-            self._record(counts, push)
+    def _dispatch(
+        self,
+        counts: Groups,
+        push: bytes,
+        timeout: float | None,
+        indirect: Indirect | None = None,
+        condition: Condition | None = None,
+    ) -> None:
+        wanted = (counts if indirect is None else None, push, indirect, condition)
+        if self._recorded != wanted:
+            self._record(wanted)
         self._commands.run(timeout)
 
     def _timed(self, counts: Groups, push: bytes, timeout: float | None, repeat: int) -> float | None:
@@ -29,11 +44,34 @@ class VulkanBound(VulkanBindings, Bound):
 
         return self._measure((counts, push), push, record, timeout, repeat)
 
-    def _record(self, counts: Groups, push: bytes) -> None:
+    def _record(self, wanted: _Recorded) -> None:
+        counts, push, indirect, condition = wanted
+        functions = self.device.functions
         self._recorded = None
         with self._commands.record() as commands:
-            barrier(self.device.functions, commands)
+            barrier(functions, commands)
             self.record_state(commands, push)
-            self.device.functions.vkCmdDispatch(commands, *counts)
-            barrier(self.device.functions, commands)
-        self._recorded = (counts, push)
+            if condition is not None:
+                functions.vkCmdBeginConditionalRenderingEXT(commands, _begin(condition))
+            if indirect is not None:
+                functions.vkCmdDispatchIndirect(commands, _handle(indirect.buffer), indirect.offset)
+            else:
+                functions.vkCmdDispatch(commands, *counts)
+            if condition is not None:
+                functions.vkCmdEndConditionalRenderingEXT(commands)
+            barrier(functions, commands)
+        self._recorded = wanted
+
+
+def _begin(condition: Condition) -> Any:
+    return vk.new(
+        "VkConditionalRenderingBeginInfoEXT",
+        buffer=_handle(condition.buffer),
+        offset=condition.offset,
+        flags=vk.VK_CONDITIONAL_RENDERING_INVERTED_BIT_EXT if condition.inverted else 0,
+    )
+
+
+def _handle(buffer: Buffer) -> Any:
+    assert isinstance(buffer, VulkanBuffer)
+    return buffer.memory.handle

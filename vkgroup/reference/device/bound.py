@@ -12,6 +12,7 @@ from vkgroup.device.commands import checked_timeout
 from vkgroup.dispatch.bindings import ArrayBuffer, Resource
 from vkgroup.dispatch.bound import Bound, Groups
 from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.sources import Condition, Indirect
 from vkgroup.dispatch.slots import Slot
 from vkgroup.dispatch.textures import texel_format
 from vkgroup.reference.device import memory
@@ -55,7 +56,14 @@ class ReferenceBound(Bound):
             )
             self._places[slot.set, slot.binding] = found
 
-    def _dispatch(self, counts: Groups, push: bytes, timeout: float | None) -> None:
+    def _dispatch(
+        self,
+        counts: Groups,
+        push: bytes,
+        timeout: float | None,
+        indirect: Indirect | None = None,
+        condition: Condition | None = None,
+    ) -> None:
         self._events = self._run(counts, push, None if timeout is None else checked_timeout(timeout))
 
     def _timed(self, counts: Groups, push: bytes, timeout: float | None, repeat: int) -> float | None:

@@ -1,0 +1,243 @@
+"""OpenGL's limits on compute shaders (ARB_compute_shader, tables 6.50 and 6.55), derived from Vulkan's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vkgroup.device.capabilities import Capabilities
+
+Value = int | tuple[int, int, int]
+
+_LARGEST = 2**31 - 1
+"""GetIntegerv gives no more, and the constants of GLSL are ints."""
+
+_STAGES = 6
+"""The bindings of a context suffice for a separate set for each stage (ARB_compute_shader, issue 9)."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One limit of a device, by OpenGL's name.
+
+    Attributes
+    ----------
+    name, token : the name without ``GL_``, and its enumerant's value.
+    minimum : what the document asks of every implementation.
+    value : the device's; three numbers where the limit has one for each dimension.
+    derivation : how the value follows from Vulkan's limits.
+    constant : the constant of GLSL that has the value; empty where none has.
+    """
+
+    name: str
+    token: int
+    minimum: Value
+    value: Value
+    derivation: str
+    constant: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether the device has what the document asks."""
+        return all(
+            have >= least for have, least in zip(_three(self.value), _three(self.minimum), strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class _Row:
+    name: str
+    token: int
+    minimum: Value
+    derivation: str
+    derive: Callable[[Mapping[str, Any]], Value]
+    constant: str = ""
+
+
+def gl_limits(capabilities: Capabilities) -> dict[str, Limit]:
+    """Derive OpenGL's limits of a device.
+
+    Parameters
+    ----------
+    capabilities : the device's.
+
+    Returns
+    -------
+    Every limit that ARB_compute_shader adds or raises, by its name without ``GL_``.
+    """
+    return {
+        row.name: Limit(
+            row.name,
+            row.token,
+            row.minimum,
+            _int(row.derive(capabilities.limits)),
+            row.derivation,
+            row.constant,
+        )
+        for row in _ROWS
+    }
+
+
+def gl_constants(capabilities: Capabilities) -> dict[str, Value]:
+    """Give the values of GLSL's ``gl_MaxCompute…`` constants on a device, by their names."""
+    return {limit.constant: limit.value for limit in gl_limits(capabilities).values() if limit.constant}
+
+
+def _three(value: Value) -> tuple[int, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _int(value: Value) -> Value:
+    if isinstance(value, tuple):
+        x, y, z = (min(number, _LARGEST) for number in value)
+        return x, y, z
+    return min(value, _LARGEST)
+
+
+def _same(name: str) -> Callable[[Mapping[str, Any]], Value]:
+    def derive(limits: Mapping[str, Any]) -> Value:
+        value = limits[name]
+        return (
+            (int(value[0]), int(value[1]), int(value[2])) if isinstance(value, list | tuple) else int(value)
+        )
+
+    return derive
+
+
+def _descriptors(limits: Mapping[str, Any], *kinds: str) -> int:
+    """Descriptors that a stage may use, and a set may have, of each of some kinds."""
+    return int(
+        min(
+            limits[f"max{scope}{kind}"] for kind in kinds for scope in ("PerStageDescriptor", "DescriptorSet")
+        )
+    )
+
+
+def _uniform_blocks(limits: Mapping[str, Any]) -> int:
+    return _descriptors(limits, "UniformBuffers") - 1
+
+
+def _textures(limits: Mapping[str, Any]) -> int:
+    return _descriptors(limits, "SampledImages", "Samplers")
+
+
+def _counter_buffers(limits: Mapping[str, Any]) -> int:
+    return _descriptors(limits, "StorageBuffers")
+
+
+def _uniform_components(limits: Mapping[str, Any]) -> int:
+    return int(limits["maxUniformBufferRange"]) // 16
+
+
+def _combined_components(limits: Mapping[str, Any]) -> int:
+    words = int(limits["maxUniformBufferRange"]) // 4
+    return min(_uniform_blocks(limits), _LARGEST) * words + _uniform_components(limits)
+
+
+_MIN_BLOCKS, _MIN_BLOCK_SIZE, _MIN_COMPONENTS = 12, 16384, 512
+
+_ROWS: tuple[_Row, ...] = (
+    _Row(
+        "MAX_COMPUTE_WORK_GROUP_COUNT",
+        0x91BE,
+        (65535, 65535, 65535),
+        "maxComputeWorkGroupCount",
+        _same("maxComputeWorkGroupCount"),
+        "gl_MaxComputeWorkGroupCount",
+    ),
+    _Row(
+        "MAX_COMPUTE_WORK_GROUP_SIZE",
+        0x91BF,
+        (1024, 1024, 64),
+        "maxComputeWorkGroupSize",
+        _same("maxComputeWorkGroupSize"),
+        "gl_MaxComputeWorkGroupSize",
+    ),
+    _Row(
+        "MAX_COMPUTE_WORK_GROUP_INVOCATIONS",
+        0x90EB,
+        1024,
+        "maxComputeWorkGroupInvocations",
+        _same("maxComputeWorkGroupInvocations"),
+    ),
+    _Row(
+        "MAX_COMPUTE_UNIFORM_BLOCKS",
+        0x91BB,
+        _MIN_BLOCKS,
+        "min(maxPerStageDescriptorUniformBuffers, maxDescriptorSetUniformBuffers) - 1:"
+        " the default block takes one",
+        _uniform_blocks,
+    ),
+    _Row(
+        "MAX_COMPUTE_TEXTURE_IMAGE_UNITS",
+        0x91BC,
+        16,
+        "min of maxPerStageDescriptor… and maxDescriptorSet… of SampledImages and Samplers:"
+        " a sampler uniform is both",
+        _textures,
+        "gl_MaxComputeTextureImageUnits",
+    ),
+    _Row(
+        "MAX_COMPUTE_ATOMIC_COUNTER_BUFFERS",
+        0x8264,
+        # GLSL's constant has 1 as its smallest value; the table of the API asks for more.
+        8,
+        "min(maxPerStageDescriptorStorageBuffers, maxDescriptorSetStorageBuffers), which storage blocks share",
+        _counter_buffers,
+        "gl_MaxComputeAtomicCounterBuffers",
+    ),
+    _Row(
+        "MAX_COMPUTE_ATOMIC_COUNTERS",
+        0x8265,
+        8,
+        "MAX_COMPUTE_ATOMIC_COUNTER_BUFFERS * maxStorageBufferRange / 4",
+        lambda limits: _counter_buffers(limits) * (int(limits["maxStorageBufferRange"]) // 4),
+        "gl_MaxComputeAtomicCounters",
+    ),
+    _Row(
+        "MAX_COMPUTE_SHARED_MEMORY_SIZE",
+        0x8262,
+        32768,
+        "maxComputeSharedMemorySize",
+        _same("maxComputeSharedMemorySize"),
+    ),
+    _Row(
+        "MAX_COMPUTE_UNIFORM_COMPONENTS",
+        0x8263,
+        _MIN_COMPONENTS,
+        "maxUniformBufferRange / 16: an element of an array of floats takes 16 bytes",
+        _uniform_components,
+        "gl_MaxComputeUniformComponents",
+    ),
+    _Row(
+        "MAX_COMPUTE_IMAGE_UNIFORMS",
+        0x91BD,
+        8,
+        "min(maxPerStageDescriptorStorageImages, maxDescriptorSetStorageImages)",
+        lambda limits: _descriptors(limits, "StorageImages"),
+        "gl_MaxComputeImageUniforms",
+    ),
+    _Row(
+        "MAX_COMBINED_COMPUTE_UNIFORM_COMPONENTS",
+        0x8266,
+        # The document leaves it to the other minima, as OpenGL does for the other stages.
+        _MIN_BLOCKS * _MIN_BLOCK_SIZE // 4 + _MIN_COMPONENTS,
+        "MAX_COMPUTE_UNIFORM_BLOCKS * maxUniformBufferRange / 4 + MAX_COMPUTE_UNIFORM_COMPONENTS",
+        _combined_components,
+    ),
+    _Row(
+        "MAX_COMBINED_TEXTURE_IMAGE_UNITS",
+        0x8B4D,
+        96,
+        "6 * MAX_COMPUTE_TEXTURE_IMAGE_UNITS: units are the context's, a set for each stage",
+        lambda limits: _STAGES * _textures(limits),
+    ),
+    _Row(
+        "MAX_UNIFORM_BUFFER_BINDINGS",
+        0x8A2F,
+        72,
+        "6 * MAX_COMPUTE_UNIFORM_BLOCKS: binding points are the context's, a set for each stage",
+        lambda limits: _STAGES * _uniform_blocks(limits),
+    ),
+)
