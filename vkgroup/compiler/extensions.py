@@ -1,0 +1,120 @@
+"""Extensions that glslang does not have, or has otherwise: sources are rewritten before glslang sees them.
+
+In the GL dialect each ``#extension NAME : BEHAVIOUR`` whose name is a key of `REWRITERS` hands the source to
+that rewriter. Line numbers must stay: see `replace_directive`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from vkgroup.compiler.source import DEFAULT_VERSION, find_version
+
+BEHAVIOURS = ("require", "enable", "warn", "disable")
+
+
+@dataclass(frozen=True)
+class Use:
+    """One ``#extension`` directive of a source.
+
+    Attributes
+    ----------
+    name, behaviour : as in the directive; behaviour is one of `BEHAVIOURS`.
+    source : the whole source as it is now.
+    start, end : the directive's place in `source`, without the line's end.
+    line : its line, counted from 1.
+    stage : name of the stage, for example ``"compute"``.
+    version : the number after ``#version``; 460 where there is none.
+    defines : macros that the host defines, by name.
+    """
+
+    name: str
+    behaviour: str
+    source: str
+    start: int
+    end: int
+    line: int
+    stage: str
+    version: int
+    defines: Mapping[str, str]
+
+
+#: Takes a directive, and returns the source that stands in place of ``use.source``; the directive must be
+#: gone from it, or the behaviour changed to one that the rewriter leaves. Errors are raised as CompileError
+#: (`vkgroup.compiler.source.failure`) with ``use.line``.
+Rewriter = Callable[[Use], str]
+
+#: Rewriter by the extension's name.
+REWRITERS: dict[str, Rewriter] = {}
+
+_DIRECTIVE = re.compile(
+    r"^[ \t]*#[ \t]*extension[ \t]+(?P<name>\w+)[ \t]*:[ \t]*(?P<behaviour>\w+)[ \t]*(?=$|//|/\*)",
+    re.MULTILINE,
+)
+
+# Comments and strings, in which no directive stands; quotes occur in GLSL only after #include and #line.
+_COMMENT = re.compile(r"//(?:[^\n\\]|\\.)*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+
+
+def replace_directive(use: Use, text: str) -> str:
+    """Return the source with `text` in place of the directive, the lines after it keeping their numbers."""
+    if text and not text.endswith("\n"):
+        text += "\n"
+    # Before GLSL 3.30 "#line n" numbers the line after the next (GLSL 1.50, 3.3).
+    following = use.line if use.version < 330 else use.line + 1
+    return f"{use.source[: use.start]}{text}#line {following}{use.source[use.end :]}"
+
+
+def macro_of(name: str) -> str:
+    """Return the macro that stands for the extension's own where glslang does not define that.
+
+    Names that begin with ``GL_`` cannot be defined by a source, so tests such as ``#ifdef GL_NV_…`` are
+    redirected to this one, which is 1.
+    """
+    return f"vkgroup_has_{name}"
+
+
+def rewrite(source: str, stage: str, defines: Mapping[str, str]) -> str:
+    """Let the rewriters at a source; raises CompileError where one of them does."""
+    if not REWRITERS or not any(name in source for name in REWRITERS):
+        return source
+    version = find_version(source)
+    number = int(version[1]) if version else DEFAULT_VERSION
+    position = 0
+    while (use := _next(source, position, stage, number, defines)) is not None:
+        rewriter = REWRITERS.get(use.name)
+        if rewriter is None or use.behaviour not in BEHAVIOURS:
+            position = use.end
+            continue
+        source = rewriter(use)
+    return _redirected(source)
+
+
+def _next(source: str, position: int, stage: str, version: int, defines: Mapping[str, str]) -> Use | None:
+    """Find the next directive that stands in no comment."""
+    blank = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
+    match = _DIRECTIVE.search(blank, position)
+    if match is None:
+        return None
+    line = source.count("\n", 0, match.start()) + 1
+    return Use(
+        match["name"],
+        match["behaviour"],
+        source,
+        match.start(),
+        match.end("behaviour"),
+        line,
+        stage,
+        version,
+        defines,
+    )
+
+
+def _redirected(source: str) -> str:
+    """Point tests of an extension's macro to the one that is defined."""
+    names = "|".join(map(re.escape, REWRITERS))
+    conditions = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*", re.MULTILINE)
+    own = re.compile(rf"\b(?:{names})\b")
+    return conditions.sub(lambda line: own.sub(lambda name: macro_of(name[0]), line[0]), source)

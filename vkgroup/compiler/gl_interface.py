@@ -1,0 +1,370 @@
+"""What a host must know of a program in the GL dialect: uniforms, counters and binding points by GL's names.
+
+Vulkan has neither loose uniforms nor atomic counters, and one space of bindings for every kind of resource.
+The compiler gives each a place of its own; the record of it travels inside the module, as text that no device
+reads (`interface_of`), so it survives files, caches and other processes.
+
+=======================  ===  =====================================================================
+kind                     set  binding
+=======================  ===  =====================================================================
+storage_block            0    the author's binding point; the next free one where that is taken
+atomic_counter_buffer    0    `COUNTER_BINDINGS` + the binding point of the buffer
+uniform_block            1    the author's binding point; the next free one where that is taken
+default_block            1    `DEFAULT_BLOCK_BINDING`: all loose uniforms of the program, by std140
+sampler                  2    the author's binding point; the next free one where that is taken
+image                    3    the author's binding point; the next free one where that is taken
+=======================  ===  =====================================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.errors import InvalidDispatch
+from vkgroup.spirv import Module
+
+#: Kinds of resources that have a GL name space of their own, in the order of their sets.
+KINDS = ("storage_block", "atomic_counter_buffer", "uniform_block", "default_block", "sampler", "image")
+
+#: Descriptor set by kind.
+SETS = {
+    "storage_block": 0,
+    "atomic_counter_buffer": 0,
+    "uniform_block": 1,
+    "default_block": 1,
+    "sampler": 2,
+    "image": 3,
+}
+
+#: Bindings in set 0 from here on are buffers of atomic counters.
+COUNTER_BINDINGS = 64
+
+#: The binding in set 1 of the block that holds the loose uniforms.
+DEFAULT_BLOCK_BINDING = 64
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """An active loose uniform, or the part of one that GL counts as a uniform (GL 4.3, 7.3.1).
+
+    Attributes
+    ----------
+    name : GL's name, for example ``"scale"``, ``"lights[1].color"``; an array of numbers or vectors is
+        one uniform, named without ``[0]``.
+    type : GLSL's name of one element, for example ``"vec3"``, ``"bool"``, ``"mat4x3"``.
+    length : number of elements; None for what is no array.
+    location : GL's location; elements of an array follow.
+    offset : bytes from the start of the default block.
+    array_stride : bytes from one element to the next; 0 for what is no array.
+    matrix_stride : bytes from one column to the next; 0 for what is no matrix.
+    initial : components of all elements in order (of a matrix column by column), from the initialiser; zeros
+        where there is none.
+    """
+
+    name: str
+    type: str
+    length: int | None
+    location: int
+    offset: int
+    array_stride: int
+    matrix_stride: int
+    initial: tuple[float | int | bool, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Columns and rows of one element: (1, 1) for a scalar, (1, n) for a vector."""
+        digits = self.type.rpartition("mat")[2] if "mat" in self.type else ""
+        if digits:
+            columns, _, rows = digits.partition("x")
+            return int(columns), int(rows or columns)
+        return 1, int(self.type[-1]) if "vec" in self.type else 1
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """How one component lies in the block; a bool lies as a 32-bit number, 0 or 1."""
+        return np.dtype(_COMPONENTS[_scalar_of(self.type)])
+
+    @property
+    def components(self) -> int:
+        """Number of components of all elements."""
+        columns, rows = self.shape
+        return columns * rows * (self.length or 1)
+
+    def write(self, block: npt.NDArray[np.uint8], values: npt.ArrayLike, first: int = 0) -> None:
+        """Put values into the contents of the default block.
+
+        Parameters
+        ----------
+        block : the block's bytes, shape (size,).
+        values : components of one element or of several, flat or in any shape of that order; a matrix is
+            given column by column, as glUniformMatrix does without transposing.
+        first : element of an array to begin with. What goes beyond the end of the array is ignored, as
+            glUniform does.
+
+        Raises
+        ------
+        InvalidDispatch
+            The number of components is no multiple of an element's, or an array is meant and this is none.
+        """
+        columns, rows = self.shape
+        flat = np.asarray(values).reshape(-1)
+        if flat.size == 0 or flat.size % (columns * rows):
+            raise InvalidDispatch(
+                f"uniform {self.name} takes {columns * rows} components an element, not {flat.size}"
+            )
+        length = self.length or 1
+        elements = flat.reshape(-1, columns, rows)[: max(length - first, 0)]
+        if self.length is None and (flat.size != columns * rows or first):
+            raise InvalidDispatch(f"uniform {self.name} is no array: give one {self.type}")
+        if _scalar_of(self.type) == "bool":
+            elements = elements != 0
+        for number, element in enumerate(elements.astype(self.dtype), first):
+            for column, values_of_column in enumerate(element):
+                start = self.offset + number * self.array_stride + column * self.matrix_stride
+                data = values_of_column.tobytes()
+                block[start : start + len(data)] = np.frombuffer(data, np.uint8)
+
+    def read(self, block: npt.NDArray[np.uint8]) -> npt.NDArray[np.generic]:
+        """Return the values in the contents of the default block, shape (components,)."""
+        columns, rows = self.shape
+        size = rows * self.dtype.itemsize
+        found = []
+        for number in range(self.length or 1):
+            for column in range(columns):
+                start = self.offset + number * self.array_stride + column * self.matrix_stride
+                found.append(np.frombuffer(block[start : start + size].tobytes(), self.dtype))
+        return np.concatenate(found)
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A variable that stands for a buffer, image or texture, and its place in Vulkan.
+
+    Attributes
+    ----------
+    kind : one of `KINDS`.
+    name : GL's name: of a block the block's name, else the variable's (``"material.albedo"`` for a member);
+        empty for what has none: counter buffers and the default block.
+    gl_binding : the GL binding point that it begins with: image unit, texture unit, or index of a buffer
+        binding; 0 where the author gave none. A host may choose another (glUniform1i, glUniformBlockBinding).
+        -1 for the default block.
+    explicit : whether the author gave it.
+    set, binding : its place in Vulkan.
+    length : number of descriptors, the GL binding points following each other; None for what is no array.
+    type : GLSL's name of an image or sampler; empty for buffers.
+    format : SPIR-V's name of an image's format, for example ``"Rgba8"``; empty where there is none.
+    size : bytes that a buffer must have; 0 for what is no buffer, and without a runtime array.
+    stages : the stages that use it.
+    """
+
+    kind: str
+    name: str
+    gl_binding: int
+    explicit: bool
+    set: int
+    binding: int
+    length: int | None
+    type: str
+    format: str
+    size: int
+    stages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AtomicCounter:
+    """An ``atomic_uint``: its place is ``buffer bound at `binding` `` + `offset`.
+
+    Attributes
+    ----------
+    name : the variable's name.
+    binding : GL binding point of the counter buffer.
+    offset : bytes from the start of that buffer; elements of an array follow every 4 bytes.
+    length : number of counters; None for what is no array.
+    """
+
+    name: str
+    binding: int
+    offset: int
+    length: int | None
+
+
+@dataclass(frozen=True)
+class GlInterface:
+    """The record of a program.
+
+    Attributes
+    ----------
+    stages : the program's stages, for example ``("compute",)``.
+    uniforms : active loose uniforms, by offset.
+    resources : active buffers, images, samplers, counter buffers, and the default block if there is one.
+    counters : active atomic counters.
+    default_block_size : bytes of the default block; 0 where no loose uniform is active.
+    local_size : workgroup size of a compute program (COMPUTE_WORK_GROUP_SIZE), else None.
+    attributes : locations of a vertex shader's inputs by name.
+    outputs : locations of a fragment shader's outputs by name.
+    """
+
+    stages: tuple[str, ...]
+    uniforms: tuple[Uniform, ...]
+    resources: tuple[Resource, ...]
+    counters: tuple[AtomicCounter, ...]
+    default_block_size: int
+    local_size: tuple[int, int, int] | None
+    attributes: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, int], ...]
+
+    @cached_property
+    def _uniforms_by_name(self) -> dict[str, Uniform]:
+        return {uniform.name: uniform for uniform in self.uniforms}
+
+    def uniform(self, name: str) -> tuple[Uniform, int]:
+        """Return a loose uniform and the index of its element that the name ends with (0 without one).
+
+        ``"weights"``, ``"weights[2]"``, ``"lights[1].color"`` are such names; raises KeyError where no such
+        uniform is active.
+        """
+        if name in self._uniforms_by_name:
+            return self._uniforms_by_name[name], 0
+        base, bracket, index = name.removesuffix("]").rpartition("[")
+        uniform = self._uniforms_by_name.get(base) if bracket and index.isdigit() else None
+        if uniform is None or uniform.length is None or int(index) >= uniform.length:
+            raise KeyError(name)
+        return uniform, int(index)
+
+    def resource(self, name: str) -> Resource:
+        """Return a block, image or sampler by name; raises KeyError where none is active."""
+        for resource in self.resources:
+            if name and resource.name == name:
+                return resource
+        raise KeyError(name)
+
+    def at(self, kind: str, gl_binding: int) -> tuple[Resource, ...]:
+        """Return the resources of a kind that begin at, or reach over, a GL binding point."""
+        return tuple(
+            resource
+            for resource in self.resources
+            if resource.kind == kind
+            and resource.gl_binding <= gl_binding < resource.gl_binding + (resource.length or 1)
+        )
+
+    @property
+    def default_block(self) -> Resource | None:
+        """The block of the loose uniforms; None where none is active."""
+        return next((resource for resource in self.resources if resource.kind == "default_block"), None)
+
+    def initial_block(self) -> npt.NDArray[np.uint8]:
+        """Return the default block's contents after linking, shape (default_block_size,)."""
+        block = np.zeros(self.default_block_size, np.uint8)
+        for uniform in self.uniforms:
+            uniform.write(block, uniform.initial)
+        return block
+
+    def to_json(self) -> str:
+        """Return the record as text."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> GlInterface:
+        """Read what `to_json` wrote."""
+        data: dict[str, Any] = json.loads(text)
+        size: Sequence[int] | None = data["local_size"]
+        return cls(
+            stages=tuple(data["stages"]),
+            uniforms=tuple(
+                Uniform(**{**item, "initial": tuple(item["initial"])}) for item in data["uniforms"]
+            ),
+            resources=tuple(
+                Resource(**{**item, "stages": tuple(item["stages"])}) for item in data["resources"]
+            ),
+            counters=tuple(AtomicCounter(**item) for item in data["counters"]),
+            default_block_size=data["default_block_size"],
+            local_size=None if size is None else (size[0], size[1], size[2]),
+            attributes=tuple((name, location) for name, location in data["attributes"]),
+            outputs=tuple((name, location) for name, location in data["outputs"]),
+        )
+
+
+def interface_of(module: Module) -> GlInterface | None:
+    """Return the record that a module of the GL dialect carries; None for every other module."""
+    data, starts = module.to_bytes(), module.instruction_starts
+    parts = []
+    for start in starts[(module.words[starts] & 0xFFFF) == _OP_STRING].tolist():
+        length = int(module.words[start]) >> 16
+        text = data[4 * (start + 2) : 4 * (start + length)].rstrip(b"\0")
+        if text.startswith(_MARK):
+            parts.append(text.removeprefix(_MARK))
+    return GlInterface.from_json(b"".join(parts).decode()) if parts else None
+
+
+def with_interface(module: Module, interface: GlInterface) -> Module:
+    """Return `module` carrying a record, in place of the one that it may have.
+
+    The text is one or more OpString to which nothing refers (SPIR-V 2.4, section 7a: debug instructions).
+    """
+    text = interface.to_json().encode()
+    step = 4 * (0xFFFF - 3) - len(_MARK)
+    pieces = [text[start : start + step] for start in range(0, len(text), step)]
+    bound = module.bound
+    added = []
+    for number, piece in enumerate(pieces):
+        raw = _MARK + piece
+        raw += bytes(4 - len(raw) % 4)
+        head = [(len(raw) // 4 + 2) << 16 | _OP_STRING, bound + number]
+        added.append(np.concatenate([np.array(head, "<u4"), np.frombuffer(raw, "<u4")]))
+    words = module.words.copy()
+    words[3] = bound + len(pieces)
+    kept: list[npt.NDArray[np.uint32]] = []
+    placed = False
+    for part in np.split(words, module.instruction_starts):
+        opcode = int(part[0]) & 0xFFFF if kept else None
+        if opcode == _OP_STRING and part[2:].tobytes().startswith(_MARK):
+            continue
+        if opcode is not None and opcode not in _BEFORE_STRINGS and not placed:
+            kept += added
+            placed = True
+        kept.append(part)
+    return Module.from_bytes(np.concatenate(kept).astype("<u4").tobytes())
+
+
+_OP_STRING = 7
+_MARK = b"vkgroup.gl "
+
+#: Instructions that stand before the debug strings (SPIR-V 2.4): OpExtension, OpExtInstImport, OpMemoryModel,
+#: OpEntryPoint, OpExecutionMode, OpCapability, OpExecutionModeId.
+_BEFORE_STRINGS = frozenset((10, 11, 14, 15, 16, 17, 331))
+
+#: NumPy's type of a component in a block, by GLSL's scalar.
+_COMPONENTS = {
+    "float": "<f4",
+    "double": "<f8",
+    "int": "<i4",
+    "uint": "<u4",
+    "bool": "<u4",
+    "int64_t": "<i8",
+    "uint64_t": "<u8",
+}
+
+_PREFIXES = {
+    "d": "double",
+    "i": "int",
+    "u": "uint",
+    "b": "bool",
+    "i64": "int64_t",
+    "u64": "uint64_t",
+    "": "float",
+}
+
+
+def _scalar_of(glsl: str) -> str:
+    """The scalar that a GLSL type is made of."""
+    for part in ("vec", "mat"):
+        if part in glsl:
+            return _PREFIXES[glsl.partition(part)[0]]
+    return glsl
