@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from vkgroup.compiler import COMPILERS, DIALECTS, Target, assemble, compile_file, validate
+from vkgroup.compiler import COMPILERS, DIALECTS, Target, compile_file
 from vkgroup.compiler.optimizer import LEVELS
-from vkgroup.errors import InvalidInput
 from vkgroup.spirv import STAGE_NAMES, Module
 
 _TARGETS = {".".join(map(str, target.vulkan_version)): target for target in reversed(Target)}
@@ -36,6 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--compiler", choices=COMPILERS, default=COMPILERS[0], help=f"default: {COMPILERS[0]}"
     )
     parser.add_argument("--optimize", choices=LEVELS, help="optimise with SPIRV-Tools")
+    parser.add_argument(
+        "--lower-legacy",
+        action="store_true",
+        help="replace SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by SPIR-V 1.3's group instructions",
+    )
     parser.add_argument("--debug", action="store_true", help="keep line numbers and the source")
 
 
@@ -53,19 +57,8 @@ def named_target(arguments: argparse.Namespace) -> Target:
 
 def load(arguments: argparse.Namespace, target: Target) -> Module:
     """The module that the command line names: compiled, assembled or read, and validated."""
-    path: Path = arguments.shader
-    if path.suffix in (".spv", ".spvasm"):
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
-        if path.suffix == ".spvasm":
-            return assemble(data.decode("utf-8", "replace"), target)
-        module = Module.from_bytes(data)
-        validate(module, target)
-        return module
     return compile_file(
-        path,
+        arguments.shader,
         stage=arguments.stage,
         dialect=arguments.dialect,
         defines=dict(_define(text) for text in arguments.defines),
@@ -75,6 +68,7 @@ def load(arguments: argparse.Namespace, target: Target) -> Module:
         debug=arguments.debug,
         entry_point=arguments.entry_point,
         compiler=arguments.compiler,
+        lower_legacy=arguments.lower_legacy,
     )
 
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 from vkgroup.compiler import cache as module_cache
+from vkgroup.compiler.existing import ASSEMBLY, WORDS, assemble_source, finish, read_module
 from vkgroup.compiler.glslang import compile_glslang, glslang_identity
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.optimizer import LEVELS, legalize
-from vkgroup.compiler.optimizer import optimize as optimize_module
 from vkgroup.compiler.shaderc import compile_shaderc, shaderc_identity
 from vkgroup.compiler.source import Request, clean, failure, read
 from vkgroup.compiler.target import Target
-from vkgroup.compiler.tools import tools_version, validate
+from vkgroup.compiler.tools import tools_version
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
 from vkgroup.spirv import STAGE_NAMES, STAGES, Module, Stage, rename_entry_point, set_source
 
-DIALECTS = ("vulkan", "gl", "hlsl")
+DIALECTS = ("vulkan", "gl", "hlsl", "spirv")
 COMPILERS = ("glslang", "shaderc")
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -44,17 +45,19 @@ def compile_source(
     entry_point: str = "main",
     compiler: str = "glslang",
     cache: bool = True,
+    lower_legacy: bool = False,
 ) -> Module:
     """Compile GLSL or HLSL to a module that SPIRV-Tools has validated.
 
     Parameters
     ----------
     source : the text; GLSL without ``#version`` is taken for 4.60.
-    stage : name or suffix of the stage, for example ``"compute"`` or ``"comp"``.
+    stage : name or suffix of the stage, for example ``"compute"`` or ``"comp"``; SPIR-V says it itself.
     name : what diagnostics call the source. Where it is a path, ``#include "…"`` looks beside it
         before the include paths.
     dialect : ``"vulkan"`` (GL_KHR_vulkan_glsl), ``"gl"`` (GLSL as OpenGL takes it: loose uniforms,
-        bindings and locations given out automatically), or ``"hlsl"``.
+        bindings and locations given out automatically), ``"hlsl"``, or ``"spirv"`` (assembly, for which no
+        option of a compiler counts).
     defines : macros, name and value.
     include_paths : folders where ``#include`` looks, in order.
     target : Vulkan version the module is for.
@@ -63,6 +66,8 @@ def compile_source(
     entry_point : the entry point's name in the module; in HLSL also in the source.
     compiler : ``"glslang"`` (in this process) or ``"shaderc"`` (libshaderc, or ``glslc``).
     cache : whether to use the cache on disk.
+    lower_legacy : whether to replace the instructions of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by
+        those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.lower_legacy`.
 
     Raises
     ------
@@ -81,6 +86,9 @@ def compile_source(
     request = _request(
         source, stage, name, dialect, defines, include_paths, target, optimize, debug, entry_point
     )
+    request = replace(request, lower_legacy=lower_legacy)
+    if dialect == "spirv":
+        return assemble_source(request.source, name, target, lower=lower_legacy, optimize=request.optimize)
     return _compile(request, compiler, cache)
 
 
@@ -95,6 +103,7 @@ class CompileOptions(TypedDict, total=False):
     entry_point: str
     compiler: str
     cache: bool
+    lower_legacy: bool
 
 
 def compile_file(
@@ -108,9 +117,10 @@ def compile_file(
 
     Parameters
     ----------
-    path : the suffix tells the stage: ``.comp``, ``.vert``, …, also before ``.glsl`` or ``.hlsl``.
+    path : the suffix tells the stage: ``.comp``, ``.vert``, …, also before ``.glsl`` or ``.hlsl``. SPIR-V is
+        taken as assembly (``.spvasm``) and as words (``.spv``).
     stage : needed where the suffix does not tell it.
-    dialect : None takes ``"hlsl"`` for ``.hlsl`` and ``"vulkan"`` for the rest.
+    dialect : None takes ``"hlsl"`` for ``.hlsl``, ``"spirv"`` for ``.spvasm`` and ``"vulkan"`` for the rest.
 
     Raises
     ------
@@ -121,6 +131,11 @@ def compile_file(
     """
     file = Path(path)
     suffixes = [suffix[1:] for suffix in file.suffixes]
+    if file.suffix == WORDS:
+        return _read(file, **options)
+    if file.suffix == ASSEMBLY or dialect == "spirv":
+        text = read(file)
+        return compile_source(text, stage=stage or "compute", name=str(path), dialect="spirv", **options)
     if dialect is None:
         dialect = "hlsl" if suffixes[-1:] == ["hlsl"] else "vulkan"
     if suffixes[-1:] in (["glsl"], ["hlsl"]):
@@ -130,6 +145,16 @@ def compile_file(
         known = ", ".join(f".{entry.suffix}" for entry in STAGES)
         raise failure(str(path), 0, f"the name does not tell the stage: give it, or use one of {known}")
     return compile_source(read(file), stage=stage, name=str(path), dialect=dialect, **options)
+
+
+def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:
+    """Read a module's words; of the options those count that need no source."""
+    return read_module(
+        file,
+        options.get("target", Target.VULKAN_1_1),
+        lower=options.get("lower_legacy", False),
+        optimize=_level(options.get("optimize", False)),
+    )
 
 
 def _request(
@@ -147,8 +172,6 @@ def _request(
     """Check the options and bring each into one form."""
     if dialect not in DIALECTS:
         raise CompileError(f"no dialect {dialect!r}; there are: {', '.join(DIALECTS)}")
-    if level is not False and level is not True and level not in LEVELS:
-        raise CompileError(f"no optimisation {level!r}; there are: {', '.join(LEVELS)}")
     if not _IDENTIFIER.fullmatch(entry_point):
         raise CompileError(f"{entry_point!r} cannot name an entry point")
     return Request(
@@ -157,12 +180,19 @@ def _request(
         stage=_stage(stage),
         dialect=dialect,
         target=target,
-        optimize="performance" if level is True else level or None,
+        optimize=_level(level),
         debug=debug,
         entry_point=entry_point,
         defines=_defines(defines),
         include_paths=tuple(Path(path) for path in include_paths),
     )
+
+
+def _level(level: str | bool) -> str | None:
+    """Return the optimiser's level by its name; None for no optimisation."""
+    if level is not False and level is not True and level not in LEVELS:
+        raise CompileError(f"no optimisation {level!r}; there are: {', '.join(LEVELS)}")
+    return "performance" if level is True else level or None
 
 
 def _stage(name: str) -> Stage:
@@ -217,6 +247,7 @@ def _key(request: Request, compiler: str) -> str | None:
         request.dialect,
         request.target.name,
         request.optimize or "",
+        "lowered" if request.lower_legacy else "",
         # The source's name is part of the module only with debug lines.
         request.name if request.debug else "",
         "debug" if request.debug else "",
@@ -249,10 +280,7 @@ def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
         # every character that is not ASCII.
         module = set_source(module, request.name, request.source)
     try:
-        validate(module, request.target)
-        if request.optimize:
-            module = optimize_module(module, request.optimize, target=request.target)
-            validate(module, request.target)
+        module = finish(module, request.target, lower=request.lower_legacy, optimize=request.optimize)
     except InvalidModule as error:
         message = f"{compiler} made a module that is {error}"
         raise CompileError(

