@@ -228,12 +228,12 @@ def missing(module: Module, capabilities: Capabilities, entry_point: str | None 
 
 
 def advice(lacking: list[str]) -> str:
-    """Return a sentence that says how to do without something that `missing` names; "" where none is known."""
+    """Return a sentence that says how to do without what `missing` names; "" where there is no way."""
     if _LOWERED.isdisjoint(lacking):
         return ""
     return (
-        " Compile with --lower-legacy (in Python: lower_legacy=True, or vkgroup.spirv.lower_legacy(module)) to use "
-        "the group instructions of SPIR-V 1.3 in place of the extension's."
+        " Compile with --lower-legacy (in Python: lower_legacy=True, or vkgroup.spirv.lower_legacy(module)) "
+        "to use the group instructions of SPIR-V 1.3 in place of the extension's."
     )
 
 

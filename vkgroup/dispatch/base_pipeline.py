@@ -89,4 +89,5 @@ class Shader:
 def require(device: Owner, lacking: list[str]) -> None:
     """Raise `Unsupported` where something is lacking."""
     if lacking:
-        raise Unsupported(f"{device.capabilities.name} lacks: {'; '.join(lacking)}.", lacking)
+        advice = requirements.advice(lacking)
+        raise Unsupported(f"{device.capabilities.name} lacks: {'; '.join(lacking)}.{advice}", lacking)
