@@ -10,7 +10,7 @@ from vkgroup.dispatch.drawing import COMPARISONS, TOPOLOGIES
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.vulkan.draws import VulkanDraws
 from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_info
-from vkgroup.dispatch.vulkan.render_pass import Target, create_render_pass
+from vkgroup.dispatch.vulkan.render_pass import Target, create_render_pass, sample_counts
 
 _ALL_CHANNELS = 0xF
 
@@ -31,6 +31,16 @@ class VulkanGraphicsPipeline(VulkanLayouts, GraphicsPipeline):
         if state.depth is not None:
             found.append(Target(state.depth, state.samples, None))
         return found
+
+    def _lacking(self) -> list[str]:
+        lacking, limits = super()._lacking(), self.device.capabilities.limits
+        samples = self.state.samples
+        for target in self.targets():
+            if not sample_counts(self.device, target.format) & samples:
+                lacking.append(f"attachments of {target.format.vulkan} with {samples} samples")
+        if not self.targets() and not limits["framebufferNoAttachmentsSampleCounts"] & samples:
+            lacking.append(f"framebufferNoAttachmentsSampleCounts with {samples}")
+        return lacking
 
     def _create_pipeline(self) -> None:
         device = self.device

@@ -114,3 +114,19 @@ def clear_values(targets: Sequence[Target], *, farthest: float) -> Any:
         if target.location is None:
             values[number].depthStencil.depth = farthest
     return values
+
+
+def sample_counts(device: LogicalDevice, format_: Format) -> int:
+    """Return the VkSampleCountFlags of attachments of a format; 0 where it has no attachments."""
+    depth, color = vk.VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT, vk.VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT
+    found = vk.ffi.new("VkImageFormatProperties *")
+    code = device.instance.functions.vkGetPhysicalDeviceImageFormatProperties(
+        device.physical,
+        getattr(vk, format_.vulkan),
+        vk.VK_IMAGE_TYPE_2D,
+        vk.VK_IMAGE_TILING_OPTIMAL,
+        depth if format_.depth else color,
+        0,
+        found,
+    )
+    return int(found.sampleCounts) if code == vk.VK_SUCCESS else 0
