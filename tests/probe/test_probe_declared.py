@@ -59,7 +59,7 @@ def test_a_device_that_has_a_lot() -> None:
     assert told["shared memory"] == "48 KiB"
     assert told["memory"] == "64 GiB (device local); 1.5 GiB (host)"
     assert told["timestamps"] == "64 bits, 1.5 ns a tick"
-    assert told["SM built-ins (NV)"] == "132 multiprocessors, 64 warps each"
+    assert told["SM built-ins (NV)"] == "132 multiprocessors, 64 warps each, of 32 threads"
     assert told["cooperative matrix"] == "2 shapes in compute: float16→float32"
 
 

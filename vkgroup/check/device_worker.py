@@ -21,7 +21,7 @@ def answer(job: Job) -> Answer:
     """Run the job; what the device lacks, or does wrong, becomes a sentence."""
     try:
         with open_device(job.device) as device:
-            lacking = missing(job.module, device.capabilities, job.entry_point)
+            lacking = missing(job.module, device.capabilities, job.entry_point, job.subgroup_size)
             if lacking:
                 return Answer(unsupported=", ".join(lacking))
             found = device.run(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vkgroup.device.capabilities import Capabilities
+from vkgroup.device.thread_group import missing_for_thread_group
 from vkgroup.spirv import EntryPoint, Module, Reflection, SubgroupUse
 
 #: What each SPIR-V capability needs: alternatives joined by "|".
@@ -193,7 +194,12 @@ _CATEGORIES = frozenset(
 _VERSIONS = (((1, 3), (1, 6)), ((1, 2), (1, 5)), ((1, 1), (1, 3)), ((1, 0), (1, 0)))
 
 
-def missing(module: Module, capabilities: Capabilities, entry_point: str | None = None) -> list[str]:
+def missing(
+    module: Module,
+    capabilities: Capabilities,
+    entry_point: str | None = None,
+    subgroup_size: int | None = None,
+) -> list[str]:
     """List what a module needs and a device does not declare, by Vulkan's names.
 
     Parameters
@@ -201,6 +207,7 @@ def missing(module: Module, capabilities: Capabilities, entry_point: str | None 
     module : the module.
     capabilities : the device's.
     entry_point : the entry point to be run; None takes the only one.
+    subgroup_size : the subgroup size that the pipeline requires; None where it takes the device's.
 
     Returns
     -------
@@ -223,6 +230,7 @@ def missing(module: Module, capabilities: Capabilities, entry_point: str | None 
         needs += _missing_for_use(use, capabilities)
     needs += _missing_for_rotate(module, capabilities)
     needs += _missing_for_layouts(reflection, capabilities)
+    needs += missing_for_thread_group(module, capabilities, subgroup_size)
     needs += _missing_for_stores(reflection, entry, capabilities)
     return list(dict.fromkeys(needs))
 

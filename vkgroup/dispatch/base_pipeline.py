@@ -71,9 +71,10 @@ class Shader:
         values, self.packed = pack_specialization(constants, specialization or {})
         self.specialization: Mapping[int, Value] = values
 
-    def missing(self, device: Owner) -> list[str]:
-        """List what the stage needs and the device does not declare."""
-        return requirements.missing(self.module, device.capabilities, self.entry_point.name)
+    def missing(self, device: Owner, subgroup_size: int | None = None) -> list[str]:
+        """List what the stage needs and the device does not declare; `subgroup_size` is a required one."""
+        name = self.entry_point.name
+        return requirements.missing(self.module, device.capabilities, name, subgroup_size)
 
     def validate(self, device: Owner) -> None:
         """Have SPIRV-Tools check the module before a driver sees it, once for each device."""

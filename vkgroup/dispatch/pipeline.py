@@ -49,7 +49,7 @@ class Pipeline(BasePipeline):
         self.local_size = _local_size(self.entry_point, values)
         over = limits.exceeded(reflection, self.entry_point, values, capabilities)
         over += limits.subgroup_size_problems(subgroup_size, full_subgroups, self.local_size, capabilities)
-        require(device, self.shader.missing(device) + over)
+        require(device, self.shader.missing(device, subgroup_size) + over)
         self.slots = slots_of(reflection.bindings)
         self.push_constants = reflection.push_constants
         self.shader.validate(device)

@@ -167,7 +167,10 @@ def _sm_builtins(capabilities: Capabilities) -> str:
     built_ins = capabilities.sm_builtins
     if built_ins is None:
         return NO
-    return f"{built_ins.sm_count} multiprocessors, {built_ins.warps_per_sm} warps each"
+    return (
+        f"{built_ins.sm_count} multiprocessors, {built_ins.warps_per_sm} warps each,"
+        f" of {capabilities.subgroup.size} threads"
+    )
 
 
 def _matrices(capabilities: Capabilities) -> str:

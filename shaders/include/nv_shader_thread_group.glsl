@@ -1,0 +1,144 @@
+// GL_NV_shader_thread_group for Vulkan: what the document adds to GLSL, said with subgroups.
+//
+// Stands in the place of "#extension GL_NV_shader_thread_group : require" (vkgroup/compiler/thread_group.py),
+// so a source's lines keep their numbers. A warp is a subgroup of at most 32 invocations, a thread's id in its
+// warp is gl_SubgroupInvocationID.
+//
+// Each name X of the document is a macro for the function vkgroup_X here: functions have no precision but
+// their type's (gl_SubgroupInvocationID is mediump, and 1u << gl_SubgroupInvocationID would be so too), cannot
+// be assigned to, and vanish from the module when nobody calls them, with the capabilities that they need.
+//
+// Defined from outside: VKGROUP_STAGE_fragment in fragment shaders; VKGROUP_USES_quads where the source has a
+// quadSwizzle; VKGROUP_USES_helpers where it needs to know helper threads; VKGROUP_KEEPS_<extension> for each
+// extension that the source enables itself and would miss if it were disabled at the end.
+
+#ifndef VKGROUP_NV_SHADER_THREAD_GROUP
+#define VKGROUP_NV_SHADER_THREAD_GROUP
+
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_NV_shader_sm_builtins : require
+
+// Section 7.1 and 7.4, built-in variables.
+uint vkgroup_gl_ThreadInWarpNV() { return gl_SubgroupInvocationID; }
+uint vkgroup_gl_WarpSizeNV() { return gl_SubgroupSize; }
+uint vkgroup_gl_WarpIDNV() { return gl_WarpIDNV; }
+uint vkgroup_gl_SMIDNV() { return gl_SMIDNV; }
+uint vkgroup_gl_WarpsPerSMNV() { return gl_WarpsPerSMNV; }
+uint vkgroup_gl_SMCountNV() { return gl_SMCountNV; }
+
+// "Derived from the value of gl_ThreadInWarpNV using simple bit-shift arithmetic": neither activity nor the
+// size of the warp takes bits away, unlike in gl_SubgroupGeMask and gl_SubgroupGtMask.
+uint vkgroup_gl_ThreadEqMaskNV() { return 1u << vkgroup_gl_ThreadInWarpNV(); }
+uint vkgroup_gl_ThreadGeMaskNV() { return 0xFFFFFFFFu << vkgroup_gl_ThreadInWarpNV(); }
+uint vkgroup_gl_ThreadGtMaskNV() { return 0xFFFFFFFEu << vkgroup_gl_ThreadInWarpNV(); }
+uint vkgroup_gl_ThreadLeMaskNV() { return ~(0xFFFFFFFEu << vkgroup_gl_ThreadInWarpNV()); }
+uint vkgroup_gl_ThreadLtMaskNV() { return ~(0xFFFFFFFFu << vkgroup_gl_ThreadInWarpNV()); }
+
+// Section 8.3, the active threads, and a condition over them.
+uint vkgroup_activeThreadsNV() { return subgroupBallot(true).x; }
+uint vkgroup_ballotThreadNV(bool value) { return subgroupBallot(value).x; }
+
+#ifdef VKGROUP_STAGE_fragment
+#ifdef VKGROUP_USES_helpers
+#if __VERSION__ >= 450
+#define VKGROUP_HELPER gl_HelperInvocation
+#else
+// GLSL has gl_HelperInvocation since 4.50; this is SPIR-V's HelperInvocation (BuiltIn 23) for older sources.
+// GLSL refuses inputs of type bool, SPIR-V's own bool (OpTypeBool, 20) passes; OpCopyObject (83) converts.
+#extension GL_EXT_spirv_intrinsics : require
+#define VKGROUP_BOOL spirv_type(id = 20)
+spirv_decorate(11, 23) flat in VKGROUP_BOOL vkgroup_helper;
+spirv_instruction(id = 83) bool vkgroup_bool(VKGROUP_BOOL value);
+#define VKGROUP_HELPER vkgroup_bool(vkgroup_helper)
+#endif
+bool vkgroup_gl_HelperThreadNV() { return VKGROUP_HELPER; }
+#endif
+
+#ifdef VKGROUP_USES_quads
+#extension GL_KHR_shader_subgroup_quad : require
+
+// The first thread of the own quad, as a number of 32 bits (see above).
+uint vkgroup_quad = gl_SubgroupInvocationID & ~3u;
+
+// Bit k: thread k of the own quad is a helper thread which ballots of this device leave out. Vulkan allows
+// that ("Helper Invocations"), where the document counts every thread that executes. All four threads execute
+// this, at the start of main, so a bit that is missing from the ballot is a helper's.
+uint vkgroup_left_out = (subgroupQuadBroadcast(uint(VKGROUP_HELPER), 0u) |
+                         subgroupQuadBroadcast(uint(VKGROUP_HELPER), 1u) << 1 |
+                         subgroupQuadBroadcast(uint(VKGROUP_HELPER), 2u) << 2 |
+                         subgroupQuadBroadcast(uint(VKGROUP_HELPER), 3u) << 3) &
+                        ~(subgroupBallot(true).x >> vkgroup_quad);
+
+// Whether all four threads of the quad execute this: otherwise the quad is divergent.
+bool vkgroup_whole() { return (subgroupBallot(true).x >> vkgroup_quad & 15u | vkgroup_left_out) == 15u; }
+
+// What a divergent quad reads from a thread that is not there is undefined, and replaced by zero. `precise`
+// keeps the addition a rounding of its own.
+#define VKGROUP_QUAD_SWIZZLE_OF(name, read, type)                              \
+    type vkgroup_##name(type swizzledValue)                                    \
+    {                                                                          \
+        type found = read;                                                     \
+        return vkgroup_whole() ? found : type(0.0);                            \
+    }                                                                          \
+    type vkgroup_##name(type swizzledValue, type unswizzledValue)              \
+    {                                                                          \
+        precise type sum = read + unswizzledValue;                             \
+        return vkgroup_whole() ? sum : type(0.0);                              \
+    }
+
+#define VKGROUP_QUAD_SWIZZLE(name, read)         \
+    VKGROUP_QUAD_SWIZZLE_OF(name, read, float)   \
+    VKGROUP_QUAD_SWIZZLE_OF(name, read, vec2)    \
+    VKGROUP_QUAD_SWIZZLE_OF(name, read, vec3)    \
+    VKGROUP_QUAD_SWIZZLE_OF(name, read, vec4)
+
+VKGROUP_QUAD_SWIZZLE(quadSwizzle0NV, subgroupQuadBroadcast(swizzledValue, 0u))
+VKGROUP_QUAD_SWIZZLE(quadSwizzle1NV, subgroupQuadBroadcast(swizzledValue, 1u))
+VKGROUP_QUAD_SWIZZLE(quadSwizzle2NV, subgroupQuadBroadcast(swizzledValue, 2u))
+VKGROUP_QUAD_SWIZZLE(quadSwizzle3NV, subgroupQuadBroadcast(swizzledValue, 3u))
+VKGROUP_QUAD_SWIZZLE(quadSwizzleXNV, subgroupQuadSwapHorizontal(swizzledValue))
+VKGROUP_QUAD_SWIZZLE(quadSwizzleYNV, subgroupQuadSwapVertical(swizzledValue))
+#endif
+#endif
+
+// The source did not ask for these.
+#ifndef VKGROUP_KEEPS_GL_KHR_shader_subgroup_basic
+#extension GL_KHR_shader_subgroup_basic : disable
+#endif
+#ifndef VKGROUP_KEEPS_GL_KHR_shader_subgroup_ballot
+#extension GL_KHR_shader_subgroup_ballot : disable
+#endif
+#ifndef VKGROUP_KEEPS_GL_KHR_shader_subgroup_quad
+#extension GL_KHR_shader_subgroup_quad : disable
+#endif
+#ifndef VKGROUP_KEEPS_GL_NV_shader_sm_builtins
+#extension GL_NV_shader_sm_builtins : disable
+#endif
+#ifndef VKGROUP_KEEPS_GL_EXT_spirv_intrinsics
+#extension GL_EXT_spirv_intrinsics : disable
+#endif
+#endif
+
+#define gl_ThreadInWarpNV vkgroup_gl_ThreadInWarpNV()
+#define gl_ThreadEqMaskNV vkgroup_gl_ThreadEqMaskNV()
+#define gl_ThreadGeMaskNV vkgroup_gl_ThreadGeMaskNV()
+#define gl_ThreadGtMaskNV vkgroup_gl_ThreadGtMaskNV()
+#define gl_ThreadLeMaskNV vkgroup_gl_ThreadLeMaskNV()
+#define gl_ThreadLtMaskNV vkgroup_gl_ThreadLtMaskNV()
+#define gl_WarpIDNV vkgroup_gl_WarpIDNV()
+#define gl_SMIDNV vkgroup_gl_SMIDNV()
+#define gl_WarpSizeNV vkgroup_gl_WarpSizeNV()
+#define gl_WarpsPerSMNV vkgroup_gl_WarpsPerSMNV()
+#define gl_SMCountNV vkgroup_gl_SMCountNV()
+#define activeThreadsNV vkgroup_activeThreadsNV
+#define ballotThreadNV vkgroup_ballotThreadNV
+#ifdef VKGROUP_STAGE_fragment
+#define gl_HelperThreadNV vkgroup_gl_HelperThreadNV()
+#define quadSwizzle0NV vkgroup_quadSwizzle0NV
+#define quadSwizzle1NV vkgroup_quadSwizzle1NV
+#define quadSwizzle2NV vkgroup_quadSwizzle2NV
+#define quadSwizzle3NV vkgroup_quadSwizzle3NV
+#define quadSwizzleXNV vkgroup_quadSwizzleXNV
+#define quadSwizzleYNV vkgroup_quadSwizzleYNV
+#endif

@@ -1,0 +1,112 @@
+"""GL_NV_shader_thread_group in sources of the GL dialect: its `#extension` lines become a header's includes.
+
+The header is GLSL (``shaders/include/nv_shader_thread_group.glsl``). As an include it is left out where the
+directive is, and what was included tells whether the extension was on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from vkgroup import resources
+from vkgroup.compiler.extensions import REWRITERS, Use
+from vkgroup.compiler.includes import Dependencies
+from vkgroup.errors import CompileError
+from vkgroup.spirv import Module
+from vkgroup.spirv.source_extensions import add_source_extension
+
+EXTENSION = "GL_NV_shader_thread_group"
+"""The extension's name; a module that was compiled with it on carries it as an `OpSourceExtension`."""
+
+_HEADER = "nv_shader_thread_group.glsl"
+_HEADER_DISABLED = "nv_shader_thread_group_disabled.glsl"
+
+#: What the header enables for itself, and disables again unless the source enables it too.
+_ENABLED_BY_HEADER = (
+    "GL_KHR_shader_subgroup_basic",
+    "GL_KHR_shader_subgroup_ballot",
+    "GL_KHR_shader_subgroup_quad",
+    "GL_NV_shader_sm_builtins",
+    "GL_EXT_spirv_intrinsics",
+)
+
+_COMMENT = re.compile(r"//(?:\\.|[^\n\\])*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b(?! <nv_shader_thread_group)", re.MULTILINE)
+_EXTENSION = re.compile(r"^[ \t]*#[ \t]*extension[ \t]+(\w+)", re.MULTILINE)
+
+#: GLSL's version from which on "#line n" numbers the line after it n, and not n + 1 (GLSL 3.30, 3.3).
+_LINE_IS_THE_NEXT = 330
+
+#: The header's functions, by the names that the document gives them.
+_FUNCTION = re.compile(r"\bvkgroup_((?:gl_)?\w+NV)\b")
+
+
+def rewrite(use: Use) -> str:
+    """Put the header in the place of a directive; see `vkgroup.compiler.extensions.Rewriter`.
+
+    A device's lack of something is found when the module meets the device, so enabling is requiring here; and
+    a warning would have no reader. The lines that follow keep their numbers, whatever ``#line`` said before.
+    """
+    if use.behaviour == "disable":
+        lines = [f"#include <{_HEADER_DISABLED}>"]
+    else:
+        lines = [*(f"#define {name} 1" for name in _settings(use)), f"#include <{_HEADER}>"]
+    step = len(lines) - (1 if use.version >= _LINE_IS_THE_NEXT else 0)
+    lines.append(f"#line __LINE__ - {step}")
+    return _without_comment_at_version(use.source[: use.start] + "\n".join(lines) + use.source[use.end :])
+
+
+def _settings(use: Use) -> list[str]:
+    """Return the macros that tell the header what it is included by.
+
+    What another included file does is not known here, so everything is expected of one.
+    """
+    bare = _bare(use.source)
+    includes = _INCLUDE.search(bare) is not None
+    settings = [f"VKGROUP_STAGE_{use.stage}"]
+    quads = includes or "quadSwizzle" in bare
+    if quads:
+        settings.append("VKGROUP_USES_quads")
+    if quads or "gl_HelperThreadNV" in bare:
+        settings.append("VKGROUP_USES_helpers")
+    named = set(_EXTENSION.findall(bare))
+    settings += (f"VKGROUP_KEEPS_{name}" for name in _ENABLED_BY_HEADER if includes or name in named)
+    return settings
+
+
+def _bare(source: str) -> str:
+    """Return the source with blanks in place of comments."""
+    return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), source)
+
+
+def _without_comment_at_version(source: str) -> str:
+    """Blank a comment that begins on the line of ``#version``, right behind which an include needs a line."""
+    line = re.compile(r"^[ \t]*#[ \t]*version[ \t]+[^\n]*/\*", re.MULTILINE).search(source)
+    if line is None:
+        return source
+    return source[: line.end() - 2] + _COMMENT.sub(
+        lambda comment: re.sub(r"[^\n]", " ", comment[0]), source[line.end() - 2 :], count=1
+    )
+
+
+def include_folder() -> Path:
+    """Return the folder of the header, for the end of the include paths."""
+    return resources.shaders() / "include"
+
+
+def restore(error: CompileError) -> CompileError:
+    """Return the error with the document's names in the place of the header's."""
+    found = [replace(item, message=_FUNCTION.sub(r"\1", item.message)) for item in error.diagnostics]
+    return CompileError(str(error.args[0]), found)
+
+
+def mark(module: Module, dependencies: Dependencies) -> Module:
+    """Return the module, marked if the header went into it: its warps may have 32 threads at most."""
+    included = any(os.path.basename(path) == _HEADER for path in dependencies.present)
+    return add_source_extension(module, EXTENSION) if included else module
+
+
+REWRITERS[EXTENSION] = rewrite

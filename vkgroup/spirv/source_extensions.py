@@ -1,0 +1,59 @@
+"""The extensions of the source language that a module says it was written with (`OpSourceExtension`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vkgroup.errors import InvalidModule
+from vkgroup.spirv.grammar import grammar
+from vkgroup.spirv.module import HEADER_WORDS, Module
+
+#: SPIR-V 2.4, "Logical Layout of a Module": what stands before the group of `OpSourceExtension`.
+_BEFORE = (
+    "OpCapability",
+    "OpExtension",
+    "OpExtInstImport",
+    "OpMemoryModel",
+    "OpEntryPoint",
+    "OpExecutionMode",
+    "OpExecutionModeId",
+    "OpString",
+    "OpSource",
+    "OpSourceContinued",
+    "OpSourceExtension",
+)
+
+
+def source_extensions(module: Module) -> frozenset[str]:
+    """Return the names, such as ``"GL_KHR_shader_subgroup_ballot"``.
+
+    Raises
+    ------
+    InvalidModule
+        A name has no end.
+    """
+    starts = module.instruction_starts
+    first = module.words[starts]
+    chosen = np.flatnonzero(first & 0xFFFF == grammar().opcodes["OpSourceExtension"])
+    names = set()
+    for start, length in zip(starts[chosen].tolist(), (first[chosen] >> 16).tolist(), strict=True):
+        raw, end, _ = module.words[start + 1 : start + length].tobytes().partition(b"\0")
+        if not end:
+            raise InvalidModule(f"a string without end at word {start}")
+        names.add(raw.decode("utf-8", "replace"))
+    return frozenset(names)
+
+
+def add_source_extension(module: Module, name: str) -> Module:
+    """Return `module` with one more `OpSourceExtension`, behind the others."""
+    codes = grammar().opcodes
+    opcodes = module.words[module.instruction_starts] & 0xFFFF
+    before = np.isin(opcodes, [codes[known] for known in _BEFORE])
+    last = int(np.flatnonzero(before)[-1]) + 1 if before.any() else 0
+    ends = [*module.instruction_starts.tolist(), len(module.words)]
+    place = ends[last] if before.any() else HEADER_WORDS
+    text = name.encode()
+    literal = np.frombuffer(text + bytes(4 - len(text) % 4), "<u4")
+    head = np.array([(len(literal) + 1) << 16 | codes["OpSourceExtension"]], "<u4")
+    words = np.concatenate([module.words[:place], head, literal, module.words[place:]])
+    return Module.from_bytes(words.astype("<u4").tobytes())
