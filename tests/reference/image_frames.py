@@ -38,6 +38,8 @@ def frame_of(count: int, *resources: Any) -> Frame:
         first=0,
         control=None,
         soft_control=None,
+        helpers=None,
+        helpers_of=lambda index: None,
     )
     return Frame(machine, None)  # type: ignore[arg-type]
 

@@ -12,7 +12,7 @@ from vkgroup.reference.interpreter.chains import CellPath, Chain, cell_path, mem
 from vkgroup.reference.interpreter.frame import Frame
 from vkgroup.reference.interpreter.layout import Numbers, numbers
 from vkgroup.reference.interpreter.memory import Offsets
-from vkgroup.reference.interpreter.places import Place, descriptor_number, resolver
+from vkgroup.reference.interpreter.places import Place, descriptor_number, resolver, with_effect
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.values import (
     Causes,
@@ -63,7 +63,11 @@ def storer(program: Program, chain: Chain, site: Site) -> Store:
 
     def store(frame: Frame, value: Value) -> None:
         for place in resolve(frame):
-            store_numbers(place, parts, value if place.where is None else select(value, place.where), site)
+            chosen = value if place.where is None else select(value, place.where)
+            found = with_effect(place)
+            if found is not None:
+                real, kept = found
+                store_numbers(real, parts, chosen if kept is None else select(chosen, kept), site)
 
     return store
 

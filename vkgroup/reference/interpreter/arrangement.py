@@ -1,7 +1,9 @@
-"""How the invocations of a dispatch form subgroups: size, assignment to lanes, order."""
+"""How the invocations of a dispatch or of a stage of a draw form subgroups: size, lanes, order."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -29,6 +31,36 @@ def shuffled(local_size: Groups, workgroups: int, seed: int) -> npt.NDArray[np.i
     return rng.permuted(np.tile(np.arange(x * y * z, dtype=np.int64), (workgroups, 1)), axis=1)
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Invocations that advance together, in the order of workgroup, subgroup and lane.
+
+    Attributes
+    ----------
+    first : number of the first of them among all.
+    first_workgroup, workgroups : which workgroups they are.
+    local_index : gl_LocalInvocationIndex of each, (n,).
+    workgroup, row : of each its workgroup and its subgroup, both counted in the part.
+    lane : of each in its subgroup.
+    """
+
+    first: int
+    first_workgroup: int
+    workgroups: int
+    local_index: npt.NDArray[np.int64]
+    workgroup: npt.NDArray[np.int64]
+    row: npt.NDArray[np.int64]
+    lane: npt.NDArray[np.int64]
+
+
+def check_size(subgroup_size: int) -> None:
+    """Raise `InvalidDispatch` for what is no subgroup size."""
+    if not 1 <= subgroup_size <= 128 or subgroup_size & (subgroup_size - 1):
+        raise InvalidDispatch(
+            f"The subgroup size is a power of two from 1 to 128; {subgroup_size} was given."
+        )
+
+
 class Arrangement:
     """Where each invocation of a dispatch is.
 
@@ -53,10 +85,7 @@ class Arrangement:
         subgroup_size: int,
         assignment: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        if not 1 <= subgroup_size <= 128 or subgroup_size & (subgroup_size - 1):
-            raise InvalidDispatch(
-                f"The subgroup size is a power of two from 1 to 128; {subgroup_size} was given."
-            )
+        check_size(subgroup_size)
         self.groups, self.local_size, self.subgroup_size = groups, local_size, subgroup_size
         self.workgroups = groups[0] * groups[1] * groups[2]
         given = linear(local_size) if assignment is None else np.atleast_2d(assignment)
@@ -79,12 +108,34 @@ class Arrangement:
         inside = np.broadcast_to(self._place // self.subgroup_size, (self.workgroups, self.per_workgroup))
         return (inside + np.arange(self.workgroups)[:, None] * self.subgroups).reshape(-1)
 
-    def part(self, first: int, last: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return gl_LocalInvocationIndex and place of the workgroups from `first` to before `last`, flat."""
+    @property
+    def invocations(self) -> int:
+        """How many invocations there are in all."""
+        return self.workgroups * self.per_workgroup
+
+    def parts(self, most: int) -> Iterator[Part]:
+        """Cut the dispatch into parts of whole workgroups, of `most` invocations unless one has more."""
+        step = max(1, most // self.per_workgroup)
+        for first in range(0, self.workgroups, step):
+            yield self._part(first, min(first + step, self.workgroups))
+
+    def _part(self, first: int, last: int) -> Part:
+        """Return the workgroups from `first` to before `last`."""
+        count = last - first
         if len(self._order) == 1:
-            count = last - first
-            return np.tile(self._order[0], count), np.tile(self._place[0], count)
-        return self._order[first:last].reshape(-1), self._place[first:last].reshape(-1)
+            index, place = np.tile(self._order[0], count), np.tile(self._place[0], count)
+        else:
+            index, place = self._order[first:last].reshape(-1), self._place[first:last].reshape(-1)
+        workgroup = np.repeat(np.arange(count), self.per_workgroup)
+        return Part(
+            first * self.per_workgroup,
+            first,
+            count,
+            index,
+            workgroup,
+            workgroup * self.subgroups + place // self.subgroup_size,
+            place % self.subgroup_size,
+        )
 
     def invocation(self, number: int) -> Invocation:
         """Say which invocation is the `number`-th of the dispatch in the order of execution."""
@@ -113,3 +164,38 @@ class Arrangement:
 
 def _three(number: int, extent: Groups) -> Groups:
     return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])
+
+
+class Placement:
+    """Where the invocations of a stage of a draw are: in what lanes of what subgroups.
+
+    Parameters
+    ----------
+    subgroup_size : lanes of a subgroup.
+    row, lane : subgroup and lane of each invocation, in ascending order, from subgroup 0 on, each with at
+        least one of them.
+    first, first_subgroup : how many invocations and subgroups of the same stage came before them.
+    """
+
+    groups: Groups = (1, 1, 1)
+
+    def __init__(
+        self,
+        subgroup_size: int,
+        row: npt.NDArray[np.int64],
+        lane: npt.NDArray[np.int64],
+        *,
+        first: int = 0,
+        first_subgroup: int = 0,
+    ) -> None:
+        check_size(subgroup_size)
+        self.subgroup_size = subgroup_size
+        self.invocations = len(row)
+        self.subgroups = int(row[-1]) + 1
+        self.local_size: Groups = (self.invocations, 1, 1)
+        self.subgroup_numbers = row + first_subgroup
+        nothing = np.zeros(self.invocations, np.int64)
+        self.part = Part(first, 0, 1, np.arange(self.invocations), nothing, row, lane)
+
+
+Arranged = Arrangement | Placement

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter.chains import Chain
 from vkgroup.reference.interpreter.frame import Frame
-from vkgroup.reference.interpreter.places import Place, resolver
+from vkgroup.reference.interpreter.places import Place, resolver, with_effect
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, marked, select, single
 from vkgroup.spirv import ScalarType
@@ -57,17 +57,26 @@ def atomic(program: Program, chain: Chain, site: Site) -> Atomic:
         raise Unsupported(f"{site.name} on {placed.type.glsl}, which is no single number.", [site.name])
     dtype = placed.type.dtype
     order = site.order_cause(_ORDER)
+    nothing = site.cause("helper", "an atomic returns anything in a helper invocation, and changes nothing")
 
     def run(frame: Frame, *operands: Value) -> Value | None:
         places = resolve(frame)
-        if len(places) == 1 and places[0].where is None:
+        helpers = frame.helpers
+        if len(places) == 1 and places[0].where is None and helpers is None:
             return _at(places[0], site, dtype, operands, order)
         result = np.zeros(frame.count, dtype)
         causes = np.zeros(frame.count, np.uint16)
+        if helpers is not None:
+            causes[helpers] = nothing
         for place in places:
-            where = place.where if place.where is not None else np.ones(frame.count, np.bool_)
+            real = with_effect(place)
+            if real is None:
+                continue
+            where = np.arange(frame.count) if place.where is None else np.flatnonzero(place.where)
+            if real[1] is not None:
+                where = where[real[1]]
             chosen = tuple(select(operand, where) for operand in operands)
-            found = _at(place, site, dtype, chosen, order)
+            found = _at(real[0], site, dtype, chosen, order)
             if found is not None:
                 result[where] = found.data
                 causes[where] = 0 if found.cause is None else found.cause
@@ -118,8 +127,7 @@ def _at(
 
 def _depends_on_order(frame: Frame) -> bool:
     """Whether anybody else could come first: not where a dispatch has one invocation only."""
-    arrangement = frame.machine.arrangement
-    return arrangement.workgroups * arrangement.per_workgroup > 1
+    return frame.machine.arrangement.invocations > 1
 
 
 def _bounds(site: Site, inside: Flags) -> Causes | None:

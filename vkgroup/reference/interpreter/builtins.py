@@ -45,6 +45,7 @@ _PLAIN: dict[str, Callable[[Machine], Data]] = {
     "GlobalInvocationId": _global_id,
     "LocalInvocationIndex": lambda machine: machine.local_index.astype(np.uint32),
     "DeviceIndex": lambda machine: np.zeros(1, np.uint32),
+    "ViewIndex": lambda machine: np.zeros(1, np.uint32),
     "NumSubgroups": lambda machine: np.array([machine.arrangement.subgroups], np.uint32),
     "SubgroupId": lambda machine: (machine.row % machine.arrangement.subgroups).astype(np.uint32),
 }
@@ -57,9 +58,31 @@ _FROM_SEMANTICS = {
 }
 
 
-def check(name: str) -> None:
+OF_STAGES = {
+    "compute": frozenset[str](),
+    "vertex": frozenset({"VertexIndex", "InstanceIndex", "BaseVertex", "BaseInstance", "DrawIndex"}),
+    "fragment": frozenset(
+        {
+            "FragCoord",
+            "FrontFacing",
+            "HelperInvocation",
+            "SampleId",
+            "SamplePosition",
+            "SampleMask",
+            "PrimitiveId",
+            "PointCoord",
+            "Layer",
+            "ViewportIndex",
+        }
+    ),
+}
+"""By stage: the built-in variables that a draw gives its invocations."""
+
+
+def check(name: str, stage: str = "compute") -> None:
     """Raise `Unsupported` for a built-in that the reference device lacks."""
-    if name not in _PLAIN and name.removesuffix("KHR") not in _FROM_SEMANTICS:
+    known = name in _PLAIN or name.removesuffix("KHR") in _FROM_SEMANTICS
+    if not known and name not in OF_STAGES[stage]:
         raise Unsupported(f"The built-in variable {name} is not known to the reference device.", [name])
 
 

@@ -1,4 +1,4 @@
-"""Executes a program: a dispatch, slice by slice."""
+"""Executes a program: a dispatch or a stage of a draw, slice by slice."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.errors import InvalidDispatch, OutOfMemory
-from vkgroup.reference.interpreter.arrangement import Arrangement, Groups, shuffled
+from vkgroup.errors import InvalidDispatch, OutOfMemory, Unsupported
+from vkgroup.reference.interpreter.arrangement import Arranged, Arrangement, Groups, Part, shuffled
 from vkgroup.reference.interpreter.builtins import built_in
 from vkgroup.reference.interpreter.events import Event
+from vkgroup.reference.interpreter.interface import StageInputs
 from vkgroup.reference.interpreter.layout import numbers
 from vkgroup.reference.interpreter.log import EventLog
 from vkgroup.reference.interpreter.machine import Machine
@@ -95,46 +96,108 @@ def execute(
     OutOfMemory
         The variables of a workgroup need more than there is.
     """
+    if program.stage != "compute":
+        raise Unsupported(
+            f"{program.entry.name!r} is a {program.stage} shader, which is drawn with.", [program.stage]
+        )
     if 0 in groups:
         return Outcome(())
     if shuffle is not None:
         assignment = shuffled(program.local_size, groups[0] * groups[1] * groups[2], shuffle)
     arrangement = Arrangement(groups, program.local_size, subgroup_size, assignment)
-    events = EventLog(program.causes, arrangement.invocation)
-    order = Order(arrangement) if races else None
-    bound = _Bound(program, resources, list(addressable), order)
     watched = {arrangement.number(*place): place for place in watch or ()}
     trace = Trace({number: place for number, place in watched.items() if number >= 0}) if watched else None
-    until = None if deadline is None else time.monotonic() + deadline
-    per_slice = max(1, SLICE // arrangement.per_workgroup)
-    pushed = Memory(np.frombuffer(push.ljust(16, b"\0"), np.uint8).copy(), "the push constants")
-    with np.errstate(all="ignore"):
-        for first in range(0, arrangement.workgroups, per_slice):
+    execution = Execution(
+        program,
+        resources,
+        push,
+        events=EventLog(program.causes, arrangement.invocation),
+        addressable=addressable,
+        order=Order(arrangement) if races else None,
+        step_limit=step_limit,
+        until=None if deadline is None else time.monotonic() + deadline,
+        trace=trace,
+    )
+    for part in arrangement.parts(SLICE):
+        execution.run(arrangement, part)
+    return Outcome(execution.finish(), trace.executed if trace is not None else {})
+
+
+class Execution:
+    """One program at work on what is bound: all slices of a dispatch, or of a stage of a draw.
+
+    Parameters
+    ----------
+    program : what to run.
+    resources, push : as for `execute`.
+    events : where to note what goes wrong.
+    addressable, step_limit, trace : as for `Machine`.
+    order : what barriers and atomics order, while races are looked for.
+    until : `time.monotonic()` at which to give up; None for never.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        resources: Resources,
+        push: bytes,
+        *,
+        events: EventLog,
+        addressable: Iterable[Memory] = (),
+        order: Order | None = None,
+        step_limit: int = STEP_LIMIT,
+        until: float | None = None,
+        trace: Trace | None = None,
+    ) -> None:
+        self.program, self._events, self._order = program, events, order
+        self._bound = _Bound(program, resources, list(addressable), order)
+        self._push = Memory(np.frombuffer(push.ljust(16, b"\0"), np.uint8).copy(), "the push constants")
+        self._step_limit, self._until, self._trace = step_limit, until, trace
+
+    def run(self, arrangement: Arranged, part: Part, inputs: StageInputs | None = None) -> Machine:
+        """Execute a slice, and return it with what its variables hold at the end.
+
+        Parameters
+        ----------
+        arrangement, part : where its invocations are.
+        inputs : what a stage of a draw gets from the one before.
+
+        Raises
+        ------
+        DispatchTimeout
+            It took too long.
+        OutOfMemory
+            The variables need more memory than there is.
+        """
+        with np.errstate(all="ignore"):
             machine = Machine(
-                program,
+                self.program,
                 arrangement,
-                first,
-                min(first + per_slice, arrangement.workgroups),
-                resources=bound.numbered,
-                memories=bound.by_variable,
-                push=pushed,
-                addressable=bound.addressable,
-                events=events,
-                order=order,
-                step_limit=step_limit,
-                deadline=until,
-                trace=trace,
+                part,
+                resources=self._bound.numbered,
+                memories=self._bound.by_variable,
+                push=self._push,
+                addressable=self._bound.addressable,
+                events=self._events,
+                order=self._order,
+                step_limit=self._step_limit,
+                deadline=self._until,
+                trace=self._trace,
             )
             try:
-                _initialise(machine)
+                _initialise(machine, inputs or StageInputs())
                 machine.run()
             except MemoryError as error:
                 raise OutOfMemory(
                     f"The reference device needs more memory than there is for the variables of"
                     f" {machine.count} invocations: {error}."
                 ) from None
-    bound.finish(events)
-    return Outcome(events.events(), trace.executed if trace is not None else {})
+        return machine
+
+    def finish(self) -> tuple[Event, ...]:
+        """End the dispatch or the stage, and return what went wrong."""
+        self._bound.finish(self._events)
+        return self._events.events()
 
 
 class _Bound:
@@ -200,11 +263,15 @@ class _Bound:
                 )
 
 
-def _initialise(machine: Machine) -> None:
+def _initialise(machine: Machine, inputs: StageInputs) -> None:
     """Give variables of the module the values that they start with."""
     program = machine.program
+    machine.helpers = inputs.helpers
     for name, cell in program.built_ins.items():
-        machine.cells[cell].write(built_in(name, machine), None)
+        given = inputs.built_ins.get(name)
+        machine.cells[cell].write(built_in(name, machine) if given is None else given, None)
+    for cell, value in inputs.variables.items():
+        machine.cells[cell].write(value, None)
     for cell in program.private_cells:
         initial = program.initializers.get(cell)
         if initial is not None:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from vkgroup.reference.interpreter.machine import Machine
 
 
+_STORES = frozenset({"OpStore", "OpImageWrite", "OpCopyMemory"})
+
+
 class Frame:
     """The invocations that execute a segment together.
 
@@ -51,6 +54,16 @@ class Frame:
         if self._subgroups is None:
             self._subgroups = self.machine.subgroups_of(self.index)
         return self._subgroups
+
+    @property
+    def helpers(self) -> npt.NDArray[np.bool_] | None:
+        """Which of the invocations are helpers now, (n,); None where nobody is."""
+        return self.machine.helpers_of(self.index)
+
+    def demote(self) -> None:
+        """Make helpers of the invocations."""
+        self.machine.demote(self.index)
+        self._subgroups = None
 
     @property
     def control(self) -> Causes | None:
@@ -96,7 +109,16 @@ class Frame:
         offset: npt.NDArray[np.int64] | None = None,
         cause: int = 0,
     ) -> None:
-        """Note that something happened in the invocations that `where`, (n,), names."""
+        """Note that something happened in the invocations that `where`, (n,), names.
+
+        What goes wrong in a store or an atomic of a helper invocation does not happen.
+        """
+        if site.name in _STORES or site.name.startswith("OpAtomic"):
+            helpers = self.helpers
+            if helpers is not None:
+                where = where & ~helpers
+                if not where.any():
+                    return
         self.machine.events.add(
             kind, site.position, self.lanes, where, message, memory=memory, offset=offset, cause=cause
         )

@@ -76,7 +76,7 @@ class Terminator:
 
     Attributes
     ----------
-    kind : ``"jump"``, ``"branch"``, ``"switch"``, ``"exit"`` or ``"unreachable"``.
+    kind : ``"jump"``, ``"branch"``, ``"switch"``, ``"exit"``, ``"discard"`` or ``"unreachable"``.
     instruction : that of the module; None where a segment was split.
     condition : slot of the condition or selector; -1 without one.
     edges : where it goes: for a branch if true, if false; for a switch in the order of `literals`, the
@@ -361,8 +361,10 @@ class Inliner:
             if entry.name == "OpReturnValue" and result >= 0:
                 copies = ((result, self._slot(words[0], scope)),)
             return Terminator("jump", entry, edges=(Edge(back, copies),))
-        if entry.name in ("OpReturn", "OpKill", "OpTerminateInvocation"):
+        if entry.name == "OpReturn":
             return Terminator("exit", entry)
+        if entry.name in ("OpKill", "OpTerminateInvocation"):
+            return Terminator("discard", entry)
         raise Unsupported(f"{entry.name} is not known to the reference device.", [entry.name])
 
     def _switch(self, block: Block, blocks: dict[int, Block], scope: _Scope) -> Terminator:

@@ -1,4 +1,4 @@
-"""Executes a slice of a dispatch: some whole workgroups, segment by segment.
+"""Executes a slice of a dispatch, or of a stage of a draw, segment by segment.
 
 Who comes next is the scheduler's business (`scheduler.py`); here is the state of the slice, and what a
 segment does to it.
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.errors import DispatchTimeout
-from vkgroup.reference.interpreter.arrangement import Arrangement
+from vkgroup.reference.interpreter.arrangement import Arranged, Part
 from vkgroup.reference.interpreter.cells import Cell, Index
 from vkgroup.reference.interpreter.events import Cause
 from vkgroup.reference.interpreter.frame import Frame
@@ -43,7 +43,7 @@ class Machine:
     ----------
     program : what to execute.
     arrangement : where the invocations are.
-    first_workgroup, last_workgroup : the slice, without the last.
+    part : the slice: some whole workgroups.
     resources, memories, push : what is bound: resources by number; memory by variable and descriptor; the
         push constants.
     addressable : memories with an address, in ascending order.
@@ -57,9 +57,8 @@ class Machine:
     def __init__(
         self,
         program: Program,
-        arrangement: Arrangement,
-        first_workgroup: int,
-        last_workgroup: int,
+        arrangement: Arranged,
+        part: Part,
         *,
         resources: list[Any],
         memories: dict[int, list[Any]],
@@ -72,20 +71,23 @@ class Machine:
         trace: Trace | None,
     ) -> None:
         self.program = program
-        self.arrangement: Arrangement = arrangement
+        self.arrangement: Arranged = arrangement
         self.resources, self.memories, self.push, self.addressable = resources, memories, push, addressable
         self.events, self.order, self.trace = events, order, trace
-        self.first_workgroup = first_workgroup
-        self.first = events.first = first_workgroup * arrangement.per_workgroup
-        place: Lanes
-        self.local_index: Lanes
-        self.local_index, place = arrangement.part(first_workgroup, last_workgroup)
-        self.count = len(place)
-        self.workgroups = last_workgroup - first_workgroup
+        self.first_workgroup = part.first_workgroup
+        self.first = events.first = part.first
+        self.local_index: Lanes = part.local_index
+        self.count = len(part.local_index)
+        self.workgroups = part.workgroups
         #: Of each invocation: its workgroup in the slice, its subgroup in the slice, its lane.
-        self.workgroup = np.repeat(np.arange(self.workgroups), arrangement.per_workgroup)
-        self.row: Lanes = self.workgroup * arrangement.subgroups + place // arrangement.subgroup_size
-        self.lane = place % arrangement.subgroup_size
+        self.workgroup: Lanes = part.workgroup
+        self.row: Lanes = part.row
+        self.lane: Lanes = part.lane
+        self.per_workgroup = self.count // self.workgroups
+        #: In the fragment stage: which invocations are helpers; else None.
+        self.helpers: Flags | None = None
+        #: Which have ended by discarding their fragment; None where none has.
+        self.discarded: Flags | None = None
         #: What is undefined about how each invocation got where it is; and what the order of atomics decides
         #: of that, until it is where all ways meet again.
         self.control: Causes | None = None
@@ -98,9 +100,7 @@ class Machine:
             identifier: self._shared_memory(identifier, name, size * self.workgroups)
             for identifier, (name, _, size) in program.shared.items()
         }
-        self._scheduler = Scheduler(
-            program.segments, arrangement, self.workgroup, self.row, events, step_limit
-        )
+        self._scheduler = Scheduler(program.segments, part, events, step_limit)
         self._all_subgroups: Subgroups | None = None
         self._deadline = deadline
         self._executed = 0
@@ -119,10 +119,24 @@ class Machine:
         """Return the subgroups that some invocations form."""
         size = self.arrangement.subgroup_size
         if index is not None:
-            return Subgroups(size, self.row[index], self.lane[index])
+            return Subgroups(size, self.row[index], self.lane[index], self._optional(index))
         if self._all_subgroups is None:
-            self._all_subgroups = Subgroups(size, self.row, self.lane)
+            self._all_subgroups = Subgroups(size, self.row, self.lane, self._optional(None))
         return self._all_subgroups
+
+    def _optional(self, index: Index) -> Flags | None:
+        """Return which of some invocations a device may leave out of group operations; None for nobody.
+
+        Those are helpers, unless the shader says otherwise (Vulkan 1.4, "Helper Invocations").
+        """
+        return None if self.program.helpers_take_part else self.helpers_of(index)
+
+    def helpers_of(self, index: Index) -> Flags | None:
+        """Return which of some invocations are helpers now, (n,); None where nobody is."""
+        if self.helpers is None:
+            return None
+        helpers = self.helpers if index is None else self.helpers[index]
+        return helpers if helpers.any() else None
 
     @property
     def subgroup_numbers(self) -> Lanes:
@@ -137,7 +151,7 @@ class Machine:
         """Note a barrier of the workgroup that invocations which have ended never reach."""
         if self._scheduler.has_hung:
             return
-        gone = self._scheduler.alive < self.arrangement.per_workgroup
+        gone = self._scheduler.alive < self.per_workgroup
         if gone.any():
             missing = gone[self.workgroup[frame.lanes]]
             if missing.any():
@@ -221,6 +235,22 @@ class Machine:
     def end(self, index: Index) -> None:
         """End invocations."""
         self._scheduler.end(index)
+
+    def discard(self, index: Index) -> None:
+        """End invocations, whose fragments are discarded."""
+        if self.discarded is None:
+            self.discarded = np.zeros(self.count, np.bool_)
+        self.discarded[slice(None) if index is None else index] = True
+        self.end(index)
+
+    def demote(self, index: Index) -> None:
+        """Let invocations go on as helpers, which have no effect on memory; their fragments are discarded."""
+        if self.helpers is None:
+            return
+        # What frames and subgroups hold of them is how it was before.
+        self.helpers = self.helpers.copy()
+        self.helpers[slice(None) if index is None else index] = True
+        self._all_subgroups = None
 
     def poison(self, lanes: Lanes, cause: Causes) -> None:
         """Remember of invocations that what they do from now on depends on undefined values."""

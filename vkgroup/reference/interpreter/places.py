@@ -46,6 +46,26 @@ class Place:
 Resolve = Callable[[Frame], list[Place]]
 
 
+def with_effect(place: Place) -> tuple[Place, Flags | None] | None:
+    """Leave helper invocations out of a place: their stores and atomics have no effect.
+
+    Vulkan 1.4, "Helper Invocations".
+
+    Returns
+    -------
+    The place of the others, and which of the invocations in `place` they are, (n,), None for all; or None
+    where there are only helpers.
+    """
+    helpers = place.frame.helpers
+    if helpers is None:
+        return place, None
+    if helpers.all():
+        return None
+    kept = ~helpers
+    frame = place.frame.subset(kept)
+    return Place(frame, None, place.memory, take(place.offset, kept), _of_some(place.cause, kept)), kept
+
+
 def resolver(program: Program, chain: Chain, site: Site) -> tuple[Resolve, Placed]:
     """Make the function that finds the memory and the offset of a pointer, and say what is there."""
     root = chain.root

@@ -13,6 +13,7 @@ from vkgroup.reference.interpreter import builtins
 from vkgroup.reference.interpreter.access import loader, storer
 from vkgroup.reference.interpreter.atomics import atomic
 from vkgroup.reference.interpreter.chains import Chain, cell_path
+from vkgroup.reference.interpreter.derivatives import DERIVATIVES
 from vkgroup.reference.interpreter.frame import Frame
 from vkgroup.reference.interpreter.groups import GROUPS
 from vkgroup.reference.interpreter.images import IMAGES, texel_offset
@@ -66,7 +67,7 @@ def prepare(program: Program) -> tuple[Code, ...]:
         An instruction or a built-in variable is not known; it is named.
     """
     for name in program.built_ins:
-        builtins.check(name)
+        builtins.check(name, program.stage)
     made: Made = {}
     return tuple(_code(program, segment, made) for segment in program.segments)
 
@@ -131,7 +132,7 @@ def _step(program: Program, op: Op, made: Made) -> Step:
         return _atomic(program, op, site)
     if name in LANEWISE:
         return _pure(function, op)
-    return _group(function, op) if name in GROUPS else _with_frame(function, op)
+    return _group(function, op) if name in GROUPS or name in DERIVATIVES else _with_frame(function, op)
 
 
 def _function(program: Program, site: Site) -> Any:
@@ -143,6 +144,8 @@ def _function(program: Program, site: Site) -> Any:
         return program.instrument(site, LANEWISE[name](site))
     if name in GROUPS:
         return program.instrument(site, GROUPS[name](site))
+    if name in DERIVATIVES and program.stage == "fragment":
+        return DERIVATIVES[name](site)
     if name in IMAGES:
         return IMAGES[name](site)
     raise Unsupported(f"{name} is not known to the reference device.", [name])
@@ -208,9 +211,49 @@ def _atomic(program: Program, op: Op, site: Site) -> Step:
 
 def _load(program: Program, op: Op, site: Site) -> Step:
     load, result = loader(program, op.chains[0], site), op.result
+    if _is_volatile_helper(program, op):
+        return _is_helper(program, op, site)
 
     def run(frame: Frame) -> None:
         frame.regs[result] = load(frame)
+
+    return run
+
+
+def _is_volatile_helper(program: Program, op: Op) -> bool:
+    """Whether a load is one of HelperInvocation that must see what demotion did: a volatile one."""
+    helper = program.built_ins.get("HelperInvocation")
+    root = op.chains[0].root
+    if helper is None or root.kind != "cell" or root.number != helper:
+        return False
+    operands = op.instruction.operands
+    decorated = "Volatile" in program.declared.decorations.get(operands[0], {})
+    return decorated or (len(operands) > 1 and bool(operands[1] & _VOLATILE))
+
+
+_VOLATILE = 1
+"""The bit of the memory operands (SPIR-V 3.26)."""
+
+
+def _is_helper(program: Program, op: Op, site: Site) -> Step:
+    result = op.result
+
+    def run(frame: Frame) -> None:
+        helpers = frame.helpers
+        frame.regs[result] = single(np.zeros(1, np.bool_) if helpers is None else helpers)
+
+    return run
+
+
+def _demote(program: Program, op: Op, site: Site) -> Step:
+    cell = program.built_ins.get("HelperInvocation")
+    stale = site.cause("helper", "gl_HelperInvocation is asked after demotion; helperInvocationEXT() says it")
+
+    def run(frame: Frame) -> None:
+        frame.demote()
+        if cell is not None:
+            flags = single(np.ones(1, np.bool_), np.full(1, stale, np.uint16))
+            frame.machine.cells[cell].write(flags, frame.index)
 
     return run
 
@@ -361,6 +404,8 @@ _SPECIAL: dict[str, Callable[[Program, Op, Site], Step]] = {
     "GLSL.std.450 Modf": _into_pointer,
     "GLSL.std.450 Frexp": _into_pointer,
     "OpReadClockKHR": _clock,
+    "OpDemoteToHelperInvocation": _demote,
+    "OpIsHelperInvocationEXT": _is_helper,
     "OpLifetimeStart": _without_effect,
     "OpLifetimeStop": _without_effect,
 }

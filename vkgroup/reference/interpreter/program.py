@@ -12,13 +12,15 @@ from vkgroup.reference.interpreter.constants import read_constants, specialize
 from vkgroup.reference.interpreter.events import Cause
 from vkgroup.reference.interpreter.functions import read_functions
 from vkgroup.reference.interpreter.inline import Inliner, Segment
+from vkgroup.reference.interpreter.interface import Port, ports_of
 from vkgroup.reference.interpreter.layout import Placed, laid_out, smallest
 from vkgroup.reference.interpreter.liveness import Liveness, find_liveness
 from vkgroup.reference.interpreter.postdominators import post_dominators
 from vkgroup.reference.interpreter.site import CauseTable, Site
 from vkgroup.reference.interpreter.values import Leaf, Value, leaves_of
-from vkgroup.spirv import EntryPoint, Instruction, Module, PointerType, StructType, Type, grammar
+from vkgroup.spirv import EntryPoint, Instruction, Module, PointerType, StructType, Type
 from vkgroup.spirv.declarations import Declarations
+from vkgroup.spirv.stages import EXECUTION_MODELS
 
 _ROOTS = {
     "StorageBuffer": "buffer",
@@ -28,17 +30,20 @@ _ROOTS = {
     "Workgroup": "shared",
     "Private": "cell",
     "Input": "cell",
+    "Output": "cell",
 }
+_INTERFACE = ("Input", "Output")
+_STAGES = ("compute", "vertex", "fragment")
 
 Instrument = Callable[[Site, Callable[..., Any]], Callable[..., Any]]
 
 
 class Program:
-    """A compute shader, ready to execute.
+    """A compute, vertex or fragment shader, ready to execute.
 
     Parameters
     ----------
-    module : with a compute entry point.
+    module : with an entry point of one of these stages.
     entry_point : its name; None takes the only one.
     specialization : values by specialization id.
     instrument : wraps the function of each lane-wise and group instruction; None leaves it as it is.
@@ -47,7 +52,12 @@ class Program:
     ----------
     module : the module, specialization applied.
     entry : the entry point.
-    local_size : invocations of a workgroup in x, y, z.
+    stage : ``"compute"``, ``"vertex"`` or ``"fragment"``.
+    local_size : invocations of a workgroup in x, y, z; 1, 1, 1 for the others.
+    ports : inputs by location, and all outputs, of a stage of a draw.
+    needs_quads : whether a fragment shader has derivatives or quad operations anywhere, so that helper
+        invocations must be there.
+    helpers_take_part : whether helper invocations certainly take part in every group operation.
     segments : the blocks in the order of their numbers.
     constants : value by slot, of what never changes.
     cells : the arrays of each variable that invocations have for themselves.
@@ -76,21 +86,31 @@ class Program:
         self.instrument: Instrument = instrument or (lambda site, function: function)
         self.module = specialize(module, specialization or {})
         self.entry: EntryPoint = self.module.reflection.entry_point(entry_point)
-        if self.entry.stage != "compute" or self.entry.local_size is None:
+        self.stage = self.entry.stage
+        if self.stage not in _STAGES or (self.stage == "compute" and self.entry.local_size is None):
             raise Unsupported(
-                f"The reference device runs compute shaders; {self.entry.name!r} is for {self.entry.stage}.",
-                [self.entry.stage],
+                f"The reference device runs compute, vertex and fragment shaders; {self.entry.name!r} is for"
+                f" {self.stage}.",
+                [self.stage],
             )
-        self.local_size = self.entry.local_size.resolve()
+        self.local_size = self.entry.local_size.resolve() if self.entry.local_size else (1, 1, 1)
         self.causes = CauseTable()
         self.declared = Declarations(self.module)
         global_instructions, self.functions = read_functions(self.module)
         self._type_ids = {entry.result_id: entry.result_type for entry in self.module.instructions}
+        self._pointees = {
+            entry.result_id: entry.operands[1]
+            for entry in global_instructions
+            if entry.name == "OpTypePointer"
+        }
+        self.needs_quads = any(_needs_quads(entry.name) for entry in self.module.instructions)
+        self.helpers_take_part = self.needs_quads and "MaximallyReconvergesKHR" in self.entry.execution_modes
         self.kinds = _kinds(self.module, self.declared)
         self._values = read_constants(global_instructions, self.declared, self.kinds, self.causes)
         self.extended_sets = _extended_sets(global_instructions)
         self.cells: list[tuple[Leaf, ...]] = []
         self.built_ins: dict[str, int] = {}
+        self.ports: dict[str, list[Port]] = {"Input": [], "Output": []}
         self.initializers: dict[int, int] = {}
         self.private_cells: list[int] = []
         self.private_causes: dict[int, int] = {}
@@ -116,7 +136,8 @@ class Program:
 
     def _entry_function(self) -> int:
         for declaration in self.declared.entry_points:
-            if declaration.name == self.entry.name and declaration.execution_model == "GLCompute":
+            stage = EXECUTION_MODELS[declaration.execution_model].name
+            if declaration.name == self.entry.name and stage == self.stage:
                 return declaration.id
         raise InvalidModule(f"there is no entry point {self.entry.name!r}")
 
@@ -194,7 +215,7 @@ class Program:
     def _declare(self, entry: Instruction, storage_class: str, kind: Type, inliner: Inliner) -> Chain | None:
         identifier = entry.result_id
         root = _ROOTS.get(storage_class)
-        if root is None or (storage_class == "Input" and identifier not in self.entry.interface):
+        if root is None or (storage_class in _INTERFACE and identifier not in self.entry.interface):
             return None
         number = identifier
         self.placed[identifier] = Placed(kind)
@@ -213,13 +234,9 @@ class Program:
 
     def _declare_cell(self, entry: Instruction, storage_class: str, kind: Type, inliner: Inliner) -> int:
         number = self.new_cell(kind)
+        if storage_class in _INTERFACE:
+            self._declare_ports(entry, storage_class, kind, number)
         if storage_class == "Input":
-            built_in = self.declared.decoration(entry.result_id, "BuiltIn")
-            if built_in is None:
-                raise Unsupported(
-                    "A compute shader has no inputs but built-in variables.", ["Input without BuiltIn"]
-                )
-            self.built_ins[grammar().enumerant("BuiltIn", built_in)] = number
             return number
         self.private_cells.append(number)
         name = self.declared.names.get(entry.result_id, "a variable")
@@ -228,6 +245,25 @@ class Program:
         if len(entry.operands) > 1:
             self.initializers[number] = inliner.global_slot(entry.operands[1])
         return number
+
+    def _declare_ports(self, entry: Instruction, storage_class: str, kind: Type, cell: int) -> None:
+        """Note the interface of a variable, or of each member of a block."""
+        declared, identifier = self.declared, entry.result_id
+        found = ports_of(declared, identifier, kind, self._pointees[entry.result_type], cell, entry.position)
+        if storage_class == "Output":
+            self.ports["Output"] += found
+            return
+        for port in found:
+            if not port.built_in and self.stage == "compute":
+                raise Unsupported(
+                    "A compute shader has no inputs but built-in variables.", ["Input without BuiltIn"]
+                )
+            if not port.built_in:
+                self.ports["Input"].append(port)
+            elif isinstance(kind, StructType):
+                raise Unsupported("A block of built-in inputs.", [port.built_in])
+            else:
+                self.built_ins[port.built_in] = cell
 
     def _declare_shared(self, entry: Instruction, kind: Type, inliner: Inliner) -> None:
         if isinstance(kind, StructType) and any(member.offset is not None for member in kind.members):
@@ -243,6 +279,14 @@ class Program:
         self.shared_positions[entry.result_id] = entry.position
         if len(entry.operands) > 1:
             self.shared_initializers[entry.result_id] = inliner.global_slot(entry.operands[1])
+
+
+_WITH_QUADS = ("OpDPd", "OpFwidth", "OpGroupNonUniformQuad")
+
+
+def _needs_quads(name: str) -> bool:
+    """Whether an instruction works on a whole quad."""
+    return name.startswith(_WITH_QUADS) or name.endswith("ImplicitLod") or name == "OpImageQueryLod"
 
 
 def _kinds(module: Module, declared: Declarations) -> dict[int, Type]:

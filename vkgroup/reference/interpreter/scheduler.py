@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.arrangement import Arrangement
+from vkgroup.reference.interpreter.arrangement import Part
 from vkgroup.reference.interpreter.cells import Index
 from vkgroup.reference.interpreter.inline import Segment
 from vkgroup.reference.interpreter.log import EventLog
@@ -26,8 +26,7 @@ class Scheduler:
     Parameters
     ----------
     segments : of the program.
-    arrangement : where the invocations are.
-    workgroup, row : of each invocation of the slice its workgroup and its subgroup, counted in the slice.
+    part : the invocations of the slice.
     events : where to note barriers that not all reach, and loops that do not end.
     step_limit : rounds of a loop after which it hangs.
 
@@ -40,18 +39,16 @@ class Scheduler:
     def __init__(
         self,
         segments: list[Segment],
-        arrangement: Arrangement,
-        workgroup: Lanes,
-        row: Lanes,
+        part: Part,
         events: EventLog,
         step_limit: int,
     ) -> None:
         self._segments, self._events, self._step_limit = segments, events, step_limit
-        self._workgroup, self._row = workgroup, row
-        self._count = len(row)
-        self._workgroups = self._count // arrangement.per_workgroup
-        self._subgroups = self._workgroups * arrangement.subgroups
-        self.alive = np.full(self._workgroups, arrangement.per_workgroup)
+        self._workgroup, self._row = part.workgroup, part.row
+        self._count = len(part.row)
+        self._workgroups = part.workgroups
+        self._subgroups = int(part.row[-1]) + 1
+        self.alive = np.bincount(part.workgroup, minlength=part.workgroups)
         self.has_hung = False
         self._waiting: dict[int, list[Index]] = {0: [None]}
         self._sleeping: list[tuple[int, Index]] = []

@@ -19,13 +19,22 @@ class Subgroups:
     size : lanes of a subgroup.
     row, lane : subgroup and lane of each active invocation, (n,), in ascending order; subgroups may be any
         numbers.
+    optional : (n,), those that a device may as well leave out of group operations: helper invocations;
+        None for nobody.
 
     Attributes
     ----------
     active : (rows, size) bool, the lanes that execute together.
+    optional : (rows, size) bool, those of them that a device may leave out; None for none.
     """
 
-    def __init__(self, size: int, row: npt.NDArray[np.int64], lane: npt.NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        size: int,
+        row: npt.NDArray[np.int64],
+        lane: npt.NDArray[np.int64],
+        optional: npt.NDArray[np.bool_] | None = None,
+    ) -> None:
         self.size = size
         self.count = len(row)
         if self.count == 0:
@@ -44,6 +53,10 @@ class Subgroups:
             self._full = bool((self._place == np.arange(self.count)).all())
         self.active = np.zeros((self.rows, size), np.bool_)
         self.active.reshape(-1)[self._place] = True
+        self.optional: npt.NDArray[np.bool_] | None = None
+        if optional is not None:
+            self.optional = np.zeros((self.rows, size), np.bool_)
+            self.optional.reshape(-1)[self._place] = optional
 
     def spread(self, data: Data) -> npt.NDArray[Any]:
         """Arrange (dims..., n) or (dims..., 1) as (rows, size, components), zeros in inactive lanes."""

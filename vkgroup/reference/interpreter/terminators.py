@@ -33,6 +33,8 @@ def terminator(program: Program, segment: Segment) -> Finish:
         return _switch(segment.number, ending.condition, ending.literals, ending.edges, site)
     if ending.kind == "unreachable":
         return _unreachable(site)
+    if ending.kind == "discard":
+        return lambda frame: frame.machine.discard(frame.index)
     return lambda frame: frame.machine.end(frame.index)
 
 

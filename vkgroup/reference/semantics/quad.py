@@ -11,7 +11,7 @@ import numpy as np
 from vkgroup.reference.semantics.groups import OPERATORS, clustered
 from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, lane_index, read, same_in_all
 
-_QUAD = 4
+QUAD = 4
 
 
 def subgroup_quad_broadcast(value: Values, active: Flags, id: Words) -> Lanes:
@@ -21,9 +21,9 @@ def subgroup_quad_broadcast(value: Values, active: Flags, id: Words) -> Lanes:
     at least 4. Undefined as well if the active lanes do not agree in `id`: the text asks for a constant,
     SPIR-V 1.5 for a dynamically uniform value (OpGroupNonUniformQuadBroadcast).
     """
-    base = lane_index(active.shape[1]) // _QUAD * _QUAD
+    base = lane_index(active.shape[1]) // QUAD * QUAD
     result = read(value, base + id.astype(np.int64), active)
-    legal = (id < _QUAD) & same_in_all(id, active)[:, None]
+    legal = (id < QUAD) & same_in_all(id, active)[:, None]
     return Lanes(result.value, result.defined & legal[:, :, None])
 
 
@@ -60,7 +60,7 @@ def subgroup_quad_all(value: Flags, active: Flags) -> Lanes:
     EXT_shader_quad_control, section 8.18, subgroupQuadAll(). A subgroup of fewer than four lanes is one quad,
     of which the others are not active.
     """
-    return clustered(OPERATORS["And"], value, active, min(_QUAD, active.shape[1]))
+    return clustered(OPERATORS["And"], value, active, min(QUAD, active.shape[1]))
 
 
 def subgroup_quad_any(value: Flags, active: Flags) -> Lanes:
@@ -69,4 +69,4 @@ def subgroup_quad_any(value: Flags, active: Flags) -> Lanes:
     EXT_shader_quad_control, section 8.18, subgroupQuadAny(). A subgroup of fewer than four lanes is one quad,
     of which the others are not active.
     """
-    return clustered(OPERATORS["Or"], value, active, min(_QUAD, active.shape[1]))
+    return clustered(OPERATORS["Or"], value, active, min(QUAD, active.shape[1]))

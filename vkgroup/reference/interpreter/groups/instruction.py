@@ -12,11 +12,14 @@ from vkgroup.reference.interpreter.groups.rows import ALIASES, integer, kinds_of
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.subgroups import Subgroups
 from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, leaves_of, single
-from vkgroup.reference.operations import ExtendedCategory, OperandKind, Operation
+from vkgroup.reference.operations import Category, ExtendedCategory, OperandKind, Operation
 from vkgroup.reference.semantics import Lanes
 from vkgroup.reference.semantics.lanes import Flags, Values, Words
 
 _LARGEST_WORD = 2**32 - 1
+_READ_FIRST = ("subgroupBroadcastFirst", "readFirstInvocationARB")
+_READS_HELPER = "reads a helper invocation, which a device may leave out of group operations"
+_WITH_HELPERS = "depends on helper invocations, which a device may leave out of group operations"
 
 
 class GroupInstruction:
@@ -54,6 +57,7 @@ class GroupInstruction:
         result = lanes.value if lanes.value.dtype == dtype else lanes.value.view(dtype)
         causes = combine(
             self._undefined(subgroups, lanes, arguments),
+            self._optional(subgroups, arguments),
             *(
                 self._carried(subgroups, place, operand.cause, arguments)
                 for place, operand in enumerate(operands)
@@ -87,6 +91,37 @@ class GroupInstruction:
         use = Use(self._row, value, subgroups.active, tuple(arguments[1:]))
         missing: Flags = subgroups.active[:, :, None] & ~defined
         return self._collected(subgroups, explain(self._site, self._name, use, missing))
+
+    def _optional(self, subgroups: Subgroups, arguments: list[Any]) -> Causes | None:
+        """Return the causes of results that change when a device leaves helper invocations out.
+
+        It may do so in all group operations but those of quads (Vulkan 1.4, "Helper Invocations"). To read
+        from one then is to read from an inactive lane; other operations have either of several results.
+        """
+        optional, row = subgroups.optional, self._row
+        if optional is None or row.category in (Category.QUAD, ExtendedCategory.QUAD_CONTROL):
+            return None
+        if not row.operands:
+            return self._elected(subgroups, optional)
+        if row.operands[0].kind is OperandKind.BALLOT:
+            return None
+        reads = row.result == "value" and row.operator is None and row.name not in _READ_FIRST
+        sentence = f"{self._name} {_READS_HELPER if reads else _WITH_HELPERS}"
+        number = self._site.cause("helper", sentence) if reads else self._site.order_cause(sentence)
+        causes = np.where(optional, number, 0).astype(np.uint16)[:, :, None]
+        return self._collected(subgroups, self._flows[0](causes, subgroups.active, *arguments[1:]))
+
+    def _elected(self, subgroups: Subgroups, optional: Flags) -> Causes | None:
+        """Return the causes of subgroupElect(): of the lanes up to the first that certainly takes part."""
+        certain = np.logical_or.accumulate(subgroups.active & ~optional, axis=1)
+        before = np.zeros_like(certain)
+        before[:, 1:] = certain[:, :-1]
+        first_may_be_left_out = (optional & ~before).any(axis=1, keepdims=True)
+        open_ = subgroups.active & ~before & first_may_be_left_out
+        if not open_.any():
+            return None
+        number = self._site.order_cause(f"{self._name} {_WITH_HELPERS}")
+        return self._collected(subgroups, np.where(open_, number, 0).astype(np.uint16)[:, :, None])
 
     def _carried(
         self, subgroups: Subgroups, place: int, cause: Causes | None, arguments: list[Any]

@@ -9,12 +9,13 @@ import numpy as np
 
 from vkgroup.reference.interpreter.images.coordinates import scale_factor, to_face
 from vkgroup.reference.interpreter.images.filtering import Integers, Lookup, Texels
+from vkgroup.reference.interpreter.images.gradients import ImplicitGradient, with_gradient
 from vkgroup.reference.interpreter.images.memory import ImageMemory
 from vkgroup.reference.interpreter.images.operands import ImageOperands, gather, places
 from vkgroup.reference.interpreter.images.resources import on_each
 from vkgroup.reference.interpreter.images.texels import rows, texel_result
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, single
+from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, reduce_cause, single
 from vkgroup.sampler import Sampler
 
 if TYPE_CHECKING:
@@ -45,10 +46,10 @@ class _Place:
 def sample(site: Site) -> Callable[..., Value | None]:
     """Make OpImageSample[Proj][Dref]{Implicit,Explicit}Lod.
 
-    A compute shader without groups of derivatives has none, so that an implicit level of detail is the
-    sum of the biases.
+    A shader without quads has no derivatives, so that an implicit level of detail is the sum of the biases.
     """
     divide, compare = "Proj" in site.name, "Dref" in site.name
+    implicit = ImplicitGradient(site, divide) if "Implicit" in site.name else None
     optional = places(site, 3 if compare else 2)
 
     def on_image(
@@ -68,6 +69,9 @@ def sample(site: Site) -> Callable[..., Value | None]:
                 with np.errstate(all="ignore"):
                     reference = (reference / where.divisor).astype(reference.dtype)
         state = sampler or _DEFAULT
+        if implicit is not None and len(operands) > fixed:
+            gradient, undefined = implicit.of(image, operands[fixed:])
+            cause = combine(cause, undefined if _depends_on_level(image, state) else None)
         cause = combine(cause, _mismatch(site, state, compare))
         place, face = where.place, None
         if image.dimension == "Cube":
@@ -77,7 +81,13 @@ def sample(site: Site) -> Callable[..., Value | None]:
         data, found = _in_levels(lookup, place, level_of_detail(image, state, given, gradient), given)
         return texel_result(site.type, data, combine(found, cause))
 
-    return lambda frame, *operands: on_each(frame, operands, on_image)
+    fixed = len(site.operand_types)
+    return lambda frame, *operands: on_each(frame, with_gradient(implicit, frame, operands), on_image)
+
+
+def _depends_on_level(image: ImageMemory, sampler: Sampler) -> bool:
+    """Whether the level of detail changes what is sampled."""
+    return image.levels > 1 or len(set(sampler.filters)) > 1
 
 
 def level_of_detail(
@@ -180,18 +190,25 @@ def _stacked(causes: list[Causes | None]) -> Causes | None:
 
 
 def query_lod(site: Site) -> Callable[..., Value | None]:
-    """Make OpImageQueryLod: the level accessed and the level of detail, where there are no derivatives."""
+    """Make OpImageQueryLod: the level accessed and the level of detail; 0 where there are no derivatives."""
+    implicit = ImplicitGradient(site, False)
 
     def on_image(
         frame: Frame, image: ImageMemory, sampler: Sampler | None, operands: tuple[Value, ...]
     ) -> Value:
         state = sampler or _DEFAULT
-        lod = level_of_detail(image, state, ImageOperands(), None)
+        gradient, cause = None, operands[1].cause
+        if len(operands) > fixed:
+            gradient, cause = implicit.of(image, operands[fixed:])
+            if image.dimension == "Cube":
+                gradient = to_face(rows(operands[1])[0], gradient).gradient
+        lod = level_of_detail(image, state, ImageOperands(), gradient)
         within = np.clip(np.clip(lod, state.min_lod, state.max_lod), 0, image.levels - 1)
         level = within if state.mipmap == "linear" else np.ceil(within + 0.5) - 1
-        return single(np.stack([level, lod]).astype(np.float32))
+        return single(np.stack([level, lod]).astype(np.float32), reduce_cause(cause))
 
-    return lambda frame, *operands: on_each(frame, operands, on_image)
+    fixed = len(site.operand_types)
+    return lambda frame, *operands: on_each(frame, with_gradient(implicit, frame, operands), on_image)
 
 
 def _causes(given: ImageOperands) -> Causes | None:

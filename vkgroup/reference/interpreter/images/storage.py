@@ -13,7 +13,7 @@ from vkgroup.reference.interpreter.images.resources import image_and_sampler, on
 from vkgroup.reference.interpreter.images.texels import load_texels, rows, store_texels, texel_result
 from vkgroup.reference.interpreter.memory import Offsets
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Causes, Value, combine, overall_cause
+from vkgroup.reference.interpreter.values import Causes, Value, combine, overall_cause, select
 from vkgroup.sampler import Sampler
 
 if TYPE_CHECKING:
@@ -50,6 +50,12 @@ def write(site: Site) -> Callable[..., Value | None]:
         store_texels(frame, site, image, offset, values, undefined)
 
     def run(frame: Frame, *operands: Value) -> None:
+        helpers = frame.helpers
+        if helpers is not None:
+            # Helper invocations write nothing (Vulkan 1.4, "Helper Invocations").
+            if helpers.all():
+                return
+            frame, operands = frame.subset(~helpers), tuple(select(operand, ~helpers) for operand in operands)
         on_each(frame, operands, on_image)
 
     return run
