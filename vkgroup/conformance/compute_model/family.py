@@ -6,15 +6,18 @@ from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from vkgroup.conformance.compute_model.atomics import ATOMICS_TOPIC
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.litmus import LITMUS_TOPIC
+from vkgroup.conformance.compute_model.shared_memory import SHARED_TOPIC
+from vkgroup.conformance.compute_model.variables import BUILTINS_TOPIC
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
 
-TOPICS: dict[str, Topic] = {topic.name: topic for topic in (LITMUS_TOPIC,)}
+TOPICS: dict[str, Topic] = {topic.name: topic for topic in (BUILTINS_TOPIC, SHARED_TOPIC, LITMUS_TOPIC, ATOMICS_TOPIC)}
 """All topics by name."""
 
 _BATCH = 32

@@ -158,7 +158,7 @@ def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
 
 
 def _plan(placement: str, setting: Setting) -> NDArray[np.uint32]:
-    """Return for each round: workgroups, subgroups and lanes to the partner, then layout and order."""
+    """Return for each round: which workgroup (bits that differ), subgroups and lanes on, layout and order."""
     number = np.arange(setting.rounds)
     blocks, zero = setting.local // setting.subgroup, np.zeros_like(number)
     lane = number % setting.subgroup
@@ -167,9 +167,9 @@ def _plan(placement: str, setting: Setting) -> NDArray[np.uint32]:
     elif placement == "workgroup":
         away = [zero, 1 + number % (blocks - 1), lane]
     else:
-        # Workgroups that are near in number are the likeliest to run at once; some are far.
-        group = np.where(number % 3 < 2, 1 + number % 2, 1 + number * 5 % (setting.groups - 1))
-        away = [group, number % blocks, lane]
+        # Neighbours are the likeliest to run at once.
+        group = np.where(number % 8 < 6, 1, 1 + number % (setting.groups - 1))
+        away = [group, np.where(number % 8 < 6, 0, number % blocks), lane]
     order = np.array(ORDERS)[number // LAYOUTS % len(ORDERS)]
     return np.stack([*away, number % LAYOUTS + 16 * order], axis=1).astype(np.uint32)
 
@@ -183,6 +183,7 @@ def _trials(
     bindings: dict[Any, Any] = {
         "Plan": plan,
         "Results": np.full((setting.trials, RESULT_WORDS), POISON, np.uint32),
+        "Progress": np.zeros(setting.instances // setting.subgroup, np.uint32),
     }
     if "buffer" in writing.memories:
         bindings["CellsBuffer"] = np.zeros(words, np.uint32)

@@ -23,6 +23,9 @@ LAYOUTS = 4
 APART = 8
 """Words from location to location in the widest layout: 32 bytes."""
 
+PATIENCE = 512
+"""How often, in all its rounds, an invocation looks whether its partner's subgroup has come as far."""
+
 IMAGE_WIDTH = 256
 """Texels in a row of an image of cells."""
 
@@ -44,7 +47,7 @@ class Setting:
     ----------
     subgroup : invocations of a block; a device's subgroup size.
     local : invocations of a workgroup, a multiple of `subgroup`.
-    groups, rounds : workgroups, and trials of each instance one after the other.
+    groups, rounds : workgroups, a power of two, and trials of each instance one after the other.
     """
 
     subgroup: int
@@ -120,6 +123,15 @@ _ACCESS = {
     ),
 }
 
+_RENDEZVOUS = [
+    "if (asked.x != 0u) {",
+    "    // Set off together, if the partner happens to run now; nothing promises that it does.",
+    "    atomicMax(progress[group * (LOCAL / SUBGROUP) + block], number + 1u);",
+    "    uint watched = other_group * (LOCAL / SUBGROUP) + other_block;",
+    "    while (patience > 0u && atomicOr(progress[watched], 0u) <= number) --patience;",
+    "}",
+]
+
 
 @dataclass(frozen=True)
 class Writing:
@@ -169,10 +181,13 @@ def source(test: Litmus, writing: Writing, setting: Setting) -> str:
         "#version 430",
         f"// The litmus test {test.name}, {setting.trials} times: {test.sentence}.",
         f"layout(local_size_x = {setting.local}) in;",
-        "// For each round: workgroups, subgroups and lanes to the partner, then layout and order of roles.",
+        "// For each round: bits of the partner's workgroup that differ, subgroups and lanes on to it, then layout",
+        "// and order of roles.",
         "layout(std430, binding = 0) readonly buffer Plan { uvec4 plan[]; };",
         "// For each trial: what r0 and r1 read, and the last values of x and y where they are in shared memory.",
         "layout(std430, binding = 1) writeonly buffer Results { uint results[]; };",
+        "// For each subgroup: the rounds that it has begun.",
+        "layout(std430, binding = 4) coherent buffer Progress { uint progress[]; };",
         f"const uint LOCAL = {setting.local}u, SUBGROUP = {setting.subgroup}u, GROUPS = {setting.groups}u;",
         f"const uint INSTANCES = {setting.instances}u, ROUNDS = {setting.rounds}u, APART = {APART}u;",
         "// Instances that share an area of memory: of a workgroup or of the dispatch.",
@@ -182,6 +197,7 @@ def source(test: Litmus, writing: Writing, setting: Setting) -> str:
         "void main() {",
         "    uint local = gl_LocalInvocationIndex, group = gl_WorkGroupID.x;",
         "    uint block = local / SUBGROUP, lane = local % SUBGROUP;",
+        f"    uint patience = {PATIENCE}u;",
         "    for (uint number = 0u; number < ROUNDS; ++number) {",
         *(f"        {line}" for line in _round(test, writing)),
         "    }",
@@ -198,7 +214,7 @@ def _round(test: Litmus, writing: Writing) -> list[str]:
         "uint layout_ = asked.w & 15u, order = asked.w >> 4u;",
         "uint other_block = (block + asked.y) % (LOCAL / SUBGROUP);",
         "uint other_local = other_block * SUBGROUP + (lane + asked.z) % SUBGROUP;",
-        "uint other_group = (group + asked.x) % GROUPS;",
+        "uint other_group = group ^ asked.x;",
         "uint trial_0 = number * INSTANCES + group * LOCAL + local;",
         "uint trial_1 = number * INSTANCES + other_group * LOCAL + other_local;",
         "uint stamp_0 = trial_0 * 4u, stamp_1 = trial_1 * 4u;",
@@ -224,7 +240,7 @@ def _round(test: Litmus, writing: Writing) -> list[str]:
             "for (uint i = local; i < 2u * LOCAL * APART; i += LOCAL) cells_shared[i] = 0u;",
             "barrier();",
         ]
-    lines += _weave(test, writing)
+    lines += _RENDEZVOUS + _weave(test, writing)
     for register in test.registers:
         role = next(n for n in (0, 1) if any(access.register == register for access in test.roles[n]))
         lines.append(f"results[trial_{role} * {RESULT_WORDS}u + {_RESULT[register]}u] = {register};")
