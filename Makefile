@@ -1,6 +1,7 @@
 # conform: judge the best Vulkan device of this machine. test: everything, the style included.
 # Both set up what they need (.venv here, a software driver in the user's cache), without root.
 #   make conform ARGS='--device lavapipe --filter "arithmetic.*"'
+#   make docs                             after a change of tests/traceability
 #   make bundle DRIVERS=swiftshader       then, on a machine without network:
 #   make conform OFFLINE=bundle
 
@@ -15,7 +16,7 @@ ARGS =
 DRIVERS =
 OFFLINE =
 
-.PHONY: conform test bundle clean
+.PHONY: conform test docs bundle clean
 
 conform:
 	$(SETUP) $(if $(OFFLINE),--offline '$(OFFLINE)')
@@ -26,6 +27,10 @@ test:
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 	.venv/bin/pytest -n 2 $(ARGS)
+
+docs:
+	$(SETUP) --no-driver
+	.venv/bin/python tests/traceability/generate.py
 
 bundle:
 	$(SETUP) --no-driver

@@ -1,0 +1,72 @@
+"""Write docs/traceability from the data here; with results named, record them first.
+
+::
+
+    python tests/traceability/generate.py
+    python tests/traceability/generate.py --results swiftshader=out/swiftshader --junit tests.xml
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from trace_evidence import exists
+from trace_model import PAGES, documents
+from trace_pages import all_pages
+from trace_status import DEVICES, HOST, load, record, save
+
+
+def _named(text: str) -> tuple[str, Path]:
+    """Return (device, path) of ``DEVICE=PATH``."""
+    device, equals, path = text.partition("=")
+    if not equals or device not in DEVICES:
+        raise argparse.ArgumentTypeError(f"{text!r} is no DEVICE=PATH with a device of {', '.join(DEVICES)}")
+    if not Path(path).exists():
+        raise argparse.ArgumentTypeError(f"there is no {path}")
+    return device, Path(path)
+
+
+def _tests(text: str) -> tuple[str, Path]:
+    return _named(text if "=" in text else f"{HOST}={text}")
+
+
+def main() -> None:
+    """Record what was asked for, and write the pages."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--results",
+        metavar="DEVICE=FOLDER",
+        type=_named,
+        action="append",
+        default=[],
+        help="a folder of `vkgroup conform --out`; several of one device are taken together",
+    )
+    parser.add_argument(
+        "--junit",
+        metavar="[DEVICE=]FILE",
+        type=_tests,
+        action="append",
+        default=[],
+        help="a file of `pytest --junitxml`; DEVICE: where tests ran whose names tell no device",
+    )
+    arguments = parser.parse_args()
+    every, recorded = documents(), load()
+    if arguments.results or arguments.junit:
+        runs: dict[str, list[Path]] = {}
+        for device, folder in arguments.results:
+            runs.setdefault(device, []).append(folder)
+        recorded = record(recorded, every, runs, arguments.junit)
+        save(recorded)
+    PAGES.mkdir(parents=True, exist_ok=True)
+    for name, text in all_pages(every, recorded).items():
+        (PAGES / name).write_text(text, encoding="utf-8")
+    rows = [row for document in every for row in document.rows]
+    missing = sorted({str(one) for row in rows for one in row.shown if not exists(one)})
+    print(f"{len(rows)} rows of {len(every)} documents in {PAGES}")
+    if missing:
+        print("named and not there:", *missing, sep="\n  ")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Every row of the data has an answer, what it names exists, and the pages are those of the data."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from trace_evidence import exists, functions_of, suite
+from trace_model import PAGES, Document, Evidence, documents
+from trace_pages import all_pages
+from trace_status import STATUS, load
+
+EVERY = documents()
+by_document = pytest.mark.parametrize("document", EVERY, ids=lambda document: document.name)
+
+
+def test_the_five_documents_are_there() -> None:
+    names = {document.name for document in EVERY}
+    assert names == {
+        "ARB_compute_shader",
+        "KHR_shader_subgroup",
+        "NV_shader_thread_group",
+        "SPV_KHR_shader_ballot",
+        "vulkan_subgroup_tutorial",
+    }
+
+
+def test_ids_are_unique() -> None:
+    rows = Counter(row.id for document in EVERY for row in document.rows)
+    sections = Counter(section.id for document in EVERY for section in document.sections)
+    assert [id_ for id_, count in (rows + sections).items() if count > 1 and id_] == []
+
+
+@by_document
+def test_what_a_row_names_exists(document: Document) -> None:
+    missing = [f"{row.id}: {one}" for row in document.rows for one in row.shown if not exists(one)]
+    assert missing == []
+
+
+@by_document
+def test_a_row_has_exactly_one_answer(document: Document) -> None:
+    assert [row.id for row in document.rows if row.answers != 1] == []
+
+
+@by_document
+def test_a_section_has_rows_or_a_reason_for_none(document: Document) -> None:
+    assert [one.id for one in document.sections if bool(one.rows) == bool(one.informative)] == []
+
+
+@by_document
+def test_sections_follow_the_documents_headings(document: Document) -> None:
+    headings = list(dict.fromkeys(section.heading for section in document.sections))
+    assert headings == list(document.headings)
+
+
+def test_pages_are_those_of_the_data() -> None:
+    """Written by ``python tests/traceability/generate.py``."""
+    for name, text in all_pages(EVERY, load()).items():
+        assert (PAGES / name).read_text(encoding="utf-8") == text, f"{name} is older than its data"
+    assert {path.name for path in PAGES.iterdir()} == {"README.md", *(f"{one.name}.md" for one in EVERY)}
+
+
+def test_the_record_holds_nothing_that_no_row_asks_for() -> None:
+    asked = {str(one) for document in EVERY for row in document.rows for one in row.shown}
+    assert set(load(STATUS)) - asked == set()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "basic.compute.subgroupElect.no_such_type.*",
+        "no_such_category.*",
+        "basic.compute.subgroupElect",
+    ],
+)
+def test_a_glob_that_selects_nothing_is_noticed(text: str) -> None:
+    assert not exists(Evidence("case", text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tests/traceability/test_traceability.py::test_that_does_not_exist",
+        "tests/traceability/test_no_such_file.py::test_ids_are_unique",
+        "tests/traceability/test_traceability.py",
+        "tests/traceability/test_traceability.py::by_document",
+    ],
+)
+def test_a_test_that_does_not_exist_is_noticed(text: str) -> None:
+    assert not exists(Evidence("test", text))
+
+
+def test_a_file_that_does_not_exist_is_noticed() -> None:
+    assert exists(Evidence("file", "README.md"))
+    assert not exists(Evidence("file", "shaders/tutorial/no_such.comp"))
+
+
+def test_globs_select_as_the_command_does() -> None:
+    from vkgroup.conformance import select
+
+    for glob in ("basic.*.gl_SubgroupSize.*", "vote.compute.subgroupA[ln]y.*", "*.size64"):
+        assert suite().matching(glob) == sorted(case.name for case in select((glob,)))
+
+
+def test_methods_of_classes_are_test_functions_too() -> None:
+    found = functions_of("tests/conformance/test_verdict.py")
+    assert "TestTheRecordItself::test_another_subgroup_size" in found

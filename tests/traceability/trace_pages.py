@@ -1,0 +1,152 @@
+"""The pages of docs/traceability: one for each document, and the one that introduces them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from trace_model import DATA, Document, Row, Section
+from trace_status import DEVICES, HOST, Count, Recorded, of_row
+
+INTRODUCTION = DATA / "introduction.md"
+_BANNER = "<!-- Written by tests/traceability/generate.py from the data beside it: change those. -->\n"
+_EMPTY = "·"
+
+
+class Reasons:
+    """Reasons why a device does not support something, lettered in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self._letters: dict[str, str] = {}
+
+    def letter(self, reason: str) -> str:
+        """Return the reason's letter: a, b, … z, aa, …"""
+        if reason not in self._letters:
+            number, letters = len(self._letters), ""
+            while number >= 0:
+                letters = chr(ord("a") + number % 26) + letters
+                number = number // 26 - 1
+            self._letters[reason] = letters
+        return self._letters[reason]
+
+    def lines(self) -> list[str]:
+        """Return the legend."""
+        return [f"- ({letter}) {_cell(reason)}" for reason, letter in self._letters.items()]
+
+
+def _cell(text: str) -> str:
+    """Return text as it can stand in a table."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def verdict(count: Count, reasons: Reasons) -> str:
+    """Return the words for what was counted."""
+    if count.failed:
+        return f"**Fail {count.failed}**, Pass {count.passed}"
+    if count.passed:
+        return f"Pass {count.passed}"
+    if count.undefined:
+        return f"undefined {count.undefined}"
+    if count.not_supported:
+        return f"not supported ({reasons.letter(count.reason)})"
+    return ""
+
+
+def _statuses(row: Row, recorded: Recorded, reasons: Reasons) -> list[str]:
+    cells = [verdict(of_row(recorded, row.shown, device), reasons) for device in DEVICES]
+    ran_somewhere = any(cells)
+    on_devices = any(evidence.kind == "case" for evidence in row.shown)
+    for number, device in enumerate(DEVICES):
+        if not cells[number]:
+            missing = (device != HOST and on_devices) or not ran_somewhere
+            cells[number] = "not run" if missing else _EMPTY
+    return cells
+
+
+def _answer(row: Row) -> str:
+    if row.shown:
+        text = "<br>".join(f"`{_cell(evidence.name)}`" for evidence in row.shown)
+    elif row.untestable:
+        text = f"cannot be tested: {_cell(row.untestable)}"
+    else:
+        text = f"not normative: {_cell(row.informative)}"
+    return f"{text}<br>{_cell(row.note)}" if row.note else text
+
+
+def _row_line(row: Row, recorded: Recorded, reasons: Reasons) -> str:
+    statuses = _statuses(row, recorded, reasons) if row.shown else [_EMPTY] * len(DEVICES)
+    cells = [f"`{row.id}`", f"{_cell(row.opens)} …", _cell(row.says), _answer(row), *statuses]
+    return f"| {' | '.join(cells)} |"
+
+
+def _section_lines(section: Section, recorded: Recorded, reasons: Reasons) -> list[str]:
+    lines = [f"### {section.title}", "", f"Begins with: {_cell(section.opens)} …", ""]
+    if section.informative:
+        lines += [f"Not normative: {section.informative}", ""]
+    if section.rows:
+        head = ["row", "opens with", "says", "shown by", *DEVICES.values()]
+        lines += [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+        lines += [_row_line(row, recorded, reasons) for row in section.rows]
+        lines.append("")
+    return lines
+
+
+def totals(document: Document) -> dict[str, int]:
+    """Count a document's rows by their answers."""
+    rows = document.rows
+    return {
+        "rows": len(rows),
+        "shown": sum(bool(row.shown) for row in rows),
+        "cannot be tested": sum(bool(row.untestable) for row in rows),
+        "not normative": sum(bool(row.informative) for row in rows),
+    }
+
+
+def page(document: Document, recorded: Recorded) -> str:
+    """Return a document's page as Markdown."""
+    reasons = Reasons()
+    counts = ", ".join(f"{number} {name}" for name, number in totals(document).items())
+    lines = [
+        _BANNER,
+        f"# {document.title}",
+        "",
+        f"Edition: {document.edition}. {counts}. How to read this: [README.md](README.md).",
+        "",
+    ]
+    heading = ""
+    for section in document.sections:
+        if section.heading != heading:
+            heading = section.heading
+            lines += [f"## {heading}", ""]
+        lines += _section_lines(section, recorded, reasons)
+    if reasons.lines():
+        lines += ["## Why something is not supported", "", *reasons.lines(), ""]
+    return "\n".join(lines)
+
+
+def index(documents: Iterable[Document], recorded: Recorded) -> str:
+    """Return the introduction with a table of the documents, and of the rows against each device."""
+    documents = tuple(documents)
+    lines = [_BANNER, INTRODUCTION.read_text(encoding="utf-8"), "## The documents", ""]
+    lines += ["| document | edition | rows | shown | cannot be tested | not normative |", f"|{'---|' * 6}"]
+    for document in documents:
+        counts = " | ".join(str(number) for number in totals(document).values())
+        lines.append(f"| [{document.title}]({document.name}.md) | {document.edition} | {counts} |")
+    devices = [device for device in DEVICES if device != HOST]
+    lines += ["", "## Rows with a failure, by device", ""]
+    lines += [f"| document | {' | '.join(DEVICES[device] for device in devices)} |"]
+    lines += [f"|{'---|' * (len(devices) + 1)}"]
+    for document in documents:
+        cells = []
+        for device in devices:
+            counted = [of_row(recorded, row.shown, device) for row in document.rows]
+            judged = sum(bool(count.passed or count.failed) for count in counted)
+            cells.append(f"{sum(bool(count.failed) for count in counted)} of {judged} judged")
+        lines.append(f"| {document.title} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def all_pages(documents: Iterable[Document], recorded: Recorded) -> dict[str, str]:
+    """Return every page by its file's name."""
+    documents = tuple(documents)
+    pages = {f"{document.name}.md": page(document, recorded) for document in documents}
+    return {"README.md": index(documents, recorded), **pages}
