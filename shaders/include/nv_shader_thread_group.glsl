@@ -9,8 +9,8 @@
 // be assigned to, and vanish from the module when nobody calls them, with the capabilities that they need.
 //
 // Defined from outside: VKGROUP_STAGE_fragment in fragment shaders; VKGROUP_USES_quads where the source has a
-// quadSwizzle; VKGROUP_USES_helpers where it needs to know helper threads; VKGROUP_KEEPS_<extension> for each
-// extension that the source enables itself and would miss if it were disabled at the end.
+// quadSwizzle; VKGROUP_USES_helpers where it has gl_HelperThreadNV; VKGROUP_KEEPS_<extension> for each extension
+// that the source enables itself and would miss if it were disabled at the end.
 
 #ifndef VKGROUP_NV_SHADER_THREAD_GROUP
 #define VKGROUP_NV_SHADER_THREAD_GROUP
@@ -42,7 +42,7 @@ uint vkgroup_ballotThreadNV(bool value) { return subgroupBallot(value).x; }
 #ifdef VKGROUP_STAGE_fragment
 #ifdef VKGROUP_USES_helpers
 #if __VERSION__ >= 450
-#define VKGROUP_HELPER gl_HelperInvocation
+bool vkgroup_gl_HelperThreadNV() { return gl_HelperInvocation; }
 #else
 // GLSL has gl_HelperInvocation since 4.50; this is SPIR-V's HelperInvocation (BuiltIn 23) for older sources.
 // GLSL refuses inputs of type bool, SPIR-V's own bool (OpTypeBool, 20) passes; OpCopyObject (83) converts.
@@ -50,9 +50,8 @@ uint vkgroup_ballotThreadNV(bool value) { return subgroupBallot(value).x; }
 #define VKGROUP_BOOL spirv_type(id = 20)
 spirv_decorate(11, 23) flat in VKGROUP_BOOL vkgroup_helper;
 spirv_instruction(id = 83) bool vkgroup_bool(VKGROUP_BOOL value);
-#define VKGROUP_HELPER vkgroup_bool(vkgroup_helper)
+bool vkgroup_gl_HelperThreadNV() { return vkgroup_bool(vkgroup_helper); }
 #endif
-bool vkgroup_gl_HelperThreadNV() { return VKGROUP_HELPER; }
 #endif
 
 #ifdef VKGROUP_USES_quads
@@ -61,14 +60,10 @@ bool vkgroup_gl_HelperThreadNV() { return VKGROUP_HELPER; }
 // The first thread of the own quad, as a number of 32 bits (see above).
 uint vkgroup_quad = gl_SubgroupInvocationID & ~3u;
 
-// Bit k: thread k of the own quad is a helper thread which ballots of this device leave out. Vulkan allows
-// that ("Helper Invocations"), where the document counts every thread that executes. All four threads execute
-// this, at the start of main, so a bit that is missing from the ballot is a helper's.
-uint vkgroup_left_out = (subgroupQuadBroadcast(uint(VKGROUP_HELPER), 0u) |
-                         subgroupQuadBroadcast(uint(VKGROUP_HELPER), 1u) << 1 |
-                         subgroupQuadBroadcast(uint(VKGROUP_HELPER), 2u) << 2 |
-                         subgroupQuadBroadcast(uint(VKGROUP_HELPER), 3u) << 3) &
-                        ~(subgroupBallot(true).x >> vkgroup_quad);
+// Bit k: thread k of the own quad is missing from ballots although it executes. Vulkan allows that of helper
+// invocations ("Helper Invocations"), where the document counts them. All four threads execute this, at the
+// start of main, so whoever is missing is one of those.
+uint vkgroup_left_out = ~(subgroupBallot(true).x >> vkgroup_quad) & 15u;
 
 // Whether all four threads of the quad execute this: otherwise the quad is divergent.
 bool vkgroup_whole() { return (subgroupBallot(true).x >> vkgroup_quad & 15u | vkgroup_left_out) == 15u; }

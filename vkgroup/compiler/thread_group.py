@@ -67,10 +67,9 @@ def _settings(use: Use) -> list[str]:
     bare = _bare(use.source)
     includes = _INCLUDE.search(bare) is not None
     settings = [f"VKGROUP_STAGE_{use.stage}"]
-    quads = includes or "quadSwizzle" in bare
-    if quads:
+    if includes or "quadSwizzle" in bare:
         settings.append("VKGROUP_USES_quads")
-    if quads or "gl_HelperThreadNV" in bare:
+    if includes or "gl_HelperThreadNV" in bare:
         settings.append("VKGROUP_USES_helpers")
     named = set(_EXTENSION.findall(bare))
     settings += (f"VKGROUP_KEEPS_{name}" for name in _ENABLED_BY_HEADER if includes or name in named)
