@@ -198,3 +198,75 @@ def test_a_binding_given_twice_is_refused(tmp_path: Path, capsys: pytest.Capture
         words = [command, shader, "--in", given, "--in", given, "--groups", "1"]
         assert main(words) == 2
         assert "given twice" in capsys.readouterr().err
+
+
+_FRAGMENT = """#version 450
+layout(location = 0) in vec2 at;
+layout(location = 0) out vec4 color;
+layout(set = 0, binding = 0) buffer Count { uint count; };
+void main() { color = vec4(at, 0.0, 1.0); atomicAdd(count, 1u); }
+"""
+
+
+@pytest.fixture
+def pictures(here: Path) -> Path:
+    """The working directory, with a fragment shader and values of its input at the three corners."""
+    (here / "x.frag").write_text(_FRAGMENT)
+    np.save(here / "at.npy", np.array([[0.5, 0.25], [0.5, 0.25], [0.5, 0.25]], np.float32))
+    return here
+
+
+def test_run_draws(pictures: Path, swiftshader: object, capsys: pytest.CaptureFixture[str]) -> None:
+    words = "run x.frag --size 5,3 --vertices at=at.npy --color color=rgba32f --out color=c.npy --depth d32f"
+    words += " --out depth=d.npy --out count=uint[1] --device swiftshader"
+    assert main(words.split()) == 0
+    assert np.array_equal(np.load(pictures / "c.npy"), np.tile([0.5, 0.25, 0, 1], (3, 5, 1)))
+    assert (np.load(pictures / "d.npy") == 0).all()
+    assert capsys.readouterr().out == "count = [15]\n"
+
+
+def test_run_draws_with_a_vertex_shader(pictures: Path, swiftshader: object) -> None:
+    (pictures / "x.vert").write_text(
+        "#version 450\nlayout(location = 0) in vec2 where; layout(location = 0) out vec2 at;\n"
+        "void main() { at = where; gl_Position = vec4(where, 0.0, 1.0); }"
+    )
+    np.save(pictures / "where.npy", np.array([[-1, -1], [3, -1], [-1, 3]], np.float32))
+    words = "run x.frag --size 4x4 --vertex x.vert --vertices where=where.npy --samples 4 --all-samples"
+    words += " --out color=c.npy --out count=uint[1]:n.npy --device swiftshader"
+    assert main(words.split()) == 0
+    found = np.load(pictures / "c.npy")
+    assert found.shape == (4, 4, 4, 4)
+    assert (np.diff(found[:, :, 0, 0], axis=1) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("run x.frag", "Give --groups X,Y,Z"),
+        ("run x.frag --size 4,4 --groups 1", "Give --groups X,Y,Z"),
+        ("run x.frag --groups 1 --in count=at.npy", "Draw it"),
+        ("run x.frag --size 4,4 --out count=uint[1]", "inputs that nothing gives values: at"),
+        ("run x.frag --size 4,4 --out count=uint[1] --vertices at=no.npy", "no.npy cannot be read"),
+        (
+            "run x.frag --size 4,4 --out count=uint[1] --vertices at=at.npy --vertices at=at.npy",
+            "given twice",
+        ),
+        ("run x.frag --size 4,4 --out count=uint[1] --vertices at=at.npy --out colour=c.npy", "--out colour"),
+        (
+            "run x.frag --size 4,4 --out count=uint[1] --vertices at=at.npy --color colour=r8",
+            "no output 'colour'",
+        ),
+    ],
+)
+def test_draws_that_make_no_sense(
+    pictures: Path, swiftshader: object, words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words.split(), "--device", "swiftshader"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_size_is_two_positive_numbers(pictures: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for size in ("4", "0,4", "4,-1", "a,b"):
+        with pytest.raises(SystemExit):
+            main(["run", "x.frag", "--size", size])
+        assert "width and height" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""``vkgroup run``: a compute shader on NumPy files."""
+"""``vkgroup run``: a compute or fragment shader on NumPy files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 import vkgroup
-from vkgroup.cli import pairs, shaders
+from vkgroup.cli import drawing, pairs, shaders
 from vkgroup.cli.arguments import seconds
 from vkgroup.errors import InvalidInput
 
@@ -24,11 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.epilog = (
         "B is a binding's name, its number in set 0, or SET.NUMBER. Example: vkgroup run scan.comp "
-        "--groups 4 --in data=x.npy --out sums=uint[4]:sums.npy"
+        "--groups 4 --in data=x.npy --out sums=uint[4]:sums.npy, or: vkgroup run x.frag --size 64,64 "
+        "--out color=picture.npy"
     )
     shaders.add_arguments(parser)
     parser.add_argument(
-        "--groups", metavar="X[,Y[,Z]]", type=pairs.groups, required=True, help="workgroups to run"
+        "--groups", metavar="X[,Y[,Z]]", type=pairs.groups, help="workgroups of a compute shader to run"
     )
     pairs.add_inputs(parser)
     parser.add_argument(
@@ -43,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", metavar="D", help="device to run on (default: the best one)")
     pairs.add_constants(parser)
     parser.add_argument("--subgroup-size", metavar="N", type=int, help="require this subgroup size")
+    drawing.add_arguments(parser)
     parser.add_argument("--full-subgroups", action="store_true", help="require full subgroups")
     parser.add_argument("--repeat", metavar="N", type=int, default=1, help="run this many times in a row")
     parser.add_argument("--timeout", metavar="S", type=seconds, default=10.0, help="seconds (default: 10)")
@@ -50,31 +52,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
+    if (arguments.groups is None) == (arguments.size is None):
+        raise InvalidInput("Give --groups X,Y,Z to run a compute shader, or --size W,H to draw with another.")
     bindings: dict[pairs.Key, npt.NDArray[Any]] = pairs.arrays(arguments.inputs)
-    files: dict[pairs.Key, Path | None] = {}
-    for name, text in arguments.outputs:
-        key, (zeros, file) = pairs.key(name), _output(text)
-        if (zeros is None) != (key in bindings):
-            raise InvalidInput(
-                f"--out {name}={text}: a binding that --in has needs only the file ({name}=F.npy); "
-                f"another needs its type and size ({name}=uint[64]:F.npy)."
-            )
-        if zeros is not None:
-            bindings[key] = zeros
-        files[key] = _writable(file)
+    files = _outputs(arguments, bindings)
     with vkgroup.open(arguments.device) as device:
         module = shaders.load(arguments, device.target)
-        result = device.run(
-            module,
-            arguments.groups,
-            bindings,
-            push={name: pairs.values(text) for name, text in arguments.push} or None,
-            specialization={pairs.constant(name): pairs.value(text) for name, text in arguments.spec} or None,
-            subgroup_size=arguments.subgroup_size,
-            full_subgroups=arguments.full_subgroups,
-            repeat=arguments.repeat,
-            timeout=arguments.timeout,
-        )
+        options = {
+            "bindings": bindings,
+            "push": {name: pairs.values(text) for name, text in arguments.push} or None,
+            "specialization": {pairs.constant(name): pairs.value(text) for name, text in arguments.spec}
+            or None,
+            "subgroup_size": arguments.subgroup_size,
+            "repeat": arguments.repeat,
+            "timeout": arguments.timeout,
+        }
+        if arguments.size is None:
+            result = device.run(module, arguments.groups, full_subgroups=arguments.full_subgroups, **options)
+        else:
+            result = drawing.draw(device, module, arguments, **options)
         time = f", {result.seconds * 1e6:.1f} µs" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
     for key, file in files.items():
@@ -82,8 +78,32 @@ def execute(arguments: argparse.Namespace) -> int:
             _write(key, result[key], file)
     for key in files:
         if key not in result:
-            raise InvalidInput(f"--out {_text(key)}: the shader cannot write that binding.")
+            what = "binding or output" if arguments.size else "binding"
+            raise InvalidInput(f"--out {_text(key)}: the shader cannot write a {what} of that name.")
     return 0
+
+
+def _outputs(
+    arguments: argparse.Namespace, bindings: dict[pairs.Key, npt.NDArray[Any]]
+) -> dict[pairs.Key, Path | None]:
+    """Read ``--out``: bind the zeros, and return which results go to which file."""
+    files: dict[pairs.Key, Path | None] = {}
+    for name, text in arguments.outputs:
+        key, (zeros, file) = pairs.key(name), _output(text)
+        if zeros is not None and key in bindings:
+            raise InvalidInput(
+                f"--out {name}={text}: a binding that --in has needs only the file ({name}=F.npy)."
+            )
+        # An output of a fragment shader needs no type either: it is no binding.
+        if zeros is None and key not in bindings and arguments.size is None:
+            raise InvalidInput(
+                f"--out {name}={text}: a binding that --in does not have needs its type and size "
+                f"({name}=uint[64]:F.npy)."
+            )
+        if zeros is not None:
+            bindings[key] = zeros
+        files[key] = _writable(file)
+    return files
 
 
 def _writable(file: Path | None) -> Path | None:

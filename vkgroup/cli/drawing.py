@@ -1,0 +1,101 @@
+"""What ``vkgroup run`` takes for fragment shaders: a size, vertices, attachments."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from vkgroup.cli import pairs, shaders
+from vkgroup.dispatch import Device, RunResult
+from vkgroup.dispatch.drawing import COMPARISONS, SAMPLES, TOPOLOGIES
+from vkgroup.errors import InvalidInput
+from vkgroup.spirv import Module
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of draws."""
+    group = parser.add_argument_group(
+        "fragment shaders",
+        "One triangle covers the image, unless vertices say otherwise. --out NAME=F.npy writes the output "
+        "NAME, --out depth=F.npy the depths.",
+    )
+    group.add_argument("--size", metavar="W,H", type=_size, help="draw so many pixels")
+    group.add_argument(
+        "--vertex", metavar="SHADER", type=Path, help="vertex shader; none passes --vertices on"
+    )
+    group.add_argument(
+        "--vertices",
+        metavar="NAME=F.npy",
+        action="append",
+        default=[],
+        type=pairs.pair,
+        help="values of a vertex shader's input; without one: position, and the fragment shader's inputs",
+    )
+    group.add_argument("--count", metavar="N", type=int, help="draw so many vertices")
+    group.add_argument("--topology", choices=tuple(TOPOLOGIES), default="triangles")
+    group.add_argument(
+        "--color",
+        dest="colors",
+        metavar="NAME=FORMAT",
+        action="append",
+        default=[],
+        type=pairs.pair,
+        help="format of an output (rgba8, r32ui, …), or F.npy with what is there before",
+    )
+    group.add_argument(
+        "--depth", metavar="FORMAT", help="test depths: d32f, d16, or F.npy with depths before"
+    )
+    group.add_argument("--depth-compare", choices=COMPARISONS, default="less", help="default: less")
+    group.add_argument("--samples", type=int, choices=SAMPLES, default=1, help="samples of each pixel")
+    group.add_argument("--sample-shading", action="store_true", help="run the shader for each sample")
+    group.add_argument("--all-samples", action="store_true", help="write every sample, resolving none")
+
+
+def _size(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)[,x](\d+)", text)
+    if match is None or not int(match[1]) or not int(match[2]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no width and height, both at least 1")
+    return int(match[1]), int(match[2])
+
+
+def draw(device: Device, module: Module, arguments: argparse.Namespace, **options: Any) -> RunResult:
+    """Draw as the command line says; `options` are those that draws and dispatches share."""
+    vertex = None
+    if arguments.vertex is not None:
+        given = vars(arguments) | {"shader": arguments.vertex, "stage": "vertex"}
+        vertex = shaders.load(argparse.Namespace(**given), device.target)
+    return device.draw(
+        module,
+        arguments.size,
+        vertex=vertex,
+        vertices=_arrays(arguments.vertices, "--vertices"),
+        count=arguments.count,
+        topology=arguments.topology,
+        colors={_key(name): _before(text) for name, text in arguments.colors},
+        depth=None if arguments.depth is None else _before(arguments.depth),
+        depth_compare=arguments.depth_compare,
+        samples=arguments.samples,
+        sample_shading=arguments.sample_shading,
+        resolve=not arguments.all_samples,
+        **options,
+    )
+
+
+def _arrays(given: list[tuple[str, str]], option: str) -> dict[str | int, Any]:
+    found: dict[str | int, Any] = {}
+    for name, file in given:
+        if _key(name) in found:
+            raise InvalidInput(f"{option} {name}={file}: {name} is given twice.")
+        found[_key(name)] = pairs.read(Path(file))
+    return found
+
+
+def _key(name: str) -> str | int:
+    return int(name) if name.isdecimal() else name
+
+
+def _before(text: str) -> Any:
+    """Return a format's name as it stands, or the array in a file."""
+    return pairs.read(Path(text)) if text.endswith(".npy") else text
