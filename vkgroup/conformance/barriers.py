@@ -18,15 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.stages import GROUP_CELLS, Stage
 
 Words = NDArray[np.uint32]
 
 ROUNDS = 3
 """Times that a case repeats its exchange, each with another value."""
 
-CELLS = 256
-"""Cells of shared memory: subgroup times size, which whole and partial workgroups of 128 stay below."""
+ROW = 256
+"""Cells in a row of an image."""
 
 
 @dataclass(frozen=True)
@@ -60,42 +60,42 @@ BARRIERS: dict[str, Barrier] = {
 # memory → (declaration, write of {value} to {cell}, read of {cell}); {k} numbers the case in its batch.
 _CELLS = {
     "shared": (
-        "shared uint cells_{k}[CELLS];",
+        "shared uint cells_{k}[GROUP_CELLS];",
         "cells_{k}[{cell}] = {value};",
         "cells_{k}[{cell}]",
     ),
     "buffer": (
         "layout(std430, binding = {binding}) coherent buffer Cells_{k} {{ uint cells_{k}[]; }};",
-        "cells_{k}[WORKGROUP_CELLS + {cell}] = {value};",
-        "cells_{k}[WORKGROUP_CELLS + {cell}]",
+        "cells_{k}[cell_base + {cell}] = {value};",
+        "cells_{k}[cell_base + {cell}]",
     ),
     "image": (
         "layout(r32ui, binding = {binding}) coherent uniform uimage2D cells_{k};",
-        "imageStore(cells_{k}, ivec2({cell}, gl_WorkGroupID.x), uvec4({value}));",
-        "imageLoad(cells_{k}, ivec2({cell}, gl_WorkGroupID.x)).x",
+        "imageStore(cells_{k}, at_row(cell_base + {cell}), uvec4({value}));",
+        "imageLoad(cells_{k}, at_row(cell_base + {cell})).x",
     ),
 }
 
 # memory → (raise the flag of {cell} to {value}, look at it)
 _FLAGS = {
     "shared": (
-        "shared uint flags_{k}[CELLS];",
+        "shared uint flags_{k}[GROUP_CELLS];",
         "atomicExchange(flags_{k}[{cell}], {value});",
         "atomicOr(flags_{k}[{cell}], 0u)",
     ),
     "buffer": (
         "",
-        "atomicExchange(cells_{k}[FLAGS + WORKGROUP_CELLS + {cell}], {value});",
-        "atomicOr(cells_{k}[FLAGS + WORKGROUP_CELLS + {cell}], 0u)",
+        "atomicExchange(cells_{k}[CELLS + cell_base + {cell}], {value});",
+        "atomicOr(cells_{k}[CELLS + cell_base + {cell}], 0u)",
     ),
     "image": (
         "",
-        "imageAtomicExchange(cells_{k}, ivec2({cell}, WORKGROUPS + gl_WorkGroupID.x), {value});",
-        "imageAtomicOr(cells_{k}, ivec2({cell}, WORKGROUPS + gl_WorkGroupID.x), 0u)",
+        "imageAtomicExchange(cells_{k}, at_row(CELLS + cell_base + {cell}), {value});",
+        "imageAtomicOr(cells_{k}, at_row(CELLS + cell_base + {cell}), 0u)",
     ),
 }
 
-VALUE = "own * 747796405u + ({round}) * 2891336453u + gl_WorkGroupID.x * 277803737u + 1u"
+VALUE = "own * 747796405u + ({round}) * 2891336453u + group * 277803737u + 1u"
 """GLSL of the value that cell `own` holds in a round; `value_of` is the same in NumPy."""
 
 
@@ -116,13 +116,18 @@ def value_of(cell: Words, round_: Words | int, workgroup: Words) -> Words:
         )
 
 
-def constants() -> list[str]:
-    """Return the GLSL constants that all barrier cases of a program share."""
+def words(stage: Stage, size: int) -> int:
+    """Return the words of a case's buffer or image: cells, and flags behind them."""
+    return 2 * stage.cells(size)
+
+
+def constants(stage: Stage, size: int) -> list[str]:
+    """Return the GLSL constants and functions that all barrier cases of a program share."""
     return [
-        f"const uint CELLS = {CELLS}u;",
-        f"const uint WORKGROUPS = {WORKGROUPS}u;",
-        "const uint FLAGS = WORKGROUPS * CELLS;",
-        "uint WORKGROUP_CELLS = gl_WorkGroupID.x * CELLS;",
+        f"const uint GROUP_CELLS = {GROUP_CELLS}u;",
+        f"const uint CELL_STRIDE = {stage.cell_stride}u;",
+        f"const uint CELLS = {stage.cells(size)}u;",
+        f"ivec2 at_row(uint cell) {{ return ivec2(cell % {ROW}u, cell / {ROW}u); }}",
     ]
 
 
@@ -144,11 +149,12 @@ def body(barrier: Barrier, memory: str, k: int, at: str) -> str:
     _, raise_flag, look = _FLAGS[memory]
     message = barrier.kind == "message"
     lines = [
+        "uint cell_base = group * CELL_STRIDE;",
         "uvec4 above = mask & gl_SubgroupGtMask;",
         "bool wraps = all(equal(above, uvec4(0u)));",
         "uint next = subgroupBallotFindLSB(wraps ? mask : above);",
-        "uint own = gl_SubgroupID * size + lane;",
-        "uint other = gl_SubgroupID * size + next;",
+        "uint own = subgroup * size + lane;",
+        "uint other = subgroup * size + next;",
     ]
     for number in range(ROUNDS):
         round_ = f"slot * {ROUNDS}u + {number}u"
@@ -171,4 +177,5 @@ def reset(barrier: Barrier, memory: str, k: int) -> str:
     """Return the GLSL by which the workgroup lowers a case's flags in shared memory at its start."""
     if barrier.kind != "message" or memory != "shared":
         return ""
-    return f"for (uint i = gl_LocalInvocationIndex; i < CELLS; i += WORKGROUP_INVOCATIONS) flags_{k}[i] = 0u;"
+    steps = "uint i = gl_LocalInvocationIndex; i < GROUP_CELLS; i += WORKGROUP_INVOCATIONS"
+    return f"for ({steps}) flags_{k}[i] = 0u;"

@@ -7,21 +7,27 @@ the device's own subgroup size are not written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
-from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.operands import choices
-from vkgroup.conformance.patterns import PATTERNS
+from vkgroup.conformance.patterns import PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
-from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS, Operation
+from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS, BuiltinVariable, Operation
 from vkgroup.reference.types import TYPES, GlslType
 
 REQUIRED_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 """Subgroup sizes that a pipeline may require: the powers of two up to 128."""
 
-_VARIED_PATTERNS = ("all", "partial", "data_mask")
+_VARIED_PATTERNS = {"compute": ("all", "partial", "data_mask"), "fragment": ("all",)}
 _SPECIAL_MOVE_PATTERNS = ("all", "partial")
+
+# Where fragment cases have every operand; the other patterns have the representatives alone, for divergence
+# does to a fragment what it does to a compute invocation.
+_ALL_OPERANDS = {"compute": tuple(PATTERNS), "fragment": ("all", "partial", "odd")}
+STAGES = tuple(_VARIED_PATTERNS)
+"""The shader stages that the suite judges."""
 
 # The choices that stand for their operation where not all are combined: one constant, one dynamic.
 _REPRESENTATIVES = {
@@ -91,14 +97,16 @@ class Case:
             text = f"{self.operation} {BARRIERS[self.operation].sentence} ({self.operand} memory)"
         elif self.operand:
             text += f" with {choices(self.operation)[self.operand].sentence}"
-        text += f", executed {PATTERNS[self.pattern].sentence} in {self.shape.upper()} workgroups"
+        text += f", executed {patterns_of(self.stage)[self.pattern].sentence}"
+        text += " in fragment shaders" if self.stage == "fragment" else f" in {self.shape.upper()} workgroups"
         if self.subgroup_size:
             text += f" at a required subgroup size of {self.subgroup_size}"
         return text + "."
 
 
-def _representatives(operation: str) -> tuple[str, ...]:
-    return ("", *_REPRESENTATIVES.get(operation, ("c4",)))
+def _represents(case: Case) -> bool:
+    """Whether a case's operand stands for all operands of its operation."""
+    return case.operand in ("", *_REPRESENTATIVES.get(case.operation, ("c4",)))
 
 
 def _data_sets(operation: Operation, type_: GlslType) -> tuple[str, ...]:
@@ -117,59 +125,64 @@ def _has_data(operation: Operation, data: str, pattern: str) -> bool:
     return data != "special" or operation.operator is not None or pattern in _SPECIAL_MOVE_PATTERNS
 
 
-def _operation_cases(operation: Operation) -> Iterator[Case]:
+def _in_stage(operation: Operation | BuiltinVariable, stage: str) -> bool:
+    return operation.stages is None or stage in operation.stages
+
+
+def _operation_cases(operation: Operation, stage: str) -> Iterator[Case]:
     category = operation.category.value
     for type_ in operation.types:
         for data in _data_sets(operation, type_):
-            for pattern in PATTERNS:
+            for pattern in patterns_of(stage):
                 if not _has_data(operation, data, pattern):
                     continue
                 for operand in choices(operation.name) or ("",):
-                    case = Case(category, "compute", operation.name, type_.name, pattern, data, operand)
-                    yield case
-                    yield from _variations(case)
+                    case = Case(category, stage, operation.name, type_.name, pattern, data, operand)
+                    if pattern in _ALL_OPERANDS[stage] or _represents(case):
+                        yield case
+                        yield from _variations(case)
 
 
 def _variations(case: Case) -> Iterator[Case]:
     """Yield the case again in other shapes and at required subgroup sizes, for one operand and exact data."""
-    if case.data != "exact" or case.operand not in _representatives(case.operation):
+    if case.data != "exact" or not _represents(case) or case.pattern not in _VARIED_PATTERNS[case.stage]:
         return
-    base = (case.category, case.stage, case.operation, case.type, case.pattern, case.data, case.operand)
-    if case.pattern in _VARIED_PATTERNS:
-        for shape in SHAPES:
-            if shape != "1d":
-                yield Case(*base, shape=shape)
-    if case.pattern in _VARIED_PATTERNS:
-        for size in REQUIRED_SIZES:
-            yield Case(*base, subgroup_size=size)
+    if case.stage == "compute":
+        yield from (replace(case, shape=shape) for shape in SHAPES if shape != "1d")
+    yield from (replace(case, subgroup_size=size) for size in REQUIRED_SIZES)
 
 
-def _variable_cases() -> Iterator[Case]:
-    for variable in BUILTIN_VARIABLES.values():
-        for pattern in PATTERNS:
-            case = Case(
-                variable.category.value, "compute", variable.name, variable.type.name, pattern, "exact"
-            )
+def _variable_cases(variable: BuiltinVariable, stage: str) -> Iterator[Case]:
+    for pattern in patterns_of(stage):
+        case = Case(variable.category.value, stage, variable.name, variable.type.name, pattern, "exact")
+        yield case
+        yield from _variations(case)
+
+
+def _barrier_cases(barrier: Barrier, stage: str) -> Iterator[Case]:
+    for memory in barrier.memories:
+        if memory == "shared" and stage != "compute":
+            continue
+        for pattern in patterns_of(stage):
+            case = Case("basic", stage, barrier.name, "uint", pattern, "exact", memory)
             yield case
-            yield from _variations(case)
+            if pattern in _VARIED_PATTERNS[stage]:
+                yield from (replace(case, subgroup_size=size) for size in REQUIRED_SIZES)
 
 
-def _barrier_cases() -> Iterator[Case]:
+def _stage_cases(stage: str) -> Iterator[Case]:
+    for variable in BUILTIN_VARIABLES.values():
+        if _in_stage(variable, stage):
+            yield from _variable_cases(variable, stage)
     for barrier in BARRIERS.values():
-        for memory in barrier.memories:
-            for pattern in PATTERNS:
-                case = Case("basic", "compute", barrier.name, "uint", pattern, "exact", memory)
-                yield case
-                if pattern in _VARIED_PATTERNS:
-                    base = ("basic", "compute", barrier.name, "uint", pattern, "exact", memory)
-                    yield from (Case(*base, subgroup_size=size) for size in REQUIRED_SIZES)
+        yield from _barrier_cases(barrier, stage)
+    for operation in OPERATIONS.values():
+        if operation.name not in BARRIERS and _in_stage(operation, stage):
+            yield from _operation_cases(operation, stage)
 
 
 @cache
 def subgroup_cases() -> tuple[Case, ...]:
     """Return every case of the family, in the order in which they are listed; needs no device."""
-    cases = [*_variable_cases(), *_barrier_cases()]
-    for operation in OPERATIONS.values():
-        if operation.name not in BARRIERS:
-            cases.extend(_operation_cases(operation))
+    cases = (case for stage in STAGES for case in _stage_cases(stage))
     return tuple(sorted(cases, key=lambda case: case.category))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.program import LANE_PLANES, SLOT_PLANES, Program
+from vkgroup.conformance.program import POISON, SLOT_PLANES, Program
 from vkgroup.conformance.shapes import WORKGROUPS
 
 Words = NDArray[np.uint32]
@@ -27,21 +27,25 @@ class Instances:
     Attributes
     ----------
     size : subgroup size.
-    slot, workgroup, subgroup : (rows,) where the instance was met.
-    subgroups : for each workgroup the distinct gl_SubgroupID of its invocations, ascending.
-    member : (rows, size) invocation index of each lane; 0 where the lane is not active.
+    slot, group, subgroup : (rows,) where the instance was met; a group is a workgroup in compute.
+    subgroups : for each group the distinct numbers of its subgroups, ascending.
+    member : (rows, size) invocation index of each lane; 0 where the lane left no record.
+    place : (rows, size) where each lane's values lie in the data.
     active : (rows, size) lanes that executed the instance.
+    recorded : (rows, size) lanes that left their results: all active ones but helper invocations.
     mask : (rows, 4) the active mask as the device gave it (or as found, where it has no ballots).
     faults : what contradicts the specification, in words; empty if nothing does.
     """
 
     size: int
     slot: Indices
-    workgroup: Indices
+    group: Indices
     subgroup: Indices
     subgroups: tuple[Indices, ...]
     member: Indices
+    place: Indices
     active: Flags
+    recorded: Flags
     mask: Words
     faults: tuple[str, ...]
 
@@ -53,6 +57,12 @@ def pack(active: Flags) -> Words:
     return np.packbits(bits, axis=1, bitorder="little").view(np.uint32)
 
 
+def unpack(mask: Words, size: int) -> Flags:
+    """Return the active lanes of ballots: (rows, 4) words → (rows, size)."""
+    bits = np.unpackbits(np.ascontiguousarray(mask).view(np.uint8), axis=1, bitorder="little")
+    return bits[:, :size].astype(np.bool_)
+
+
 def read(program: Program, outputs: Words, ballot: bool) -> Instances:
     """Find the dynamic instances in a batch's outputs.
 
@@ -62,46 +72,53 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
     ballot : whether the shader recorded active masks; without, all executing invocations of a subgroup are
         taken to be active together, which holds in uniform control flow.
     """
-    n, size = program.invocations, program.subgroup_size
-    lane, subgroup, sizes = outputs[: LANE_PLANES * n].reshape(LANE_PLANES, n).astype(np.int64)
-    workgroup = np.arange(n) // (n // WORKGROUPS)
-    faults = _layout_faults(lane, subgroup, sizes, workgroup, size)
+    stage, n, size = program.stage, program.invocations, program.subgroup_size
+    index = stage.executing()
+    record = outputs[: stage.record_planes * n].reshape(stage.record_planes, n)[:, index]
+    lane, subgroup, sizes = record[:3].astype(np.int64)
+    group = stage.group(index, subgroup)
+    faults = _layout_faults(lane, subgroup, sizes, group, size)
     if faults:
         return _empty(size, faults)
     slots = program.pattern.slots
-    planes = outputs[LANE_PLANES * n :][: slots * SLOT_PLANES * n].reshape(slots, SLOT_PLANES, n)
-    slot, invocation = np.nonzero(planes[:, 0])
-    masks = planes[slot, 1:, invocation]
+    planes = outputs[program.slots_at :][: slots * SLOT_PLANES * n].reshape(slots, SLOT_PLANES, n)[..., index]
+    slot, one = np.nonzero(planes[:, 0])
+    masks = planes[slot, 1:, one]
     if not ballot:
         masks = np.zeros_like(masks)
-    keys = np.column_stack([slot, workgroup[invocation], subgroup[invocation], masks]).astype(np.int64)
-    rows, row_of = np.unique(keys, axis=0, return_inverse=True)
+    keys = np.column_stack([slot, group[one], subgroup[one], masks]).astype(np.int64)
+    rows, first, row_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     row_of = row_of.ravel()
     member = np.zeros((len(rows), size), np.int64)
-    active = np.zeros((len(rows), size), np.bool_)
-    member[row_of, lane[invocation]] = invocation
-    active[row_of, lane[invocation]] = True
-    found = pack(active)
+    recorded = np.zeros((len(rows), size), np.bool_)
+    member[row_of, lane[one]] = index[one]
+    recorded[row_of, lane[one]] = True
+    found = pack(recorded)
     mask = rows[:, 3:].astype(np.uint32) if ballot else found
-    faults = _mask_faults(rows, mask, found)
+    helpers = record[3:7].T[one[first]] if stage.record_planes > 3 else np.zeros_like(mask)
+    unseen = pack(np.ones(recorded.shape, np.bool_)) if program.pattern.demotes else helpers
+    faults = _mask_faults(program, rows, mask, found, unseen)
     if program.pattern.uniform:
-        faults += _uniformity_faults(rows, active, n, workgroup, subgroup)
-    subgroups = tuple(np.unique(subgroup[workgroup == group]) for group in range(WORKGROUPS))
-    return Instances(size, rows[:, 0], rows[:, 1], rows[:, 2], subgroups, member, active, mask, tuple(faults))
-
-
-def _empty(size: int, faults: list[str]) -> Instances:
-    none = np.zeros(0, np.int64)
+        faults += _uniformity_faults(rows, recorded, len(index), group, subgroup)
+    place = stage.places(rows[:, 2], member)
     return Instances(
-        size, none, none, none, (none,) * WORKGROUPS,
-        np.zeros((0, size), np.int64), np.zeros((0, size), np.bool_), np.zeros((0, 4), np.uint32),
-        tuple(faults),
+        size=size, slot=rows[:, 0], group=rows[:, 1], subgroup=rows[:, 2],
+        subgroups=tuple(np.unique(subgroup[group == one]) for one in range(WORKGROUPS)),
+        member=member, place=place, active=unpack(mask, size), recorded=recorded, mask=mask,
+        faults=tuple(faults),
     )  # fmt: skip
 
 
-def _layout_faults(
-    lane: Indices, subgroup: Indices, sizes: Indices, workgroup: Indices, size: int
-) -> list[str]:
+def _empty(size: int, faults: list[str]) -> Instances:
+    none, lanes = np.zeros(0, np.int64), np.zeros((0, size), np.int64)
+    return Instances(
+        size=size, slot=none, group=none, subgroup=none, subgroups=(none,) * WORKGROUPS,
+        member=lanes, place=lanes, active=lanes != 0, recorded=lanes != 0, mask=np.zeros((0, 4), np.uint32),
+        faults=tuple(faults),
+    )  # fmt: skip
+
+
+def _layout_faults(lane: Indices, subgroup: Indices, sizes: Indices, group: Indices, size: int) -> list[str]:
     """Check that the built-in variables give each invocation a place of its own.
 
     Without that nothing can be judged. That gl_SubgroupID and gl_NumSubgroups agree is for their own cases.
@@ -109,36 +126,43 @@ def _layout_faults(
     faults = []
     if np.any(sizes != size):
         wrong = int(sizes[sizes != size][0])
-        faults.append(f"gl_SubgroupSize is {wrong} where the device declares {size}")
-    if np.any(lane >= size):
+        faults.append(
+            f"{int((sizes == POISON).sum())} invocations left no record"
+            if wrong == POISON
+            else f"gl_SubgroupSize is {wrong} where the device declares {size}"
+        )
+    elif np.any(lane >= size):
         faults.append(f"gl_SubgroupInvocationID {int(lane.max())} is not below the subgroup size {size}")
     if faults:
         return faults
-    places = np.column_stack([workgroup, subgroup, lane])
+    places = np.column_stack([group, subgroup, lane])
     if len(np.unique(places, axis=0)) != len(places):
-        faults.append("two invocations of a workgroup share gl_SubgroupID and gl_SubgroupInvocationID")
+        faults.append("two invocations share subgroup and gl_SubgroupInvocationID")
     return faults
 
 
-def _mask_faults(rows: Indices, mask: Words, found: Words) -> list[str]:
-    """Check that each active mask names exactly the invocations that reported it."""
-    wrong = np.nonzero(np.any(mask != found, axis=1))[0]
+def _mask_faults(program: Program, rows: Indices, mask: Words, found: Words, unseen: Words) -> list[str]:
+    """Check that each active mask names exactly the invocations that reported it.
+
+    It may name others of `unseen` as well: helper invocations, whose reports have no effect.
+    """
+    wrong = np.nonzero(np.any((found & ~mask) | (mask & ~found & ~unseen), axis=1))[0]
     if not len(wrong):
         return []
     row = int(wrong[0])
+    where = program.stage.whereabouts(int(rows[row, 1]), int(rows[row, 2]))
     return [
-        f"subgroupBallot(true) gave {_hex(mask[row])} to lanes {_hex(found[row])} of subgroup "
-        f"{rows[row, 2]}, workgroup {rows[row, 1]}: an active mask must name the lanes that execute "
-        "together, each of which must see the same"
+        f"subgroupBallot(true) gave {_hex(mask[row])} to lanes {_hex(found[row])} of {where}: an active mask "
+        "must name the lanes that execute together, each of which must see the same"
     ]
 
 
 def _uniformity_faults(
-    rows: Indices, active: Flags, n: int, workgroup: Indices, subgroup: Indices
+    rows: Indices, recorded: Flags, n: int, group: Indices, subgroup: Indices
 ) -> list[str]:
     """Check that uniform control flow kept the invocations of each subgroup together."""
-    subgroups = len(np.unique(workgroup * (subgroup.max() + 1) + subgroup))
-    if len(rows) == subgroups and int(active.sum()) == n:
+    subgroups = len(np.unique(group * (subgroup.max() + 1) + subgroup))
+    if len(rows) == subgroups and int(recorded.sum()) == n:
         return []
     return [
         f"{n} invocations in {subgroups} subgroups were met in {len(rows)} parts by uniform control flow, "

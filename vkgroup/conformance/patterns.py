@@ -7,7 +7,7 @@ most once, so that (slot, subgroup, mask) names one dynamic instance of the oper
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -18,14 +18,17 @@ class Pattern:
     ----------
     name : the pattern's part in the name of a case.
     sentence : what the pattern does, to complete "the operation is executed …".
-    active : GLSL expression, true for invocations that reach at least one place of observation.
-        Those for which it is false feed *decoy* data, which must not show in any result.
+    active : GLSL expression over the names that `Stage.start` sets, true for invocations that reach at least
+        one place of observation. Those for which it is false feed *decoy* data, which must not show in any
+        result.
     code : GLSL of the pattern, with ``@OBSERVE(slot)`` at each place of observation.
     slots : how many slots one invocation may write.
     uniform : the control flow is uniform in the workgroup, so all invocations of a subgroup that
         exist must be active together.
     partial : the workgroup's size is no multiple of any subgroup size above 1.
     least_size : the smallest subgroup size at which any invocation is active.
+    demotes : invocations may turn into helper invocations on the way, which take part without a record.
+    extension : the GLSL extension that the code needs, or "".
     """
 
     name: str
@@ -36,6 +39,8 @@ class Pattern:
     uniform: bool = False
     partial: bool = False
     least_size: int = 1
+    demotes: bool = False
+    extension: str = ""
 
     @property
     def sites(self) -> int:
@@ -88,7 +93,7 @@ _TABLE = (
         "loop",
         "in a loop whose trip count depends on the lane",
         "true",
-        "for (uint trip = 0u; trip < 1u + (lane + gl_WorkGroupID.x) % 3u; ++trip) { @OBSERVE(trip) }",
+        "for (uint trip = 0u; trip < 1u + (lane + group) % 3u; ++trip) { @OBSERVE(trip) }",
         slots=3,
     ),
     Pattern(
@@ -116,10 +121,43 @@ _TABLE = (
     Pattern(
         "uniform_branch",
         "in a branch that whole subgroups take or leave",
-        "(gl_SubgroupID & 1u) == 0u",
-        "if ((gl_SubgroupID & 1u) == 0u) { @OBSERVE(0u) }",
+        "(turn & 1u) == 0u",
+        "if ((turn & 1u) == 0u) { @OBSERVE(0u) }",
     ),
 )
 
 PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _TABLE}
-"""All patterns by name, in the order in which cases are listed."""
+"""All patterns of compute shaders by name, in the order in which cases are listed."""
+
+_FRAGMENT_TABLE = (
+    PATTERNS["all"],
+    replace(
+        PATTERNS["partial"],
+        sentence="by all fragments of a target of odd width and height, whose edges need helper invocations",
+    ),
+    *(PATTERNS[name] for name in ("odd", "data_mask", "nested", "loop", "early_return")),
+    Pattern(
+        "discard",
+        "after some fragments have been discarded",
+        "true",
+        "if (lane % 3u == 2u) discard;\n    @OBSERVE(0u)",
+        demotes=True,
+    ),
+    Pattern(
+        "demote",
+        "after some fragments have become helper invocations",
+        "true",
+        "if (lane % 3u == 2u) demote;\n    @OBSERVE(0u)",
+        demotes=True,
+        extension="GL_EXT_demote_to_helper_invocation",
+    ),
+)
+
+FRAGMENT_PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _FRAGMENT_TABLE}
+"""All patterns of fragment shaders by name. Who discards or demotes itself may still take part, and so feeds
+no decoy."""
+
+
+def patterns_of(stage: str) -> dict[str, Pattern]:
+    """Return the patterns of a shader stage by name."""
+    return FRAGMENT_PATTERNS if stage == "fragment" else PATTERNS

@@ -1,14 +1,15 @@
 """A batch of cases as one program: the GLSL, its input words, and where each result will lie.
 
-All cases of a batch share pattern, shape and subgroup size; each reads its own data and writes its own
+All cases of a batch share stage, pattern, shape and subgroup size; each reads its own data and writes its own
 results, so one dispatch judges them all.
 
 Buffers
 -------
 binding 0, inputs : words. The mask of the pattern ``data_mask``, then the operand tables, then the data
-    sets: planes of 2 × INVOCATIONS words, values first and decoys behind them.
-binding 1, outputs : planes of INVOCATIONS words. Lane, subgroup, subgroup size; then for each slot
-     whether it was executed and the four words of the active mask; then each case's results.
+    sets: planes of 2 × PLACES words, values first and decoys behind them.
+binding 1, outputs : planes of INVOCATIONS words. Lane, subgroup, subgroup size and what else the stage
+    records; then for each slot whether it was executed and the four words of the active mask; then each
+    case's results.
 binding 2 … : memory of the barrier cases.
 """
 
@@ -25,15 +26,16 @@ from vkgroup.conformance.barriers import BARRIERS, ROUNDS
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.glsl_types import planes, reader, to_planes, writer
 from vkgroup.conformance.operands import Operand, choices
-from vkgroup.conformance.patterns import PATTERNS, Pattern
-from vkgroup.conformance.shapes import SHAPES, WORKGROUPS
+from vkgroup.conformance.patterns import Pattern, patterns_of
+from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.stages import Stage, stage_of
 from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS, Category
 from vkgroup.reference.types import TYPES, GlslType
 
 Words = NDArray[np.uint32]
 
-LANE_PLANES = 3
-"""Planes of the record of lanes: lane, subgroup, subgroup size."""
+POISON = 0xA5A5A5A5
+"""What the outputs hold before each dispatch: a result that is not written shows."""
 
 SLOT_PLANES = 5
 """Planes of one slot: executed, and the active mask's four words."""
@@ -55,7 +57,7 @@ class Feed:
     Attributes
     ----------
     at : first word in the inputs.
-    values, decoys : (invocations, components) in the type's dtype.
+    values, decoys : (places, components) in the type's dtype.
     """
 
     at: int
@@ -74,7 +76,7 @@ class Entry:
     planes : planes of one slot of its results.
     feed : its data, or None where it reads none.
     operand : its second operand, or None.
-    table : the operand's words, one an invocation, or None where it reads none.
+    table : the operand's words, one a place, or None where it reads none.
     """
 
     case: Case
@@ -89,8 +91,8 @@ class Entry:
 class Program:
     """GLSL, inputs and the plan of the outputs of one batch."""
 
+    stage: Stage
     pattern: Pattern
-    local_size: tuple[int, int, int]
     subgroup_size: int
     source: str
     inputs: Words
@@ -100,23 +102,27 @@ class Program:
 
     @property
     def invocations(self) -> int:
-        """Invocations of the whole dispatch."""
-        return WORKGROUPS * int(np.prod(self.local_size))
+        """Words of a plane of the outputs."""
+        return self.stage.invocations
+
+    @property
+    def slots_at(self) -> int:
+        """The first word of the record of slots in the outputs."""
+        return self.stage.record_planes * self.invocations
 
 
 class _Builder:
     """Collects the parts of a batch's program."""
 
     def __init__(self, first: Case, size: int, seed: int, denormals: frozenset[int]) -> None:
-        self.pattern = PATTERNS[first.pattern]
-        shape = SHAPES[first.shape]
-        self.local_size = shape.local_size(self.pattern.partial)
-        self.local_invocations = shape.invocations(self.pattern.partial)
-        self.invocations = WORKGROUPS * self.local_invocations
+        self.pattern = patterns_of(first.stage)[first.pattern]
+        self.stage = stage_of(first.stage, first.shape, self.pattern.partial)
+        self.invocations = self.stage.invocations
+        self.places = WORKGROUPS * self.stage.group_places
         self.size, self.seed, self.denormals = size, seed, denormals
         self.inputs: list[Words] = []
         self.input_words = 0
-        self.output_words = self.invocations * (LANE_PLANES + SLOT_PLANES * self.pattern.slots)
+        self.output_words = self.invocations * (self.stage.record_planes + SLOT_PLANES * self.pattern.slots)
         self.feeds: dict[tuple[str, str], tuple[str, Feed]] = {}
         self.loads: list[str] = []
         self.tables: dict[str, tuple[int, Words]] = {}
@@ -145,7 +151,7 @@ class _Builder:
         type_ = case.glsl_type
         key = (recipe, type_.name)
         if key not in self.feeds:
-            request = data.Request(type_, self.local_invocations, type_.scalar.bits in self.denormals)
+            request = data.Request(type_, self.stage.group_places, type_.scalar.bits in self.denormals)
             values, decoys = data.make(recipe, request, self.seed)
             at = self._append(to_planes(np.concatenate([values, decoys]), type_))
             variable = f"value_{len(self.feeds)}"
@@ -166,13 +172,13 @@ class _Builder:
         assert operand.table is not None
         key = f"{case.operation}:{operand.name}"
         if key not in self.tables:
-            count = WORKGROUPS if operand.uniform else self.invocations
+            count = WORKGROUPS if operand.uniform else self.places
             words = operand.table(self._generator(key), self.size, count)
             self.tables[key] = self._append(words), words
         at, words = self.tables[key]
         if operand.uniform:
-            return operand, f"inputs[{at}u + gl_WorkGroupID.x]", np.repeat(words, self.local_invocations)
-        return operand, f"inputs[{at}u + index]", words
+            return operand, f"inputs[{at}u + group]", np.repeat(words, self.stage.group_places)
+        return operand, f"inputs[{at}u + place]", words
 
     def add(self, case: Case) -> None:
         """Add a case to the batch."""
@@ -224,7 +230,7 @@ class _Builder:
 
 def _extensions(cases: list[Case], ballot: bool) -> list[str]:
     """Return the GLSL extensions that a batch needs."""
-    names = {Category.BASIC.extension}
+    names = {Category.BASIC.extension, patterns_of(cases[0].stage)[cases[0].pattern].extension} - {""}
     if ballot:
         names.add(Category.BALLOT.extension)
     for case in cases:
@@ -257,27 +263,26 @@ _TEMPLATE = """#version 460
 // binding 0: inputs (mask, operand tables, data); binding 1: outputs (lanes, active masks, results).
 {extensions}
 {modes}
-layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;
 layout(std430, binding = 0) readonly buffer Inputs {{ uint inputs[]; }};
 layout(std430, binding = 1) writeonly buffer Outputs {{ uint outputs[]; }};
 const uint INVOCATIONS = {invocations}u;
-const uint INPUT_STRIDE = 2u * INVOCATIONS;
-const uint WORKGROUP_INVOCATIONS = {local_invocations}u;
+const uint PLACES = {places}u;
+const uint INPUT_STRIDE = 2u * PLACES;
 const uint MASK_BASE = {mask_base}u;
 {declarations}
 
 void main() {{
     uint lane = gl_SubgroupInvocationID;
     uint size = gl_SubgroupSize;
-    uint index = gl_WorkGroupID.x * WORKGROUP_INVOCATIONS + gl_LocalInvocationIndex;
-    uint chosen_lane = (gl_SubgroupID * 5u + gl_WorkGroupID.x + 2u) % gl_SubgroupSize;
+    {start}
+    uint chosen_lane = (turn * 5u + group + 2u) % size;
     outputs[index] = lane;
-    outputs[index + INVOCATIONS] = gl_SubgroupID;
+    outputs[index + INVOCATIONS] = subgroup;
     outputs[index + 2u * INVOCATIONS] = size;
     {resets}
 
     // Invocations that stay inactive feed decoys, which no result may show.
-    uint row = ({active}) ? index : index + INVOCATIONS;
+    uint row = ({active}) ? place : place + PLACES;
     {loads}
 
     {code}
@@ -287,7 +292,8 @@ void main() {{
 
 def _observe(builder: _Builder, ballot: bool, slot: str) -> str:
     """Return the code of one place of observation."""
-    at = f"{LANE_PLANES}u * INVOCATIONS + slot * {SLOT_PLANES}u * INVOCATIONS + index"
+    first = builder.stage.record_planes
+    at = f"{first}u * INVOCATIONS + slot * {SLOT_PLANES}u * INVOCATIONS + index"
     lines = [f"uint slot = {slot};", f"uint at = {at};", "outputs[at] = 1u;"]
     if ballot:
         lines.append("uvec4 mask = subgroupBallot(true);")
@@ -317,7 +323,7 @@ def build(
 
     Parameters
     ----------
-    cases : cases of one pattern, shape and subgroup size (see `vkgroup.conformance.plan`).
+    cases : cases of one stage, pattern, shape and subgroup size (see `vkgroup.conformance.plan`).
     size : the subgroup size that the dispatch will have.
     seed : seed of all data.
     ballot : whether the device has ballots, to record active masks with.
@@ -327,20 +333,20 @@ def build(
     for case in cases:
         builder.add(case)
     read = {feed.type.name for _, feed in builder.feeds.values()}
-    declarations = [reader(TYPES[name]) for name in sorted(read)]
+    declarations = [builder.stage.declarations]
+    declarations += [reader(TYPES[name]) for name in sorted(read)]
     declarations += [writer(type_) for _, type_ in sorted(builder.types.items())]
     if builder.declarations:
-        declarations += barriers.constants() + builder.declarations
+        declarations += barriers.constants(builder.stage, size) + builder.declarations
     resets = [line for line in builder.resets if line]
-    x, y, z = builder.local_size
     source = _TEMPLATE.format(
         title=f"{len(cases)} conformance cases executed {builder.pattern.sentence}.",
         extensions="\n".join(f"#extension {name} : require" for name in _extensions(cases, ballot)),
         modes="\n".join(_execution_modes(cases, denormals)),
-        x=x, y=y, z=z,
         declarations="\n".join(declarations),
         invocations=builder.invocations,
-        local_invocations=builder.local_invocations,
+        places=builder.places,
+        start=builder.stage.start,
         mask_base=builder.mask_base,
         resets="\n    ".join([*resets, "barrier();"] if resets else []),
         active=builder.pattern.active,
@@ -348,8 +354,8 @@ def build(
         code=_code(builder, ballot),
     )  # fmt: skip
     return Program(
+        stage=builder.stage,
         pattern=builder.pattern,
-        local_size=builder.local_size,
         subgroup_size=size,
         source=source,
         inputs=np.concatenate(builder.inputs),

@@ -1,6 +1,6 @@
 """The family of the subgroup operations: every built-in of KHR_shader_subgroup, by type, pattern and data.
 
-Cases of one pattern, shape and subgroup size make one program and one dispatch.
+Cases of one stage, pattern, shape and subgroup size make one program, and one dispatch or draw.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance import support
+from vkgroup.conformance import barriers, support
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import Case, subgroup_cases
 from vkgroup.conformance.instances import read
-from vkgroup.conformance.program import LANE_PLANES, SLOT_PLANES, Program, build
+from vkgroup.conformance.program import POISON, SLOT_PLANES, Program, build
 from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.stages import FragmentStage
 from vkgroup.conformance.verdict import Verdict, judge
 from vkgroup.device import Capabilities
 from vkgroup.spirv import Module
@@ -33,12 +34,6 @@ of 32, 20 ms in batches of 16 or 8, 25 ms in batches of 4 (lavapipe 25.0, proces
 
 BARRIER_BATCH = 4
 """Barrier cases a batch: each has cells and flags in shared memory, of which 16 KiB are promised."""
-
-POISON = 0xA5A5A5A5
-"""What the outputs hold before each dispatch: a result that is not written shows."""
-
-IMAGE_EXTENT = (2 * WORKGROUPS, 256)
-"""Rows and columns of a barrier case's image: cells of each workgroup, then flags of each."""
 
 
 class SubgroupFamily:
@@ -57,11 +52,12 @@ class SubgroupFamily:
     def batch_key(self, case: Case) -> Hashable:
         """Return what makes the control flow, the pipeline and the module's execution modes.
 
-        Pattern, shape and subgroup size make the control flow and the pipeline; barrier cases stand apart
-        for their memory; special data on floats needs an execution mode of its width for the whole module.
+        Stage, pattern, shape and subgroup size make the control flow and the pipeline; barrier cases stand
+        apart for their memory; special data on floats needs an execution mode of its width for the whole
+        module.
         """
         barrier = case.operation in BARRIERS
-        return case.pattern, case.shape, case.subgroup_size, barrier, case.preserved_width
+        return case.stage, case.pattern, case.shape, case.subgroup_size, barrier, case.preserved_width
 
     def batch_size(self, case: Case, capabilities: Capabilities) -> int:
         """Return how many cases one shader has."""
@@ -80,13 +76,13 @@ class SubgroupFamily:
             ballot=ballot,
             denormals=support.preserved_denormals(capabilities),
         )
-        module = executor.compile(program.source, stage="compute")
-        outputs = _dispatch(executor, program, module, cases[0].subgroup_size)
+        module = executor.compile(program.source, stage=program.stage.name)
+        outputs = _execute(executor, program, module, cases[0].subgroup_size)
         instances = read(program, outputs, ballot)
         return [judge(entry, program, instances, outputs) for entry in program.entries]
 
 
-def _dispatch(executor: Executor, program: Program, module: Module, subgroup_size: int) -> NDArray[np.uint32]:
+def _execute(executor: Executor, program: Program, module: Module, subgroup_size: int) -> NDArray[np.uint32]:
     """Run a program and return its outputs."""
     inputs = executor.buffer("inputs", program.inputs.nbytes)
     inputs.write(program.inputs)
@@ -94,21 +90,26 @@ def _dispatch(executor: Executor, program: Program, module: Module, subgroup_siz
     outputs.write(_blank(program))
     bindings: dict[Any, Any] = {0: inputs, 1: outputs}
     for binding, memory in program.memories.items():
-        bindings[binding] = (
-            np.zeros(IMAGE_EXTENT, np.uint32)
-            if memory == "image"
-            else np.zeros(IMAGE_EXTENT[0] * IMAGE_EXTENT[1], np.uint32)
+        cells = np.zeros(barriers.words(program.stage, program.subgroup_size), np.uint32)
+        bindings[binding] = cells.reshape(-1, barriers.ROW) if memory == "image" else cells
+    if isinstance(program.stage, FragmentStage):
+        size = program.stage.width, program.stage.height
+        executor.device.draw(
+            module, size, bindings, subgroup_size=subgroup_size or None, timeout=executor.timeout
         )
-    with executor.device.pipeline(module, subgroup_size=subgroup_size or None) as pipeline:
-        with pipeline.bind(bindings) as bound:
+    else:
+        with (
+            executor.device.pipeline(module, subgroup_size=subgroup_size or None) as pipeline,
+            pipeline.bind(bindings) as bound,
+        ):
             bound.dispatch((WORKGROUPS, 1, 1), timeout=executor.timeout)
-        return outputs.read(np.uint32, program.output_words)
+    return outputs.read(np.uint32, program.output_words)
 
 
 def _blank(program: Program) -> NDArray[np.uint32]:
     """Return the outputs before the dispatch: poison, and no slot executed."""
     n = program.invocations
     words = np.full(program.output_words, POISON, np.uint32)
-    first = LANE_PLANES * n
+    first = program.slots_at
     words[first : first + SLOT_PLANES * program.pattern.slots * n] = 0
     return words

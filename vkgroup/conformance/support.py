@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from vkgroup.conformance.barriers import BARRIERS, CELLS
+from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.operands import CLUSTER_SIZES, choices
-from vkgroup.conformance.patterns import PATTERNS
-from vkgroup.conformance.shapes import SHAPES
+from vkgroup.conformance.patterns import patterns_of
+from vkgroup.conformance.stages import GROUP_CELLS, stage_of
 from vkgroup.device import Capabilities
 
 # Choices that leave the operand's value to memory need it to be no constant expression.
@@ -49,10 +49,15 @@ def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
         needs.append(f"subgroup operations in the {case.stage} stage (supportedStages)")
     if case.category not in subgroup.supported_operations:
         needs.append(f"VK_SUBGROUP_FEATURE_{case.category.upper()}_BIT")
-    pattern = PATTERNS[case.pattern]
+    pattern = patterns_of(case.stage)[case.pattern]
     if subgroup_size(case, capabilities) < pattern.least_size:
         needs.append(f"a subgroup size of at least {pattern.least_size} (smaller ones execute nothing)")
-    observed = not pattern.uniform or case.operation in BARRIERS
+    fragment = case.stage == "fragment"
+    if fragment and "fragmentStoresAndAtomics" not in capabilities.features:
+        needs.append("fragmentStoresAndAtomics")
+    if case.pattern == "demote" and "shaderDemoteToHelperInvocation" not in capabilities.features:
+        needs.append("shaderDemoteToHelperInvocation")
+    observed = fragment or not pattern.uniform or case.operation in BARRIERS
     if observed and not has_ballot(capabilities):
         needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT (to observe the active mask)")
     return needs
@@ -71,9 +76,8 @@ def _missing_type(case: Case, capabilities: Capabilities) -> list[str]:
 def _missing_operand(case: Case, capabilities: Capabilities) -> list[str]:
     size = subgroup_size(case, capabilities)
     if case.operation in BARRIERS:
-        shape = SHAPES[case.shape]
-        subgroups = -(-shape.invocations(PATTERNS[case.pattern].partial) // size)
-        return [] if subgroups * size <= CELLS else [f"at most {CELLS} lanes a workgroup"]
+        lanes = -(-_invocations(case) // size) * size
+        return [] if lanes <= GROUP_CELLS or case.stage == "fragment" else [f"at most {GROUP_CELLS} lanes a workgroup"]
     if not case.operand:
         return []
     if case.category == "clustered":
@@ -91,6 +95,11 @@ def _missing_operand(case: Case, capabilities: Capabilities) -> list[str]:
     return []
 
 
+def _invocations(case: Case) -> int:
+    """Return the invocations of a workgroup of a case."""
+    return stage_of(case.stage, case.shape, patterns_of(case.stage)[case.pattern].partial).group_places
+
+
 def _missing_size(case: Case, capabilities: Capabilities) -> list[str]:
     control, size = capabilities.size_control, case.subgroup_size
     if not control.supported:
@@ -103,7 +112,7 @@ def _missing_size(case: Case, capabilities: Capabilities) -> list[str]:
             f"a subgroup size of {size} (minSubgroupSize {control.min_size}, "
             f"maxSubgroupSize {control.max_size})"
         )
-    invocations = SHAPES[case.shape].invocations(PATTERNS[case.pattern].partial)
-    if size * control.max_compute_workgroup_subgroups < invocations:
+    invocations = _invocations(case)
+    if case.stage == "compute" and size * control.max_compute_workgroup_subgroups < invocations:
         needs.append(f"maxComputeWorkgroupSubgroups of at least {-(-invocations // size)}")
     return needs

@@ -60,17 +60,17 @@ def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) 
         return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults))
     got, sound = _results(entry, program, instances, outputs)
     expected = expected_of(entry, instances, got)
-    active = instances.active[..., None]
-    lanes = np.all(expected.defined, axis=-1) & instances.active
+    recorded = instances.recorded[..., None]
+    lanes = np.all(expected.defined, axis=-1) & instances.recorded
     wrong = ~_legal(got, expected) | ~sound
-    wrong &= expected.defined & active
+    wrong &= expected.defined & recorded
     defined = int(lanes.sum())
-    undefined = int(instances.active.sum()) - defined
+    undefined = int(instances.recorded.sum()) - defined
     if wrong.any():
-        detail = _describe(entry, instances, got, expected, np.any(wrong, axis=-1))
+        detail = _describe(entry, program, instances, got, expected, np.any(wrong, axis=-1))
         return Verdict(Status.FAIL, defined, undefined, detail)
-    judged = bool(np.any(expected.defined & active))
-    if not judged and not instances.active.any():
+    judged = bool(np.any(expected.defined & recorded))
+    if not judged and not instances.recorded.any():
         return Verdict(Status.FAIL, 0, 0, "no invocation executed the operation, where some had to")
     return Verdict(Status.PASS if judged else Status.UNDEFINED, defined, undefined)
 
@@ -100,13 +100,13 @@ def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
     if entry.case.operation in BUILTIN_VARIABLES:
         return _expected_variable(entry, instances)
     if entry.case.operation in BARRIERS:
-        return _expected_barrier(entry, instances, got)
+        return _expected_barrier(instances, got)
     operation = OPERATIONS[entry.case.operation]
     case, active = entry.case, instances.active
     arguments: list[Any] = []
     value = None
     if entry.feed is not None:
-        value = entry.feed.values[instances.member]
+        value = entry.feed.values[instances.place]
         arguments.append(value)
     arguments.append(active)
     cluster = None
@@ -138,7 +138,7 @@ def _operand(entry: Entry, instances: Instances) -> Words:
         lane = np.broadcast_to(np.arange(size, dtype=np.uint32), shape)
         return operand.lanes(lane, size)
     assert entry.table is not None
-    return entry.table[instances.member]
+    return entry.table[instances.place]
 
 
 def _expected_variable(entry: Entry, instances: Instances) -> Expected:
@@ -146,7 +146,7 @@ def _expected_variable(entry: Entry, instances: Instances) -> Expected:
     rows, size = instances.active.shape
     name = entry.case.operation
     if name in ("gl_NumSubgroups", "gl_SubgroupID"):
-        found = [instances.subgroups[workgroup] for workgroup in instances.workgroup]
+        found = [instances.subgroups[workgroup] for workgroup in instances.group]
         if name == "gl_NumSubgroups":
             of_row = np.array([len(ids) for ids in found])
         else:
@@ -169,17 +169,20 @@ def _next_active(active: Flags) -> NDArray[np.int64]:
     return np.asarray(np.where(above < size, above, lane.min(axis=1, keepdims=True)) % size)
 
 
-def _expected_barrier(entry: Entry, instances: Instances, got: Array) -> Expected:
+def _expected_barrier(instances: Instances, got: Array) -> Expected:
     """Return the cell that each lane must read, in each round; defined where the flag was seen."""
-    cell = instances.subgroup[:, None] * instances.size + _next_active(instances.active)
-    workgroup = np.broadcast_to(instances.workgroup[:, None], cell.shape).astype(np.uint32)
+    following = _next_active(instances.active)
+    cell = instances.subgroup[:, None] * instances.size + following
+    group = np.broadcast_to(instances.group[:, None], cell.shape).astype(np.uint32)
+    # What a helper invocation writes has no effect, so that nobody need find it.
+    written = np.take_along_axis(instances.recorded, following, axis=1)
     value = np.zeros(got.shape, np.uint32)
     defined = np.zeros(got.shape, np.bool_)
     for number in range(ROUNDS):
         round_ = (instances.slot * ROUNDS + number)[:, None].astype(np.uint32)
-        value[..., 2 * number + 1] = barriers.value_of(cell.astype(np.uint32), round_, workgroup)
+        value[..., 2 * number + 1] = barriers.value_of(cell.astype(np.uint32), round_, group)
         seen = got[..., 2 * number] == 1
-        defined[..., 2 * number + 1] = seen & instances.active
+        defined[..., 2 * number + 1] = seen & written & instances.recorded
     return Expected(value, value, defined, bits=True)
 
 
@@ -197,17 +200,17 @@ def _legal(got: Array, expected: Expected) -> Flags:
     return np.asarray((got >= low) & (got <= high))
 
 
-def _describe(entry: Entry, instances: Instances, got: Array, expected: Expected, wrong: Flags) -> str:
+def _describe(
+    entry: Entry, program: Program, instances: Instances, got: Array, expected: Expected, wrong: Flags
+) -> str:
     """Say which lanes are wrong: the first of them with input, mask, expected and got."""
-    lines = [f"{int(wrong.sum())} of {int(instances.active.sum())} active lanes are wrong"]
+    lines = [f"{int(wrong.sum())} of {int(instances.recorded.sum())} active lanes are wrong"]
     for row, lane in np.argwhere(wrong)[:SHOWN_LANES]:
         mask = "".join(f"{word:08x}" for word in instances.mask[row][::-1]).lstrip("0") or "0"
-        text = (
-            f"workgroup {instances.workgroup[row]} subgroup {instances.subgroup[row]} lane {lane} "
-            f"slot {instances.slot[row]} active 0x{mask}:"
-        )
+        where = program.stage.whereabouts(int(instances.group[row]), int(instances.subgroup[row]))
+        text = f"{where} lane {lane} slot {instances.slot[row]} active 0x{mask}:"
         if entry.feed is not None:
-            text += f" input {_show(entry.feed.values[instances.member[row, lane]])}"
+            text += f" input {_show(entry.feed.values[instances.place[row, lane]])}"
         if entry.operand is not None:
             text += f" operand {_operand(entry, instances)[row, lane]}"
         low, high = expected.low[row, lane], expected.high[row, lane]
