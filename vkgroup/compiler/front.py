@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from vkgroup.compiler import cache as module_cache
+from vkgroup.compiler import extensions, thread_group
 from vkgroup.compiler.existing import ASSEMBLY, WORDS, assemble_source, finish, read_module
 from vkgroup.compiler.glslang import compile_glslang, glslang_identity
 from vkgroup.compiler.includes import Dependencies
@@ -267,10 +268,30 @@ def _tools_identity() -> str:
     return tools_version()
 
 
+def _rewritten(request: Request) -> Request:
+    """Let the rewriters of extensions at a source of the GL dialect."""
+    if request.dialect != "gl":
+        return request
+    source = extensions.rewrite(request.source, request.stage.name, dict(request.defines))
+    if source == request.source:
+        return request
+    macros = ((extensions.macro_of(name), "1") for name in extensions.REWRITERS)
+    return replace(
+        request,
+        source=source,
+        defines=(*request.defines, *macros),
+        include_paths=(*request.include_paths, thread_group.include_folder()),
+    )
+
+
 def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
     """Compile, validate, and (on request) optimise and validate again."""
     run = compile_glslang if compiler == "glslang" else compile_shaderc
-    module, dependencies = run(request)
+    try:
+        module, dependencies = run(_rewritten(request))
+    except CompileError as error:
+        raise thread_group.restore(error) from None
+    module = thread_group.mark(module, dependencies)
     if request.dialect == "hlsl":
         module = legalize(module, request.target)
     elif request.entry_point != "main":
