@@ -38,6 +38,18 @@ class Limit:
     constant: str = ""
 
     @property
+    def number(self) -> int:
+        """The value of a limit that is one number."""
+        assert isinstance(self.value, int)
+        return self.value
+
+    @property
+    def each(self) -> tuple[int, int, int]:
+        """The value of a limit of three dimensions."""
+        assert isinstance(self.value, tuple)
+        return self.value
+
+    @property
     def met(self) -> bool:
         """Whether the device has what the document asks."""
         return all(
@@ -183,7 +195,7 @@ _ROWS: tuple[_Row, ...] = (
         0x8264,
         # GLSL's constant has 1 as its smallest value; the table of the API asks for more.
         8,
-        "min(maxPerStageDescriptorStorageBuffers, maxDescriptorSetStorageBuffers), which storage blocks share",
+        "min(maxPerStageDescriptorStorageBuffers, maxDescriptorSetStorageBuffers), as storage blocks have",
         _counter_buffers,
         "gl_MaxComputeAtomicCounterBuffers",
     ),

@@ -1,0 +1,24 @@
+"""OpenGL's compute model on any device: programs, uniforms by name, binding points, and its errors.
+
+What ARB_compute_shader says of the API, for shaders compiled with ``dialect="gl"``; see `Context`.
+"""
+
+from __future__ import annotations
+
+from vkgroup.device.gl_limits import Limit
+from vkgroup.gl.context import Context
+from vkgroup.gl.errors import GLError, InvalidEnum, InvalidOperation, InvalidValue
+from vkgroup.gl.pipeline import ProgramPipeline
+from vkgroup.gl.program import Block, Program
+
+__all__ = [
+    "Block",
+    "Context",
+    "GLError",
+    "InvalidEnum",
+    "InvalidOperation",
+    "InvalidValue",
+    "Limit",
+    "Program",
+    "ProgramPipeline",
+]

@@ -1,0 +1,54 @@
+"""Conditional rendering: commands that a number decides about (OpenGL 4.2, 2.16)."""
+
+from __future__ import annotations
+
+from vkgroup.dispatch import Buffer
+from vkgroup.dispatch.sources import Condition
+from vkgroup.gl.errors import InvalidOperation, InvalidValue
+from vkgroup.gl.tokens import is_inverted
+
+Query = Buffer | bool | int
+"""The result of a query: itself, or a buffer that has it."""
+
+
+class ConditionalRendering:
+    """Whether a context's commands are to be discarded."""
+
+    def __init__(self) -> None:
+        self._condition: Condition | bool | None = None
+
+    def begin(self, query: Query, mode: str, offset: int) -> None:
+        """Begin; see `Context.begin_conditional_render`."""
+        inverted = is_inverted(mode)
+        if self._condition is not None:
+            raise InvalidOperation("Conditional rendering has begun already; end it first.")
+        if not isinstance(query, Buffer):
+            self._condition = bool(query) != inverted
+            return
+        if query.closed:
+            raise InvalidOperation("The condition's buffer has been closed; make a new one.")
+        if offset < 0 or offset % 4 or offset + 4 > query.nbytes:
+            raise InvalidValue(
+                f"The offset is a multiple of four inside of the buffer ({query.nbytes} bytes); not {offset}."
+            )
+        self._condition = Condition(query, offset, inverted)
+
+    def end(self) -> None:
+        """End; see `Context.end_conditional_render`."""
+        if self._condition is None:
+            raise InvalidOperation("Conditional rendering has not begun.")
+        self._condition = None
+
+    @property
+    def discards(self) -> bool:
+        """Whether commands are discarded whatever any buffer says."""
+        return self._condition is False
+
+    @property
+    def condition(self) -> Condition | None:
+        """What in a buffer decides about commands; None where nothing does."""
+        if not isinstance(self._condition, Condition):
+            return None
+        if self._condition.buffer.closed:
+            raise InvalidOperation("The condition's buffer has been closed; make a new one.")
+        return self._condition

@@ -1,0 +1,231 @@
+"""The context: the commands that run what is in use and bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from vkgroup.dispatch import Device, RunResult
+from vkgroup.dispatch.sources import Indirect
+from vkgroup.errors import InvalidDispatch
+from vkgroup.gl.conditional import ConditionalRendering, Query
+from vkgroup.gl.errors import InvalidOperation, InvalidValue
+from vkgroup.gl.executable import Executable
+from vkgroup.gl.state import State
+from vkgroup.gl.tokens import check_barriers
+
+
+class Context(State):
+    """OpenGL's compute model on a device of any kind.
+
+    Commands run at once and have finished when they return, in the order in which they are given.
+
+    Parameters
+    ----------
+    device : an open device; it must stay open.
+    timeout : seconds that one command may take; None waits for ever.
+
+    Examples
+    --------
+    >>> context = gl.Context(vkgroup.open())
+    >>> program = context.program(compute=source)
+    >>> program["scale"] = 2.0
+    >>> context.use(program)
+    >>> data = context.bind("shader_storage", 0, np.ones(64, np.float32))
+    >>> context.dispatch_compute(1, 1, 1)
+    >>> data.read()
+    """
+
+    def __init__(self, device: Device, *, timeout: float | None = 10.0) -> None:
+        super().__init__(device)
+        self.timeout = timeout
+        self._most = self._limits["MAX_COMPUTE_WORK_GROUP_COUNT"].each
+        self._conditional = ConditionalRendering()
+
+    # --- running --------------------------------------------------------------------------------------
+
+    def dispatch_compute(self, num_groups_x: int, num_groups_y: int = 1, num_groups_z: int = 1) -> None:
+        """Run the active compute program (DispatchCompute).
+
+        Parameters
+        ----------
+        num_groups_x, num_groups_y, num_groups_z : workgroups in each dimension; zero in one runs nothing.
+
+        Raises
+        ------
+        InvalidOperation
+            There is no active program for the compute stage, or the programs in use do not fit together.
+        InvalidValue
+            A count is over MAX_COMPUTE_WORK_GROUP_COUNT.
+        InvalidDispatch
+            OpenGL leaves open what happens, as where nothing is bound to a point that the program uses.
+        """
+        executable = self._compute()
+        counts = (num_groups_x, num_groups_y, num_groups_z)
+        for count, most in zip(counts, self._most, strict=True):
+            if not isinstance(count, int | np.integer) or not 0 <= count <= most:
+                raise InvalidValue(
+                    f"{counts} workgroups: there may be 0 to MAX_COMPUTE_WORK_GROUP_COUNT, {self._most}."
+                )
+        condition = self._conditional.condition
+        if 0 not in counts and not self._conditional.discards:
+            bound = executable.bound(self._points)
+            bound.dispatch(counts, timeout=self.timeout, condition=condition)
+
+    def dispatch_compute_indirect(self, indirect: int = 0) -> None:
+        """Run the active compute program on as many workgroups as a buffer says (DispatchComputeIndirect).
+
+        Parameters
+        ----------
+        indirect : the offset, in bytes, of three uint32 in the buffer bound to DISPATCH_INDIRECT_BUFFER.
+
+        Raises
+        ------
+        InvalidValue
+            The offset is negative, or no multiple of four.
+        InvalidOperation
+            No buffer is bound, it ends before the numbers do, or as for `dispatch_compute`.
+        InvalidDispatch
+            A number is over MAX_COMPUTE_WORK_GROUP_COUNT: OpenGL leaves open what happens; nothing is run.
+        """
+        # Section 2.9.8 has INVALID_OPERATION for such offsets; section 5.5, "Errors" and the revision that
+        # decided it (19, bug 9181) have INVALID_VALUE, and so does OpenGL 4.3.
+        if not isinstance(indirect, int | np.integer) or indirect < 0 or indirect % 4:
+            raise InvalidValue(f"The offset is a multiple of four, from 0 on; {indirect!r} was given.")
+        executable = self._compute()
+        buffer = self._indirect
+        if buffer is None or buffer.closed:
+            raise InvalidOperation("No buffer is bound to DISPATCH_INDIRECT_BUFFER (bind_dispatch_indirect).")
+        if indirect + 12 > buffer.nbytes:
+            raise InvalidOperation(
+                f"Twelve bytes from byte {indirect} on reach beyond the buffer's end ({buffer.nbytes} bytes)."
+            )
+        condition = self._conditional.condition
+        if self._conditional.discards:
+            return
+        counts = Indirect(buffer, int(indirect)).counts()
+        if any(count > most for count, most in zip(counts, self._most, strict=True)):
+            raise InvalidDispatch(
+                f"The buffer asks for {counts} workgroups; MAX_COMPUTE_WORK_GROUP_COUNT is {self._most}."
+                " The results are undefined, and nothing was run."
+            )
+        if 0 not in counts:
+            bound = executable.bound(self._points)
+            bound.dispatch_indirect(buffer, int(indirect), timeout=self.timeout, condition=condition)
+
+    def draw(self, size: tuple[int, int], **options: Any) -> RunResult | None:
+        """Draw with the active fragment program, and the vertex program if there is one.
+
+        Parameters
+        ----------
+        size : width and height in pixels.
+        **options : as for `Device.draw`, of which the shaders and bindings come from the context.
+
+        Returns
+        -------
+        As `Device.draw`; row 0 is the bottom row, as OpenGL counts. None where a condition discards the draw.
+
+        Raises
+        ------
+        InvalidOperation
+            The programs in use do not fit together.
+        InvalidDispatch
+            There is no active fragment program, which leaves the results undefined, or as for `Device.draw`.
+        """
+        self._validate()
+        fragment, vertex = self._executable("fragment"), self._executable("vertex")
+        if fragment is None:
+            raise InvalidDispatch("No program is active for the fragment stage: the results are undefined.")
+        condition = self._conditional.condition
+        if self._conditional.discards or (condition is not None and not condition.holds()):
+            return None
+        bindings = fragment.bindings(self._points, ("fragment",))
+        for place, value in ({} if vertex is None else vertex.bindings(self._points, ("vertex",))).items():
+            if bindings.setdefault(place, value) != value:
+                raise InvalidDispatch(
+                    f"Both stages' programs use binding {place} in Vulkan, for different things; link both"
+                    " shaders into one program."
+                )
+        return self.device.draw(
+            fragment.modules["fragment"],
+            size,
+            bindings=bindings,
+            vertex=None if vertex is None else vertex.modules["vertex"],
+            timeout=self.timeout,
+            **options,
+        )
+
+    def memory_barrier(self, *barriers: str) -> None:
+        """Order what shaders wrote before all that follows (MemoryBarrier).
+
+        Every command of a context has finished, and what it wrote is visible to everything, before the next
+        begins: nothing is left to be done. Programs that call it are right on OpenGL too.
+
+        Parameters
+        ----------
+        *barriers : ``"SHADER_STORAGE_BARRIER_BIT"``, ``"COMMAND_BARRIER_BIT"``, …, ``"ALL_BARRIER_BITS"``.
+
+        Raises
+        ------
+        InvalidValue
+            A name is no barrier's.
+        """
+        check_barriers(barriers)
+
+    def _compute(self) -> Executable:
+        """Return the active compute program's executable; raise what its state does not allow."""
+        executable = self._executable("compute")
+        if executable is None:
+            why = (
+                "the program in use has no compute shader" if self._program is not None else "none is in use"
+            )
+            raise InvalidOperation(f"No program is active for the compute stage: {why}.")
+        self._validate()
+        return executable
+
+    def _validate(self) -> None:
+        found = self.problems()
+        if found:
+            raise InvalidOperation("; ".join(found) + ".")
+
+    # --- conditional rendering ------------------------------------------------------------------------
+
+    @contextmanager
+    def conditional_render(
+        self, query: Query, mode: str = "QUERY_WAIT", *, offset: int = 0
+    ) -> Iterator[None]:
+        """Discard the commands inside of a ``with`` block by a condition; see `begin_conditional_render`."""
+        self.begin_conditional_render(query, mode, offset=offset)
+        try:
+            yield
+        finally:
+            self.end_conditional_render()
+
+    def begin_conditional_render(self, query: Query, mode: str = "QUERY_WAIT", *, offset: int = 0) -> None:
+        """Begin to discard commands by a condition (BeginConditionalRender).
+
+        Parameters
+        ----------
+        query : the result of a query: a number or truth value, or a buffer with a uint32, which is read when
+            a command starts, by the device itself where it has VK_EXT_conditional_rendering. Zero discards.
+        mode : ``"QUERY_WAIT"``, or with ``_INVERTED`` to discard where the result is not zero. Every
+            result is there before a command starts: ``"QUERY_NO_WAIT"`` and the modes by region wait, too.
+        offset : of the number in the buffer, in bytes.
+
+        Raises
+        ------
+        InvalidEnum
+            There is no such mode.
+        InvalidOperation
+            Conditional rendering has begun already; the buffer is closed, or of another device.
+        InvalidValue
+            The offset is negative, no multiple of four, or beyond the buffer's end.
+        """
+        self._conditional.begin(query, mode, offset)
+
+    def end_conditional_render(self) -> None:
+        """Discard no more (EndConditionalRender); `InvalidOperation` where nothing had begun."""
+        self._conditional.end()

@@ -1,0 +1,164 @@
+"""What linking makes of a program: modules, the values of uniforms, and the binding points in use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vkgroup.compiler.gl_interface import GlInterface, Resource
+from vkgroup.dispatch import Buffer, Device
+from vkgroup.dispatch.blocks import suggestion
+from vkgroup.dispatch.bound import Bound
+from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.gl.errors import InvalidOperation, InvalidValue
+from vkgroup.gl.uniforms import DefaultBlock
+from vkgroup.spirv import Module
+
+if TYPE_CHECKING:
+    from vkgroup.gl.points import BindingPoints
+
+Place = tuple[int, int]
+_ELEMENT = re.compile(r"(.+)\[(\d+)\]")
+_OPAQUE = ("sampler", "image")
+
+
+class Executable:
+    """A program after it was linked.
+
+    Attributes
+    ----------
+    modules : by stage.
+    interface : what the compiler recorded of the program.
+    block : the values of the loose uniforms.
+    points : binding points of each block, sampler and image, by name; several where it is an array.
+    """
+
+    def __init__(self, device: Device, modules: Mapping[str, Module], interface: GlInterface) -> None:
+        self._device = device
+        self.modules, self.interface = dict(modules), interface
+        self.block = DefaultBlock(interface)
+        self.points = {
+            resource.name: list(range(resource.gl_binding, resource.gl_binding + (resource.length or 1)))
+            for resource in interface.resources
+            if resource.name
+        }
+        self._uploaded: tuple[int, Buffer] | None = None
+        self._last: tuple[dict[Place, Any], Bound] | None = None
+        self._pipeline: Pipeline | None = None
+        if "compute" in self.modules:
+            self._pipeline = device.pipeline(self.modules["compute"])
+
+    # --- uniforms and binding points by name ----------------------------------------------------------
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Set a loose uniform, or the unit of a sampler or image."""
+        found = self._named(name, _OPAQUE)
+        if found is None:
+            self.block[name] = value
+            return
+        resource, index = found
+        units = np.atleast_1d(np.asarray(value))
+        most = 1 if index is not None else resource.length or 1
+        if units.ndim != 1 or units.dtype.kind not in "iu" or not 1 <= len(units) <= most:
+            raise InvalidOperation(
+                f"{name!r}, a {resource.type}, takes the numbers of {most} units; {value!r} given."
+            )
+        if units.min() < 0:
+            raise InvalidValue(f"{name!r} takes numbers of units from 0 on; {value!r} was given.")
+        first = index or 0
+        self.points[resource.name][first : first + len(units)] = units.tolist()
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the value of a loose uniform, or the unit of a sampler or image."""
+        found = self._named(name, _OPAQUE)
+        if found is None:
+            return self.block[name]
+        resource, index = found
+        points = self.points[resource.name]
+        if index is not None:
+            return points[index]
+        return points[0] if resource.length is None else list(points)
+
+    def resource(self, name: str, kinds: Iterable[str]) -> tuple[Resource, int]:
+        """Find a resource of some kinds by name, and the element of an array that the name ends with.
+
+        Raises
+        ------
+        InvalidOperation
+            There is none.
+        """
+        found = self._named(name, kinds)
+        if found is None:
+            names = [entry.name for entry in self.interface.resources if entry.kind in kinds]
+            words = " or ".join(kinds).replace("_", " ")
+            raise InvalidOperation(f"The program has no active {words} {name!r}.{suggestion(name, names)}")
+        return found[0], found[1] or 0
+
+    def _named(self, name: str, kinds: Iterable[str]) -> tuple[Resource, int | None] | None:
+        for resource in self.interface.resources:
+            if resource.kind in kinds and resource.name:
+                if resource.name == name:
+                    return resource, None
+                element = _ELEMENT.fullmatch(name)
+                if element and element[1] == resource.name and int(element[2]) < (resource.length or 0):
+                    return resource, int(element[2])
+        return None
+
+    def points_of(self, resource: Resource) -> list[int]:
+        """Return the binding points that a resource uses now."""
+        if resource.name:
+            return self.points[resource.name]
+        return list(range(resource.gl_binding, resource.gl_binding + (resource.length or 1)))
+
+    # --- running --------------------------------------------------------------------------------------
+
+    def bindings(self, points: BindingPoints, stages: Iterable[str]) -> dict[Place, Any]:
+        """Collect what some stages use, by set and binding in Vulkan.
+
+        Raises
+        ------
+        InvalidDispatch
+            Nothing, or nothing open, is bound to a point that they use.
+        """
+        found: dict[Place, Any] = {}
+        for resource in self.interface.resources:
+            if not set(stages) & set(resource.stages):
+                continue
+            place = resource.set, resource.binding
+            if resource.kind == "default_block":
+                found[place] = self._default_block()
+                continue
+            values = [points.value(resource, point) for point in self.points_of(resource)]
+            found[place] = values[0] if resource.length is None else values
+        return found
+
+    def bound(self, points: BindingPoints) -> Bound:
+        """Return the compute pipeline with everything bound, as last time where nothing has changed."""
+        assert self._pipeline is not None
+        bindings = self.bindings(points, ("compute",))
+        if self._last is None or self._last[0] != bindings or self._last[1].closed:
+            if self._last is not None:
+                self._last[1].close()
+            self._last = bindings, self._pipeline.bind(bindings)
+        return self._last[1]
+
+    def _default_block(self) -> Buffer:
+        if self._uploaded is None:
+            self._uploaded = self.block.version, self._device.buffer(self.block.data)
+        elif self._uploaded[0] != self.block.version:
+            self._uploaded[1].write(self.block.data)
+            self._uploaded = self.block.version, self._uploaded[1]
+        return self._uploaded[1]
+
+    def close(self) -> None:
+        """Free the pipeline and the uniforms' buffer."""
+        if self._last is not None:
+            self._last[1].close()
+        if self._pipeline is not None:
+            self._pipeline.close()
+        if self._uploaded is not None:
+            self._uploaded[1].close()
+        self._last = self._pipeline = self._uploaded = None

@@ -1,0 +1,274 @@
+"""Program objects: shaders attached, linked, and asked what they use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vkgroup.compiler.gl_interface import GlInterface, Resource
+from vkgroup.errors import CompileError
+from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
+from vkgroup.gl.executable import Executable
+from vkgroup.gl.linking import Source, build
+from vkgroup.gl.tokens import STAGE_BITS, plain
+
+if TYPE_CHECKING:
+    from vkgroup.dispatch import Device
+
+_STAGES = tuple(stage for _, stage in STAGE_BITS.values())
+_BLOCKS = ("uniform_block", "storage_block")
+
+
+@dataclass(frozen=True)
+class Block:
+    """An active uniform block, shader storage block, or atomic counter buffer.
+
+    Attributes
+    ----------
+    name : the block's; empty for counter buffers, which have none.
+    binding : the binding point that it uses.
+    size : bytes that a buffer for it must have, without an array of no fixed length at its end.
+    stages : the stages that refer to it; `referenced_by` asks for one.
+    counters : the names of a counter buffer's counters.
+    """
+
+    name: str
+    binding: int
+    size: int
+    stages: tuple[str, ...]
+    counters: tuple[str, ...] = ()
+
+    def referenced_by(self, stage: str) -> bool:
+        """Whether a stage refers to it: ``…_REFERENCED_BY_COMPUTE_SHADER`` and its kin."""
+        return stage in self.stages
+
+
+class Program:
+    """A program object; `Context.program` and `Context.create_program` make it.
+
+    Uniforms are set and read by name: ``program["scale"] = 2.0``, ``program["lights[1].color"]``. A matrix is
+    an array of its columns. Samplers and images take the number of a unit.
+
+    Attributes
+    ----------
+    linked : whether the last `link` went well (LINK_STATUS).
+    info_log : what it had to say.
+    separable : whether it may become part of a program pipeline (PROGRAM_SEPARABLE); counts when linking.
+    links : how many times it has been linked well.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._shaders: dict[str, list[Source]] = {}
+        self._executable: Executable | None = None
+        self.linked, self.info_log, self.separable, self.links = False, "", False, 0
+        self.linked_separable = False
+
+    # --- making ---------------------------------------------------------------------------------------
+
+    def attach(self, stage: str, *sources: Source) -> None:
+        """Attach shaders of a stage; `link` compiles them.
+
+        Parameters
+        ----------
+        stage : ``"compute"``, ``"vertex"``, ``"fragment"``, …
+        sources : texts, files, or modules compiled with ``dialect="gl"``. One of them has `main`.
+
+        Raises
+        ------
+        InvalidEnum
+            There is no such stage.
+        """
+        if stage not in _STAGES:
+            raise InvalidEnum(f"There is no stage {stage!r}. There are: {', '.join(_STAGES)}.")
+        self._shaders.setdefault(stage, []).extend(sources)
+
+    def link(self, **options: Any) -> None:
+        """Compile and link the attached shaders (LinkProgram).
+
+        All uniforms get the values of their initialisers. Where it fails, what runs is still what was linked
+        before, as long as the program is in use; nothing of it can be asked or set any more.
+
+        Parameters
+        ----------
+        **options : as for `vkgroup.compiler.compile_source`.
+
+        Raises
+        ------
+        CompileError
+            A shader does not compile, or the program does not link.
+        Unsupported
+            The device lacks something that the program needs.
+        """
+        self.linked = False
+        try:
+            modules, interface = build(self._device, self._shaders, options)
+        except CompileError as error:
+            self.info_log = str(error)
+            raise
+        self._executable = Executable(self._device, modules, interface)
+        self.linked, self.info_log, self.links = True, "", self.links + 1
+        self.linked_separable = self.separable
+
+    @property
+    def executable(self) -> Executable | None:
+        """What was linked last with success; None where nothing was."""
+        return self._executable
+
+    def _require_linked(self) -> Executable:
+        if not self.linked or self._executable is None:
+            raise InvalidOperation("The program has not been linked successfully; link it first.")
+        return self._executable
+
+    # --- uniforms and binding points ------------------------------------------------------------------
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Set a uniform (Uniform…).
+
+        Raises
+        ------
+        InvalidOperation
+            The program is not linked, there is no such uniform, or the value does not fit its type.
+        """
+        self._require_linked()[name] = value
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the value of a uniform (GetUniform…); `InvalidOperation` where there is none."""
+        return self._require_linked()[name]
+
+    @property
+    def uniforms(self) -> dict[str, str]:
+        """The active uniforms, samplers and images by name, with GLSL's types."""
+        interface = self._require_linked().interface
+        found = {entry.name: _array(entry.type, entry.length) for entry in interface.uniforms}
+        opaque = [entry for entry in interface.resources if entry.kind in ("sampler", "image")]
+        return found | {entry.name: _array(entry.type, entry.length) for entry in opaque}
+
+    def location(self, name: str) -> int:
+        """Return the location of a loose uniform (GetUniformLocation); -1 where there is none."""
+        try:
+            uniform, index = self._require_linked().interface.uniform(name)
+        except KeyError:
+            return -1
+        return uniform.location + index
+
+    def binding(self, name: str) -> int:
+        """Return the binding point of a uniform block or shader storage block."""
+        executable = self._require_linked()
+        resource, index = executable.resource(name, _BLOCKS)
+        return executable.points_of(resource)[index]
+
+    def set_binding(self, name: str, point: int) -> None:
+        """Choose the binding point of a block (UniformBlockBinding, ShaderStorageBlockBinding).
+
+        Parameters
+        ----------
+        name : the block's; of an array of blocks with its element, ``"Data[1]"``.
+        point : the binding point.
+
+        Raises
+        ------
+        InvalidOperation
+            The program is not linked, or has no such block.
+        InvalidValue
+            The point is negative.
+        """
+        executable = self._require_linked()
+        resource, index = executable.resource(name, _BLOCKS)
+        if not isinstance(point, int) or point < 0:
+            raise InvalidValue(f"Binding points are numbers from 0 on; {point!r} was given.")
+        executable.points[resource.name][index] = point
+
+    # --- queries --------------------------------------------------------------------------------------
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The stages that the linked program has an executable for."""
+        return tuple(self._require_linked().modules)
+
+    @property
+    def work_group_size(self) -> tuple[int, int, int]:
+        """The size of a workgroup (COMPUTE_WORK_GROUP_SIZE).
+
+        Raises
+        ------
+        InvalidOperation
+            The program has not been linked successfully, or has no compute shader.
+        """
+        size = self._require_linked().interface.local_size
+        if size is None:
+            raise InvalidOperation("The program has no compute shader, and so no COMPUTE_WORK_GROUP_SIZE.")
+        return size
+
+    @property
+    def uniform_blocks(self) -> Mapping[str, Block]:
+        """The active uniform blocks by name (GetActiveUniformBlockiv)."""
+        return self._blocks("uniform_block")
+
+    @property
+    def storage_blocks(self) -> Mapping[str, Block]:
+        """The active shader storage blocks by name."""
+        return self._blocks("storage_block")
+
+    def _blocks(self, kind: str) -> dict[str, Block]:
+        executable = self._require_linked()
+        found = {}
+        for resource in executable.interface.resources:
+            if resource.kind == kind:
+                for index, point in enumerate(executable.points_of(resource)):
+                    name = resource.name if resource.length is None else f"{resource.name}[{index}]"
+                    found[name] = Block(name, point, resource.size, resource.stages)
+        return found
+
+    @property
+    def atomic_counter_buffers(self) -> tuple[Block, ...]:
+        """The active atomic counter buffers (GetActiveAtomicCounterBufferiv), by binding point."""
+        interface = self._require_linked().interface
+        return tuple(
+            Block("", entry.gl_binding, entry.size, entry.stages, _counters(interface, entry))
+            for entry in interface.resources
+            if entry.kind == "atomic_counter_buffer"
+        )
+
+    def get(self, name: str) -> Any:
+        """Return a value by OpenGL's name (GetProgramiv).
+
+        Parameters
+        ----------
+        name : ``"LINK_STATUS"``, ``"PROGRAM_SEPARABLE"``, ``"ATTACHED_SHADERS"``,
+            ``"ACTIVE_UNIFORM_BLOCKS"``, ``"ACTIVE_ATOMIC_COUNTER_BUFFERS"`` or ``"COMPUTE_WORK_GROUP_SIZE"``.
+
+        Raises
+        ------
+        InvalidEnum
+            There is no such value.
+        InvalidOperation
+            As for `work_group_size`.
+        """
+        match plain(name):
+            case "LINK_STATUS":
+                return self.linked
+            case "PROGRAM_SEPARABLE":
+                return self.separable
+            case "ATTACHED_SHADERS":
+                return sum(map(len, self._shaders.values()))
+            case "ACTIVE_UNIFORM_BLOCKS":
+                return len(self.uniform_blocks) if self.linked else 0
+            case "ACTIVE_ATOMIC_COUNTER_BUFFERS":
+                return len(self.atomic_counter_buffers) if self.linked else 0
+            case "COMPUTE_WORK_GROUP_SIZE":
+                return self.work_group_size
+        raise InvalidEnum(f"A program has no {name!r}.")
+
+    def __repr__(self) -> str:
+        stages = ", ".join(self._shaders) or "no shaders"
+        return f"<vkgroup GL Program: {stages}, {'linked' if self.linked else 'not linked'}>"
+
+
+def _array(kind: str, length: int | None) -> str:
+    return kind if length is None else f"{kind}[{length}]"
+
+
+def _counters(interface: GlInterface, buffer: Resource) -> tuple[str, ...]:
+    return tuple(entry.name for entry in interface.counters if entry.binding == buffer.gl_binding)

@@ -1,0 +1,209 @@
+"""The state of a context: programs, binding points, and the values that can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from vkgroup.device.gl_limits import Limit, gl_limits
+from vkgroup.dispatch import Buffer, Device
+from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
+from vkgroup.gl.executable import Executable
+from vkgroup.gl.linking import Source
+from vkgroup.gl.pipeline import ProgramPipeline
+from vkgroup.gl.points import KINDS, BindingPoints
+from vkgroup.gl.program import Program
+from vkgroup.gl.tokens import plain
+from vkgroup.gl.validation import problems
+from vkgroup.sampler import Sampler
+
+
+class State:
+    """What commands find: the half of `Context` that runs nothing."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._limits = gl_limits(device.capabilities)
+        self._points = BindingPoints(device, self._limits)
+        self._program: Program | None = None
+        self._pipeline: ProgramPipeline | None = None
+        self._indirect: Buffer | None = None
+
+    # --- programs -------------------------------------------------------------------------------------
+
+    def create_program(self) -> Program:
+        """Make a program without shaders (CreateProgram)."""
+        return Program(self.device)
+
+    def program(
+        self,
+        *,
+        separable: bool = False,
+        compute: Source | Sequence[Source] = (),
+        vertex: Source | Sequence[Source] = (),
+        fragment: Source | Sequence[Source] = (),
+        **options: Any,
+    ) -> Program:
+        """Make a program of shaders, compiled and linked.
+
+        Parameters
+        ----------
+        separable : whether it may become part of a program pipeline (PROGRAM_SEPARABLE).
+        compute, vertex, fragment : a shader or several: texts, files, or modules of the GL dialect.
+        **options : as for `vkgroup.compiler.compile_source`.
+
+        Raises
+        ------
+        CompileError
+            A shader does not compile, or the program does not link.
+        Unsupported
+            The device lacks something that the program needs.
+        """
+        program = self.create_program()
+        program.separable = separable
+        for stage, sources in (("compute", compute), ("vertex", vertex), ("fragment", fragment)):
+            several = sources if isinstance(sources, list | tuple) else (sources,)
+            if several:
+                program.attach(stage, *several)
+        program.link(**options)
+        return program
+
+    def create_pipeline(self) -> ProgramPipeline:
+        """Make a program pipeline object without programs (GenProgramPipelines)."""
+        return ProgramPipeline()
+
+    def use(self, program: Program | None) -> None:
+        """Make a program current for all stages (UseProgram); None leaves the choice to the pipeline.
+
+        Raises
+        ------
+        InvalidOperation
+            The program has not been linked successfully.
+        """
+        if program is not None and not program.linked:
+            raise InvalidOperation("The program has not been linked successfully; link it first.")
+        self._program = program
+
+    def bind_pipeline(self, pipeline: ProgramPipeline | None) -> None:
+        """Make a program pipeline current (BindProgramPipeline); it counts where no program is in use."""
+        self._pipeline = pipeline
+
+    def active(self, stage: str) -> Program | None:
+        """Return the active program of a stage; None where there is none.
+
+        The program in use is current for every stage; without one, the current pipeline's of that stage is.
+        A current program is active where it has an executable for the stage (ARB_compute_shader, issue 7).
+        """
+        current = self._program
+        if current is None and self._pipeline is not None:
+            current = self._pipeline.program(stage)
+        executable = None if current is None else current.executable
+        return current if executable is not None and stage in executable.modules else None
+
+    def _executable(self, stage: str) -> Executable | None:
+        program = self.active(stage)
+        return None if program is None else program.executable
+
+    # --- binding --------------------------------------------------------------------------------------
+
+    def bind(
+        self, kind: str, point: int | str, value: Any, *, sampler: Sampler | None = None, **options: Any
+    ) -> Any:
+        """Bind a buffer or an image to a binding point (BindBufferBase, BindImageTexture, BindTexture).
+
+        Parameters
+        ----------
+        kind : ``"shader_storage"``, ``"uniform"``, ``"atomic_counter"``, ``"image"`` or ``"texture"``.
+        point : the binding point: an index, or an image or texture unit. Or the name of a block, image or
+            sampler of the program that is active for the compute stage, else for the fragment or the vertex
+            stage: the point that it uses.
+        value : a `Buffer` or `Image`; an array, of which one is made; None binds nothing.
+        sampler : how a texture is sampled; None takes the nearest texel.
+        **options : of an image made from an array, as for `Device.image`. What the program declares is known
+            where `point` is a name.
+
+        Returns
+        -------
+        The buffer or image, to be read and written with its own methods; None where nothing is bound.
+
+        Raises
+        ------
+        InvalidEnum, InvalidValue
+            There are no such binding points; there are not that many.
+        InvalidOperation
+            What is to be bound does not fit the kind, or has been closed; no active program has that name.
+        """
+        resource = None
+        if isinstance(point, str):
+            executable = next(filter(None, map(self._executable, ("compute", "fragment", "vertex"))), None)
+            if executable is None:
+                raise InvalidOperation(f"{point!r} is looked up in the program in use, and there is none.")
+            if kind not in KINDS:
+                raise InvalidEnum(f"There are no binding points {kind!r}. There are: {', '.join(KINDS)}.")
+            resource, index = executable.resource(point, (KINDS[kind],))
+            point = executable.points_of(resource)[index]
+        return self._points.bind(kind, point, value, resource, sampler, options)
+
+    def bound(self, kind: str, point: int) -> Any:
+        """Return the buffer or image at a binding point; None where nothing is bound."""
+        return self._points.get(kind, point)
+
+    def bind_dispatch_indirect(self, buffer: Buffer | None) -> None:
+        """Bind the buffer of `dispatch_compute_indirect` (BindBuffer of DISPATCH_INDIRECT_BUFFER).
+
+        Raises
+        ------
+        InvalidOperation
+            It is no open buffer of the context's device.
+        """
+        if buffer is not None and (not isinstance(buffer, Buffer) or buffer.closed):
+            raise InvalidOperation(f"DISPATCH_INDIRECT_BUFFER takes an open Buffer; {buffer!r} was given.")
+        self._indirect = buffer
+
+    def problems(self) -> list[str]:
+        """Say why commands that run shaders would raise INVALID_OPERATION (ValidateProgram); empty if not."""
+        stages = ("compute", "vertex", "fragment")
+        active = {id(found): found for found in map(self._executable, stages) if found is not None}
+        found = problems(active.values(), self._limits["MAX_COMBINED_TEXTURE_IMAGE_UNITS"].number)
+        if self._program is None and self._pipeline is not None:
+            found += self._pipeline.problems()
+        return found
+
+    # --- queries --------------------------------------------------------------------------------------
+
+    def limits(self) -> dict[str, Limit]:
+        """Return every limit of ARB_compute_shader by name, with its minimum and the device's value."""
+        return dict(self._limits)
+
+    def get(self, name: str, index: int | None = None) -> Any:
+        """Return a value by OpenGL's name (GetIntegerv, GetIntegeri_v).
+
+        Parameters
+        ----------
+        name : a limit's, ``"DISPATCH_INDIRECT_BUFFER_BINDING"``, ``"CURRENT_PROGRAM"`` or
+            ``"PROGRAM_PIPELINE_BINDING"``; the last three give the object, None where nothing is bound.
+        index : 0, 1 or 2 of a limit with three dimensions; None gives all three.
+
+        Raises
+        ------
+        InvalidEnum
+            There is no such value, or it has no index.
+        InvalidValue
+            The index is none of 0, 1 and 2.
+        """
+        name = plain(name)
+        bound = {
+            "DISPATCH_INDIRECT_BUFFER_BINDING": self._indirect,
+            "CURRENT_PROGRAM": self._program,
+            "PROGRAM_PIPELINE_BINDING": self._pipeline,
+        }
+        if name not in self._limits and name not in bound:
+            raise InvalidEnum(f"A context has no {name!r}.")
+        value = self._limits[name].value if name in self._limits else bound[name]
+        if index is None:
+            return value
+        if not isinstance(value, tuple):
+            raise InvalidEnum(f"{name} has no index.")
+        if index not in (0, 1, 2):
+            raise InvalidValue(f"The dimensions are 0, 1 and 2; {index!r} was given.")
+        return value[index]
