@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from vkgroup.conformance.compute_model.atomics import ATOMICS_TOPIC
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.coherence import COHERENCE_TOPIC
+from vkgroup.conformance.compute_model.dispatches import DISPATCHES_TOPIC
 from vkgroup.conformance.compute_model.litmus import LITMUS_TOPIC
 from vkgroup.conformance.compute_model.shared_memory import SHARED_TOPIC
 from vkgroup.conformance.compute_model.variables import BUILTINS_TOPIC
@@ -17,7 +19,16 @@ from vkgroup.device import Capabilities
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
 
-TOPICS: dict[str, Topic] = {topic.name: topic for topic in (BUILTINS_TOPIC, SHARED_TOPIC, LITMUS_TOPIC, ATOMICS_TOPIC)}
+_TOPICS = (
+    BUILTINS_TOPIC,
+    SHARED_TOPIC,
+    COHERENCE_TOPIC,
+    LITMUS_TOPIC,
+    ATOMICS_TOPIC,
+    DISPATCHES_TOPIC,
+)
+
+TOPICS: dict[str, Topic] = {topic.name: topic for topic in _TOPICS}
 """All topics by name."""
 
 _BATCH = 32

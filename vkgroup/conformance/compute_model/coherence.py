@@ -1,0 +1,230 @@
+"""``coherent`` variables, and an invocation's own stores.
+
+ARB_compute_shader, "Modify the table of memory control functions": when a memory barrier returns, stores to
+coherent variables before it are visible to coherent accesses of everybody; and no barrier is needed for an
+invocation to see its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.exchange_table import HASH, hashed
+from vkgroup.conformance.compute_model.work import compare, poisoned, run
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+Words = NDArray[np.uint32]
+
+LOCAL, GROUPS, ROUNDS = 128, 8, 8
+"""Invocations of a workgroup, workgroups, and rounds of a case."""
+
+_BARRIERS = {
+    "buffer": ("memoryBarrier", "memoryBarrierBuffer", "groupMemoryBarrier"),
+    "image": ("memoryBarrier", "memoryBarrierImage", "groupMemoryBarrier"),
+}
+
+_SIDES = {
+    "before": "in front of barrier()",
+    "both": "in front of barrier() and behind it",
+}
+
+# memory → declaration, write of h to cell {at}, read of cell {at}
+_CELLS = {
+    "shared": (f"shared uint cells[{LOCAL}];", "cells[{at}] = h;", "cells[{at}]"),
+    "buffer": (
+        "layout(std430, binding = 1) {coherent}buffer Cells {{ uint cells[]; }};",
+        "cells[{at} + base] = h;",
+        "cells[{at} + base]",
+    ),
+    "image": (
+        "layout(r32ui, binding = 2) {coherent}uniform uimage2D pixels;",
+        "imageStore(pixels, ivec2(int({at}), int(group)), uvec4(h));",
+        "imageLoad(pixels, ivec2(int({at}), int(group))).x",
+    ),
+}
+
+
+def _cases() -> Iterator[ModelCase]:
+    for memory in _CELLS:
+        for coherent in ("coherent", "plain") if memory != "shared" else ("plain",):
+            kind = "coherent" if coherent == "coherent" else "no qualifier"
+            sentence = f"An invocation reads what it last wrote to {memory} memory, without barriers ({kind})."
+            yield ModelCase("coherence", "own_stores", (memory, coherent), sentence)
+    for memory, barriers in _BARRIERS.items():
+        for barrier in barriers:
+            for side, words in _SIDES.items():
+                sentence = (
+                    f"What a workgroup wrote to a coherent {memory} is there for all of it, with {barrier}()"
+                    f" {words}."
+                )
+                yield ModelCase("coherence", "exchange", (memory, barrier, side), sentence)
+        sentence = (
+            f"How often an invocation misses what another wrote to a {memory} that is not coherent, with"
+            " memoryBarrier() and barrier(); nothing is promised."
+        )
+        yield ModelCase("coherence", "incoherent_exchange", (memory,), sentence)
+        for barrier in barriers[:2]:
+            sentence = (
+                f"The last workgroup to arrive sees what all others wrote to a coherent {memory} before"
+                f" {barrier}() and their arrival."
+            )
+            yield ModelCase("coherence", "last_workgroup", (memory, barrier), sentence)
+
+
+def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
+    most = capabilities.limits["maxComputeWorkGroupInvocations"]
+    return [f"maxComputeWorkGroupInvocations of at least {LOCAL}"] if most < LOCAL else []
+
+
+def _batch_key(case: ModelCase) -> Hashable:
+    return case
+
+
+def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
+    judges = {
+        "own_stores": _judge_own,
+        "exchange": _judge_exchange,
+        "incoherent_exchange": _judge_incoherent,
+        "last_workgroup": _judge_last,
+    }
+    return [judges[case.test](executor, *case.variant) for case in cases]
+
+
+def _shader(comment: str, memory: str, coherent: bool, body: str) -> str:
+    """Return the GLSL of a shader in which each workgroup has a row of cells."""
+    declaration = _CELLS[memory][0].format(coherent="coherent " * coherent)
+    return f"""#version 430
+// {comment}
+layout(local_size_x = {LOCAL}) in;
+layout(std430, binding = 0) writeonly buffer Found {{ uint found[]; }};
+{declaration if memory != "shared" else _CELLS[memory][0]}
+void main() {{
+    uint index = gl_LocalInvocationIndex, group = gl_WorkGroupID.x, base = group * {LOCAL}u;
+    for (uint number = 0u; number < {ROUNDS}u; ++number) {{
+        uint h = {HASH};
+        uint at = (group * {ROUNDS}u + number) * {LOCAL}u + index;
+{body}
+    }}
+}}
+"""
+
+
+def _found(executor: Executor, source: str, memory: str) -> Words:
+    """Run a shader of `_shader`; returns (workgroups, rounds, invocations)."""
+    bindings: dict[str, Any] = {"Found": poisoned(GROUPS * ROUNDS * LOCAL)}
+    if memory == "buffer":
+        bindings["Cells"] = np.zeros(GROUPS * LOCAL, np.uint32)
+    elif memory == "image":
+        bindings["pixels"] = np.zeros((GROUPS, LOCAL), np.uint32)
+    return run(executor, source, GROUPS, bindings)["Found"].reshape(GROUPS, ROUNDS, LOCAL)
+
+
+_AXES = ("workgroup", "round", "invocation")
+
+
+def _judge_own(executor: Executor, memory: str, coherent: str) -> Verdict:
+    """Judge stores to cells that nobody else touches, each read back at once and before the next."""
+    _, write, read = _CELLS[memory]
+    body = f"""
+        uint cell = (index * 37u + group) % {LOCAL}u;
+        uint old = {read.format(at="cell")};
+        bool right = number == 0u || old == h - 2891336453u + 7u;
+        {write.format(at="cell")}
+        uint first = {read.format(at="cell")};
+        right = right && first == h;
+        h += 7u;
+        {write.format(at="cell")}
+        found[at] = right ? {read.format(at="cell")} : 0u;"""
+    source = _shader("Each invocation reads its own stores.", memory, coherent == "coherent", body)
+    group, number, index = np.indices((GROUPS, ROUNDS, LOCAL), dtype=np.uint32)
+    expected = hashed(index, number, group) + np.uint32(7)
+    what = "what an invocation read after its own stores; 0 where an earlier read was wrong"
+    return compare(_found(executor, source, memory), expected, what, _AXES)
+
+
+def _exchange(memory: str, barrier: str, side: str, coherent: bool) -> str:
+    _, write, read = _CELLS[memory]
+    body = f"""
+        {write.format(at="index")}
+        {barrier}();
+        barrier();
+        {f"{barrier}();" if side == "both" else ""}
+        found[at] = {read.format(at=f"((index + 1u + number * 29u) % {LOCAL}u)")};
+        {barrier}();
+        barrier();
+        {f"{barrier}();" if side == "both" else ""}"""
+    return _shader(f"Invocations read each other's cells, with {barrier}().", memory, coherent, body)
+
+
+def _exchanged() -> Words:
+    """Return what an exchange must find."""
+    group, number, index = np.indices((GROUPS, ROUNDS, LOCAL), dtype=np.uint32)
+    return hashed((index + 1 + number * 29) % LOCAL, number, group)
+
+
+def _judge_exchange(executor: Executor, memory: str, barrier: str, side: str) -> Verdict:
+    source = _exchange(memory, barrier, side, True)
+    verdict = compare(_found(executor, source, memory), _exchanged(), "what another invocation wrote", _AXES)
+    if verdict.status == Status.FAIL and side == "before":
+        note = "; the document asks for no second memory barrier, the Vulkan memory model does"
+        return Verdict(verdict.status, verdict.defined, 0, verdict.detail + note)
+    return verdict
+
+
+def _judge_incoherent(executor: Executor, memory: str) -> Verdict:
+    found = _found(executor, _exchange(memory, "memoryBarrier", "both", False), memory)
+    missed = int(np.count_nonzero(found != _exchanged()))
+    detail = f"{missed} of {found.size} reads missed what another invocation had written; nothing is promised"
+    return Verdict(Status.UNDEFINED, 0, found.size, detail)
+
+
+def _judge_last(executor: Executor, memory: str, barrier: str) -> Verdict:
+    """Judge sums over workgroups: who arrives last adds up what all have left behind."""
+    declaration, write, read = _CELLS[memory]
+    others = read.replace("int(group)", "int(other)").replace("base", f"other * {LOCAL}u").format(at="index")
+    source = f"""#version 430
+// The last workgroup to arrive collects what all workgroups wrote.
+layout(local_size_x = {LOCAL}) in;
+layout(std430, binding = 0) buffer Found {{ uint found[]; }};
+{declaration.format(coherent="coherent ")}
+layout(std430, binding = 3) coherent buffer Arrivals {{ uint arrived[]; }};
+shared bool is_last;
+void main() {{
+    uint index = gl_LocalInvocationIndex, group = gl_WorkGroupID.x, base = group * {LOCAL}u;
+    const uint number = 0u;
+    uint h = {HASH};
+    {write.format(at="index")}
+    {barrier}();
+    barrier();
+    if (index == 0u) is_last = atomicAdd(arrived[0], 1u) == gl_NumWorkGroups.x - 1u;
+    memoryBarrier();
+    barrier();
+    memoryBarrier();
+    if (!is_last) return;
+    for (uint other = 0u; other < gl_NumWorkGroups.x; ++other)
+        found[other * {LOCAL}u + index] = {others};
+}}
+"""
+    groups = 64
+    bindings: dict[str, Any] = {"Found": poisoned(groups * LOCAL), "Arrivals": np.zeros(1, np.uint32)}
+    if memory == "buffer":
+        bindings["Cells"] = np.zeros(groups * LOCAL, np.uint32)
+    else:
+        bindings["pixels"] = np.zeros((groups, LOCAL), np.uint32)
+    found = run(executor, source, groups, bindings)["Found"].reshape(groups, LOCAL)
+    group, index = np.indices((groups, LOCAL), dtype=np.uint32)
+    expected = hashed(index, np.zeros_like(index), group)
+    return compare(found, expected, "what the last workgroup collected", ("workgroup", "invocation"))
+
+
+COHERENCE_TOPIC = Topic("coherence", _cases, _missing, _batch_key, _judge)

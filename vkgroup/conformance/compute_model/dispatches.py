@@ -1,0 +1,401 @@
+"""Dispatches one after another, indirect dispatches, and draws after dispatches.
+
+ARB_compute_shader, section 5.5; OpenGL 4.2, 2.11.13 ("Shared Memory Access Synchronization"). vkgroup puts a
+barrier between any two pieces of work, which OpenGL leaves to glMemoryBarrier; what is judged is that the device
+keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.compute_model import drawing
+from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.work import compare, dispatch, merged, pipeline_of, poisoned
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+Words = NDArray[np.uint32]
+
+LOCAL, GROUPS = 64, 16
+TOTAL = LOCAL * GROUPS
+STEPS = 30
+"""Dispatches of a case, each on what the one before left."""
+
+_SENTENCES = {
+    "swapped_buffers": "Each dispatch reads the buffer that the one before wrote, and writes the other",
+    "swapped_images": "Each dispatch reads the image that the one before wrote, and writes the other",
+    "one_submission_buffer": "Dispatches submitted together see in a buffer what the ones before wrote",
+    "one_submission_image": "Dispatches submitted together see in an image what the ones before wrote",
+    "two_pipelines": "Dispatches of different shaders see in a buffer what the ones before wrote",
+    "storage_then_uniform": "A dispatch reads as a uniform block what the one before wrote as a storage block",
+    "image_then_texture": "A dispatch samples the texels that the one before stored",
+    "atomics_add_up": "Atomics of many dispatches add up",
+    "indirect": "An indirect dispatch runs the numbers of workgroups that lie at its offset",
+    "indirect_written": "An indirect dispatch runs the numbers of workgroups that the dispatch before wrote",
+    "indirect_chain": "Each indirect dispatch writes the numbers of workgroups of the next",
+    "zero_groups": "A dispatch of zero workgroups in any dimension executes nothing",
+    "zero_groups_indirect": "An indirect dispatch of zero workgroups in any dimension executes nothing",
+}
+
+
+def _cases() -> Iterator[ModelCase]:
+    for name, sentence in _SENTENCES.items():
+        yield ModelCase("dispatches", name, (), f"{sentence}.")
+    yield from drawing.cases()
+
+
+def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
+    return drawing.missing(case, capabilities) if case.test in drawing.SENTENCES else []
+
+
+def _batch_key(case: ModelCase) -> Hashable:
+    return case
+
+
+def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
+    return [(_JUDGES | drawing.JUDGES)[case.test](executor) for case in cases]
+
+
+def _start() -> Words:
+    return (np.arange(TOTAL, dtype=np.uint32) * np.uint32(2654435761)) ^ np.uint32(0x5BD1E995)
+
+
+def _step(values: Words) -> Words:
+    """Return what a dispatch makes of the values before it: NumPy's twin of `STEP`."""
+    return np.roll(values, -1) * np.uint32(3) + np.arange(TOTAL, dtype=np.uint32)
+
+
+def _after(steps: int) -> Words:
+    values = _start()
+    for _ in range(steps):
+        values = _step(values)
+    return values
+
+
+_HEAD = f"""#version 430
+layout(local_size_x = {LOCAL}) in;
+"""
+
+_BUFFERS = (
+    _HEAD
+    + """// A step from one buffer to the other.
+layout(std430, binding = 0) readonly buffer From { uint from[]; };
+layout(std430, binding = 1) writeonly buffer To { uint to[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x, n = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+    to[i] = from[(i + 1u) % n] * 3u + i;
+}
+"""
+)
+
+_IMAGES = (
+    _HEAD
+    + """// A step from one image to the other.
+layout(r32ui, binding = 0) readonly uniform uimage2D from;
+layout(r32ui, binding = 1) writeonly uniform uimage2D to;
+void main() {
+    uint i = gl_GlobalInvocationID.x, n = gl_NumWorkGroups.x * gl_WorkGroupSize.x, k = (i + 1u) % n;
+    uint value = imageLoad(from, ivec2(int(k % 64u), int(k / 64u))).x * 3u + i;
+    imageStore(to, ivec2(int(i % 64u), int(i / 64u)), uvec4(value));
+}
+"""
+)
+
+_TICKETS = (
+    _HEAD
+    + """// A step from one half of {where} to the other; tickets tell how many dispatches were before.
+layout(std430, binding = 0) buffer Tickets {{ uint taken; }};
+{declaration}
+void main() {{
+    uint i = gl_GlobalInvocationID.x, n = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+    uint number = atomicAdd(taken, 1u) / n;
+    uint from = (number & 1u) * n, to = n - from;
+    {body}
+}}
+"""
+)
+
+
+def _judge_swapped_buffers(executor: Executor) -> Verdict:
+    device = executor.device
+    with pipeline_of(executor, _BUFFERS) as pipeline:
+        one, two = device.buffer(_start()), device.buffer(poisoned(TOTAL))
+        there = pipeline.bind({"From": one, "To": two})
+        back = pipeline.bind({"From": two, "To": one})
+        verdicts = []
+        for number in range(STEPS):
+            (back if number % 2 else there).dispatch(GROUPS, timeout=executor.timeout)
+            if number % 10 == 9:
+                found = (one if number % 2 else two).read(np.uint32, TOTAL)
+                verdicts.append(compare(found, _after(number + 1), f"after {number + 1} dispatches"))
+        for opened in (there, back, one, two):
+            opened.close()
+    return merged(verdicts)
+
+
+def _judge_swapped_images(executor: Executor) -> Verdict:
+    device = executor.device
+    with pipeline_of(executor, _IMAGES) as pipeline:
+        one = device.image(_start().reshape(-1, 64))
+        two = device.image(poisoned(TOTAL).reshape(-1, 64))
+        there = pipeline.bind({"from": one, "to": two})
+        back = pipeline.bind({"from": two, "to": one})
+        for number in range(STEPS):
+            (back if number % 2 else there).dispatch(GROUPS, timeout=executor.timeout)
+        found = (two if STEPS % 2 else one).read().reshape(-1)
+        for opened in (there, back, one, two):
+            opened.close()
+    return compare(found, _after(STEPS), f"after {STEPS} dispatches")
+
+
+def _judge_one_submission(executor: Executor, image: bool) -> Verdict:
+    """Judge `STEPS` dispatches of one submission, with a barrier between each two."""
+    halves = np.concatenate([_start(), poisoned(TOTAL)])
+    bindings: dict[str, Any] = {"Tickets": np.zeros(1, np.uint32)}
+    if image:
+        where, declaration = "an image", "layout(r32ui, binding = 1) uniform uimage2D pixels;"
+        body = (
+            "uint k = from + (i + 1u) % n, j = to + i;\n"
+            "    uint value = imageLoad(pixels, ivec2(int(k % 64u), int(k / 64u))).x * 3u + i;\n"
+            "    imageStore(pixels, ivec2(int(j % 64u), int(j / 64u)), uvec4(value));"
+        )
+        bindings["pixels"] = halves.reshape(-1, 64)
+    else:
+        where, declaration = "a buffer", "layout(std430, binding = 1) buffer Cells { uint cells[]; };"
+        body = "cells[to + i] = cells[from + (i + 1u) % n] * 3u + i;"
+        bindings["Cells"] = halves
+    source = _TICKETS.format(where=where, declaration=declaration, body=body)
+    with pipeline_of(executor, source) as pipeline, pipeline.bind(bindings) as bound:
+        bound.timed(GROUPS, timeout=executor.timeout, repeat=STEPS)
+        found = bound.results()
+    cells = found["pixels" if image else "Cells"].reshape(2, TOTAL)
+    expected = np.stack([_after(STEPS - STEPS % 2), _after(STEPS - 1 + STEPS % 2)])
+    if STEPS % 2:
+        expected = expected[::-1]
+    return compare(cells, expected, f"the halves after {STEPS} dispatches", ("half", "cell"))
+
+
+def _judge_two_pipelines(executor: Executor) -> Verdict:
+    other = (
+        _HEAD
+        + """// Turns the bits of every cell over, in place.
+layout(std430, binding = 0) buffer Cells { uint cells[]; };
+void main() { cells[gl_GlobalInvocationID.x] = ~cells[gl_GlobalInvocationID.x]; }
+"""
+    )
+    with pipeline_of(executor, _BUFFERS) as step, pipeline_of(executor, other) as flip:
+        one, two = (executor.device.buffer(values) for values in (_start(), poisoned(TOTAL)))
+        expected = _start()
+        bounds = [
+            step.bind({"From": one, "To": two}),
+            flip.bind({"Cells": two}),
+            step.bind({"From": two, "To": one}),
+            flip.bind({"Cells": one}),
+        ]
+        for number in range(4 * (STEPS // 4)):
+            bounds[number % 4].dispatch(GROUPS, timeout=executor.timeout)
+            expected = ~expected if number % 2 else _step(expected)
+        found = one.read(np.uint32, TOTAL)
+        for opened in (*bounds, one, two):
+            opened.close()
+    return compare(found, expected, "after steps of two shaders in turn")
+
+
+def _judge_storage_then_uniform(executor: Executor) -> Verdict:
+    reading = (
+        _HEAD
+        + f"""// Reads a uniform block that was a storage block.
+layout(std140, binding = 0) uniform Block {{ uvec4 block[{TOTAL // 4}]; }};
+layout(std430, binding = 1) writeonly buffer Found {{ uint found[]; }};
+void main() {{ uint i = gl_GlobalInvocationID.x; found[i] = block[i / 4u][i % 4u]; }}
+"""
+    )
+    with pipeline_of(executor, _BUFFERS) as write, pipeline_of(executor, reading) as read:
+        one, two = (executor.device.buffer(values) for values in (_start(), poisoned(TOTAL)))
+        dispatch(executor, write, GROUPS, {"From": one, "To": two})
+        found = dispatch(executor, read, GROUPS, {"Block": two, "Found": poisoned(TOTAL)})["Found"]
+        one.close()
+        two.close()
+    return compare(found, _after(1), "what the uniform block held")
+
+
+def _judge_image_then_texture(executor: Executor) -> Verdict:
+    reading = (
+        _HEAD
+        + """// Reads the texels of a texture that was an image.
+layout(binding = 0) uniform usampler2D texels;
+layout(std430, binding = 1) writeonly buffer Found { uint found[]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    found[i] = texelFetch(texels, ivec2(int(i % 64u), int(i / 64u)), 0).x;
+}
+"""
+    )
+    device = executor.device
+    with pipeline_of(executor, _IMAGES) as write, pipeline_of(executor, reading) as read:
+        one = device.image(_start().reshape(-1, 64))
+        two = device.image(poisoned(TOTAL).reshape(-1, 64))
+        dispatch(executor, write, GROUPS, {"from": one, "to": two})
+        nearest = device.sampler(filter="nearest")
+        bindings = {"texels": (two, nearest), "Found": poisoned(TOTAL)}
+        found = dispatch(executor, read, GROUPS, bindings)["Found"]
+        one.close()
+        two.close()
+    return compare(found, _after(1), "what the texture held")
+
+
+def _judge_atomics(executor: Executor) -> Verdict:
+    source = (
+        _HEAD
+        + """// Adds to a few cells.
+layout(std430, binding = 0) buffer Cells { uint cells[]; };
+void main() { atomicAdd(cells[gl_GlobalInvocationID.x % 7u], gl_GlobalInvocationID.x); }
+"""
+    )
+    with pipeline_of(executor, source) as pipeline, pipeline.bind({"Cells": np.zeros(7, np.uint32)}) as bound:
+        bound.timed(GROUPS, timeout=executor.timeout, repeat=STEPS)
+        found = bound.results()["Cells"]
+    numbers = np.arange(TOTAL, dtype=np.uint32)
+    expected = np.bincount(numbers % 7, numbers, 7).astype(np.uint32) * np.uint32(STEPS)
+    return compare(found, expected, f"the totals of {STEPS} dispatches")
+
+
+_COUNT = """#version 430
+// Counts the invocations of each workgroup, in the order x, y, z of a box of 8 by 8 by 8.
+layout(local_size_x = 4) in;
+layout(std430, binding = 0) buffer Counts { uint counts[]; };
+layout(std430, binding = 1) buffer Sizes { uint sizes[]; };
+void main() {
+    uvec3 id = gl_WorkGroupID;
+    atomicAdd(counts[id.x + 8u * (id.y + 8u * id.z)], 1u);
+    for (int k = 0; k < 3; ++k) sizes[k] = gl_NumWorkGroups[k];
+}
+"""
+
+
+def _counted(groups: tuple[int, int, int]) -> Words:
+    """Return what `_COUNT` must count for one dispatch, (512,)."""
+    box = np.zeros((8, 8, 8), np.uint32)
+    box[: groups[2], : groups[1], : groups[0]] = 4
+    return box.reshape(-1)
+
+
+def _compare_counts(found: dict[Any, Any], groups: tuple[int, int, int]) -> Verdict:
+    counts = compare(found["Counts"], _counted(groups), f"invocations of {groups} workgroups")
+    if 0 in groups:
+        return merged([counts, compare(found["Sizes"], poisoned(3), "a dispatch of nothing wrote")])
+    return merged([counts, compare(found["Sizes"], np.array(groups, np.uint32), "gl_NumWorkGroups")])
+
+
+def _counting() -> dict[str, Words]:
+    return {"Counts": np.zeros(512, np.uint32), "Sizes": poisoned(3)}
+
+
+def _judge_indirect(executor: Executor) -> Verdict:
+    verdicts = []
+    with pipeline_of(executor, _COUNT) as pipeline:
+        for offset, groups in ((0, (1, 1, 1)), (4, (7, 1, 1)), (20, (2, 8, 3)), (256, (1, 1, 5))):
+            words = np.full(offset // 4 + 3 + 5, 0xFFFFFFFF, np.uint32)
+            words[offset // 4 : offset // 4 + 3] = groups
+            with executor.device.buffer(words) as commands, pipeline.bind(_counting()) as bound:
+                bound.dispatch_indirect(commands, offset, timeout=executor.timeout)
+                verdicts.append(_compare_counts(bound.results(), groups))
+    return merged(verdicts)
+
+
+_COMMAND = """#version 430
+// Writes the numbers of workgroups of the next dispatch.
+layout(local_size_x = 4) in;
+layout(std430, binding = 0) buffer Command { uint command[]; };
+void main() {
+    if (gl_LocalInvocationIndex < 3u) command[gl_LocalInvocationIndex] = 3u + 2u * gl_LocalInvocationIndex;
+}
+"""
+
+
+def _judge_indirect_written(executor: Executor) -> Verdict:
+    with (
+        pipeline_of(executor, _COMMAND) as write,
+        pipeline_of(executor, _COUNT) as count,
+        executor.device.buffer(np.ones(3, np.uint32)) as commands,
+        count.bind(_counting()) as bound,
+    ):
+        dispatch(executor, write, 1, {"Command": commands})
+        bound.dispatch_indirect(commands, timeout=executor.timeout)
+        return _compare_counts(bound.results(), (3, 5, 7))
+
+
+def _judge_indirect_chain(executor: Executor) -> Verdict:
+    source = """#version 430
+// Takes a ticket a workgroup, and makes the next dispatch one workgroup larger.
+layout(local_size_x = 32) in;
+layout(std430, binding = 0) buffer Command { uint command[]; };
+layout(std430, binding = 1) buffer Tickets { uint taken[]; };
+void main() {
+    if (gl_LocalInvocationIndex != 0u) return;
+    atomicAdd(taken[0], 1u);
+    if (gl_WorkGroupID.x == gl_NumWorkGroups.x - 1u) command[0] = gl_NumWorkGroups.x + 1u;
+}
+"""
+    device = executor.device
+    with (
+        pipeline_of(executor, source) as pipeline,
+        device.buffer(np.ones(3, np.uint32)) as commands,
+        pipeline.bind({"Command": commands, "Tickets": np.zeros(1, np.uint32)}) as bound,
+    ):
+        for _ in range(STEPS):
+            bound.dispatch_indirect(commands, timeout=executor.timeout)
+        taken, last = bound.results()["Tickets"], commands.read(np.uint32, 3)
+    expected = np.array([STEPS * (STEPS + 1) // 2, STEPS + 1, 1, 1], np.uint32)
+    what = "workgroups in all, then the numbers that the last dispatch wrote"
+    return compare(np.concatenate([taken, last]), expected, what)
+
+
+_NOTHING = ((0, 1, 1), (3, 0, 1), (1, 5, 0), (0, 0, 0))
+
+
+def _judge_zero(executor: Executor) -> Verdict:
+    verdicts = []
+    with pipeline_of(executor, _COUNT) as pipeline:
+        for groups in _NOTHING:
+            found = dispatch(executor, pipeline, groups, _counting())
+            verdicts.append(_compare_counts(found, groups))
+    return merged(verdicts)
+
+
+def _judge_zero_indirect(executor: Executor) -> Verdict:
+    verdicts = []
+    with pipeline_of(executor, _COUNT) as pipeline:
+        for groups in _NOTHING:
+            commands = executor.device.buffer(np.array(groups, np.uint32))
+            with commands, pipeline.bind(_counting()) as bound:
+                bound.dispatch_indirect(commands, timeout=executor.timeout)
+                verdicts.append(_compare_counts(bound.results(), groups))
+    return merged(verdicts)
+
+
+_JUDGES: dict[str, Callable[[Executor], Verdict]] = {
+    "swapped_buffers": _judge_swapped_buffers,
+    "swapped_images": _judge_swapped_images,
+    "one_submission_buffer": lambda executor: _judge_one_submission(executor, False),
+    "one_submission_image": lambda executor: _judge_one_submission(executor, True),
+    "two_pipelines": _judge_two_pipelines,
+    "storage_then_uniform": _judge_storage_then_uniform,
+    "image_then_texture": _judge_image_then_texture,
+    "atomics_add_up": _judge_atomics,
+    "indirect": _judge_indirect,
+    "indirect_written": _judge_indirect_written,
+    "indirect_chain": _judge_indirect_chain,
+    "zero_groups": _judge_zero,
+    "zero_groups_indirect": _judge_zero_indirect,
+}
+
+DISPATCHES_TOPIC = Topic("dispatches", _cases, _missing, _batch_key, _judge)

@@ -1,0 +1,160 @@
+"""Compute then draw, and draw then compute: each sees what the other stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.compute_model.case import ModelCase
+from vkgroup.conformance.compute_model.work import compare, dispatch, merged, pipeline_of, poisoned
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+Words = NDArray[np.uint32]
+
+WIDTH, HEIGHT = 32, 24
+ROUNDS = 5
+"""Times that a dispatch and a draw follow each other, each with other values."""
+
+SENTENCES = {
+    "draw_reads_buffer": "A fragment shader reads from a storage buffer what the dispatch before wrote",
+    "draw_reads_image": "A fragment shader loads from an image what the dispatch before stored",
+    "draw_reads_texture": "A fragment shader samples the texels that the dispatch before stored",
+    "dispatch_reads_buffer": "A dispatch reads from a storage buffer what the fragment shader before wrote",
+    "dispatch_reads_image": "A dispatch loads from an image what the fragment shader before stored",
+}
+
+
+def cases() -> Iterator[ModelCase]:
+    """Yield the cases with draws."""
+    for name, sentence in SENTENCES.items():
+        yield ModelCase("dispatches", name, (), f"{sentence}, {ROUNDS} times.")
+
+
+def missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
+    """Return the features that a case with draws needs and the device lacks."""
+    needs = []
+    if "maxColorAttachments" not in capabilities.limits:
+        needs.append("graphics pipelines (maxColorAttachments)")
+    if case.test.startswith("dispatch_reads") and "fragmentStoresAndAtomics" not in capabilities.features:
+        needs.append("fragmentStoresAndAtomics")
+    return needs
+
+
+def _values(number: int) -> Words:
+    """Return what is stored in a round, (height, width)."""
+    return np.arange(WIDTH * HEIGHT, dtype=np.uint32).reshape(HEIGHT, WIDTH) * np.uint32(40503) + np.uint32(
+        number * 1000003
+    )
+
+
+_VALUE = f"({{y}} * {WIDTH}u + {{x}}) * 40503u + number * 1000003u"
+
+_MEMORY = {
+    "buffer": (
+        "layout(std430, binding = 0) {access} buffer Memory {{ uint memory[]; }};",
+        f"memory[y * {WIDTH}u + x] = value;",
+        f"memory[y * {WIDTH}u + x]",
+    ),
+    "image": (
+        "layout(r32ui, binding = 0) {access} uniform uimage2D pixels;",
+        "imageStore(pixels, ivec2(int(x), int(y)), uvec4(value));",
+        "imageLoad(pixels, ivec2(int(x), int(y))).x",
+    ),
+    "texture": (
+        "layout(binding = 0) uniform usampler2D texels;",
+        "",
+        "texelFetch(texels, ivec2(int(x), int(y)), 0).x",
+    ),
+}
+
+_NUMBER = "layout(std430, binding = 1) readonly buffer Number { uint number; };"
+
+
+def _compute(memory: str, *, write: bool) -> str:
+    """Return the dispatch's shader: it fills memory, or copies it into a buffer."""
+    declaration, store, load = _MEMORY[memory]
+    access = "writeonly" if write else "readonly"
+    body = f"uint value = {_VALUE.format(x='x', y='y')}; {store}"
+    return f"""#version 430
+// {"Fills" if write else "Copies"} a memory of {WIDTH} by {HEIGHT}.
+layout(local_size_x = 8, local_size_y = 8) in;
+{declaration.format(access=access)}
+{_NUMBER if write else "layout(std430, binding = 1) writeonly buffer Found { uint found[]; };"}
+void main() {{
+    uint x = gl_GlobalInvocationID.x, y = gl_GlobalInvocationID.y;
+    {body if write else f"found[y * {WIDTH}u + x] = {load};"}
+}}
+"""
+
+
+def _fragment(memory: str, *, write: bool) -> str:
+    """Return the draw's shader: it fills memory, or shows it."""
+    declaration, store, load = _MEMORY[memory]
+    value = f"uint value = {_VALUE.format(x='x', y='y')}; {store} color = value;"
+    return f"""#version 430
+// {"Fills" if write else "Shows"} a memory of {WIDTH} by {HEIGHT}.
+{declaration.format(access="writeonly" if write else "readonly")}
+{_NUMBER if write else ""}
+layout(location = 0) out uint color;
+void main() {{
+    uint x = uint(gl_FragCoord.x), y = uint(gl_FragCoord.y);
+    {value if write else f"color = {load};"}
+}}
+"""
+
+
+def _memory_of(executor: Executor, memory: str) -> tuple[str, Any]:
+    """Return the memory's name in shaders, and a buffer or an image."""
+    if memory == "buffer":
+        return "Memory", executor.device.buffer(poisoned(WIDTH * HEIGHT))
+    return "pixels", executor.device.image(poisoned(WIDTH * HEIGHT).reshape(HEIGHT, WIDTH))
+
+
+_GROUPS = (WIDTH // 8, HEIGHT // 8)
+
+
+def _judge_draw(executor: Executor, kind: str) -> Verdict:
+    """Judge draws that read what dispatches wrote."""
+    device, verdicts = executor.device, []
+    memory = "buffer" if kind == "buffer" else "image"
+    name, there = _memory_of(executor, memory)
+    fragment = executor.compile(_fragment(kind, write=False), stage="fragment", dialect="gl")
+    shown = {"texels": (there, device.sampler(filter="nearest"))} if kind == "texture" else {name: there}
+    with there, pipeline_of(executor, _compute(memory, write=True)) as pipeline:
+        for number in range(ROUNDS):
+            dispatch(executor, pipeline, _GROUPS, {name: there, "Number": np.array([number], np.uint32)})
+            found = device.draw(fragment, (WIDTH, HEIGHT), shown, timeout=executor.timeout)
+            verdicts.append(compare(found["color"], _values(number), f"the image of draw {number}", ("y", "x")))
+    return merged(verdicts)
+
+
+def _judge_dispatch(executor: Executor, memory: str) -> Verdict:
+    """Judge dispatches that read what fragments wrote."""
+    device, verdicts = executor.device, []
+    name, there = _memory_of(executor, memory)
+    fragment = executor.compile(_fragment(memory, write=True), stage="fragment", dialect="gl")
+    with there, pipeline_of(executor, _compute(memory, write=False)) as pipeline:
+        for number in range(ROUNDS):
+            bindings = {name: there, "Number": np.array([number], np.uint32)}
+            device.draw(fragment, (WIDTH, HEIGHT), bindings, timeout=executor.timeout)
+            found = dispatch(executor, pipeline, _GROUPS, {name: there, "Found": poisoned(WIDTH * HEIGHT)})
+            copied = found["Found"].reshape(HEIGHT, WIDTH)
+            verdicts.append(compare(copied, _values(number), f"the copy after draw {number}", ("y", "x")))
+    return merged(verdicts)
+
+
+JUDGES: dict[str, Callable[[Executor], Verdict]] = {
+    "draw_reads_buffer": lambda executor: _judge_draw(executor, "buffer"),
+    "draw_reads_image": lambda executor: _judge_draw(executor, "image"),
+    "draw_reads_texture": lambda executor: _judge_draw(executor, "texture"),
+    "dispatch_reads_buffer": lambda executor: _judge_dispatch(executor, "buffer"),
+    "dispatch_reads_image": lambda executor: _judge_dispatch(executor, "image"),
+}
+"""How each case is judged."""
