@@ -291,7 +291,6 @@ PROGRAMS = (
         _shuffle_inputs("Indices", floats=True),
         _blend,
         full_subgroups=True,
-        shader="tutorial/blend_shuffle",
         per_subgroup=True,
     ),
     Program(
@@ -301,7 +300,6 @@ PROGRAMS = (
         _shuffle_xor,
         push={"additive": 7},
         full_subgroups=True,
-        shader="tutorial/shuffle_xor",
         per_subgroup=True,
     ),
     Program(
@@ -310,7 +308,6 @@ PROGRAMS = (
         _shuffle_inputs(),
         _strided,
         full_subgroups=True,
-        shader="tutorial/strided_scan",
         per_subgroup=True,
     ),
     Program(
@@ -319,7 +316,6 @@ PROGRAMS = (
         _shuffle_inputs(),
         _reverse,
         full_subgroups=True,
-        shader="tutorial/reverse_scan",
         per_subgroup=True,
     ),
     Program(
@@ -329,7 +325,6 @@ PROGRAMS = (
         _downsample,
         needs=("VK_SUBGROUP_FEATURE_QUAD_BIT",),
         full_subgroups=True,
-        shader="tutorial/quad_downsample",
         per_subgroup=True,
     ),
 )
