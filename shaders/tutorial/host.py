@@ -1,4 +1,4 @@
-"""What the tutorial's hosts share: where the shaders lie, checking answers, and sorting lanes into subgroups."""
+"""What the tutorial's hosts share: the shaders' folder, checks of answers, lanes sorted into subgroups."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FOLDER = Path(__file__).resolve().parent
 #: Invocations of the workgroup that the tutorial's compute shaders have.
 LOCAL = 128
 
-#: What one float32 operation may be wrong by, relative to its result: Vulkan leaves the direction of rounding open
-#: (1.4, "Precision of Individual Operations").
+#: What one float32 operation may be wrong by, relative to its result: Vulkan leaves the direction of rounding
+#: open (1.4, "Precision of Individual Operations").
 UNIT = 2.0**-23
 
 
