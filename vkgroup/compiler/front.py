@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from vkgroup.compiler import cache as module_cache
-from vkgroup.compiler import extensions, thread_group
+from vkgroup.compiler import extensions, hlsl, thread_group
 from vkgroup.compiler.existing import ASSEMBLY, WORDS, assemble_source, finish, read_module
 from vkgroup.compiler.glslang import compile_glslang, glslang_identity
 from vkgroup.compiler.includes import Dependencies
@@ -29,7 +29,7 @@ COMPILERS = ("glslang", "shaderc")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 #: Part of every key of the cache: to be raised when what is made of the same input changes.
-_REVISION = "1"
+_REVISION = "2"
 
 
 def compile_source(
@@ -269,7 +269,9 @@ def _tools_identity() -> str:
 
 
 def _rewritten(request: Request) -> Request:
-    """Let the rewriters of extensions at a source of the GL dialect."""
+    """Let the rewriters of extensions at a source of the GL dialect, and HLSL's at HLSL."""
+    if request.dialect == "hlsl":
+        return hlsl.prepared(request)
     if request.dialect != "gl":
         return request
     source = extensions.rewrite(request.source, request.stage.name, dict(request.defines))
@@ -293,7 +295,7 @@ def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
         raise thread_group.restore(error) from None
     module = thread_group.mark(module, dependencies)
     if request.dialect == "hlsl":
-        module = legalize(module, request.target)
+        module = hlsl.mended(legalize(module, request.target))
     elif request.entry_point != "main":
         module = rename_entry_point(module, request.entry_point)
     if request.debug:

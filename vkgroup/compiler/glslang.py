@@ -14,6 +14,7 @@ from typing import Any
 import cffi
 
 from vkgroup.compiler.diagnostics import from_glslang
+from vkgroup.compiler.hlsl import PRELUDE
 from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
 from vkgroup.compiler.libraries import find_library, library_identity, open_library
 from vkgroup.compiler.source import DEFAULT_VERSION, Request, failure, find_version
@@ -293,9 +294,10 @@ def _failure(request: Request, log: bytes) -> CompileError:
     found = from_glslang(text, request.name)
     if not found:
         found = [Diagnostic("error", request.name, 0, 0, text.strip() or "glslang gave no reason")]
-    if "#line" not in request.source:
+    source = request.source.removeprefix(PRELUDE)
+    if "#line" not in source:
         # Preprocessing ends the text with a line of its own, where a missing bracket is missed.
-        last = len(request.source.splitlines())
+        last = len(source.splitlines())
         found = [
             replace(item, line=min(item.line, last)) if item.file == request.name else item for item in found
         ]

@@ -63,8 +63,8 @@ def optimize(module: Module, level: str = "performance", *, target: Target | Non
 
 
 def legalize(module: Module, target: Target) -> Module:
-    """Run the passes without which what glslang makes of HLSL may not be valid."""
-    return _run(module, "--legalize-hlsl", target.environment)
+    """Run the passes without which what glslang makes of HLSL may not be valid; nothing is validated."""
+    return _run(module, "--legalize-hlsl", target.environment, "--skip-validation")
 
 
 def _run(module: Module, passes: str, environment: str, *options: str) -> Module:

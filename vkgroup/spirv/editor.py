@@ -46,6 +46,7 @@ class Editor:
         self._declared: dict[tuple[int, ...], int] = {}
         self._defining: dict[int, Words] = {}
         self._added: list[Words] = []
+        self._decorations: list[Words] = []
         self._read()
 
     def _read(self) -> None:
@@ -102,6 +103,21 @@ class Editor:
         """Return the id of a composite constant."""
         return self._declare(2, self.instruction("OpConstantComposite", type_, 0, *constants))
 
+    def null(self, type_: int) -> int:
+        """Return the id of the constant of a type that is all zeros."""
+        return self._declare(2, self.instruction("OpConstantNull", type_, 0))
+
+    def variable(self, pointer: int, storage_class: int) -> int:
+        """Return the id of a new variable of the module's, of a pointer type's id."""
+        made = self.fresh()
+        self._added.append(self.instruction("OpVariable", pointer, made, storage_class))
+        self.type_of[made] = pointer
+        return made
+
+    def decorate(self, identifier: int, decoration: int, *literals: int) -> None:
+        """Add a decoration."""
+        self._decorations.append(self.instruction("OpDecorate", identifier, decoration, *literals))
+
     def _declare(self, result: int, words: Words) -> int:
         known = self._declared.get((*words[:result], *words[result + 1 :]))
         if known is None:
@@ -116,24 +132,32 @@ class Editor:
         """Return the module with each instruction of these names replaced."""
         table = {self._codes[name]: rewrite for name, rewrite in rewrites.items() if name in self._codes}
         changed: list[Words] = []
-        first_function = None
         for words in self.instructions:
-            opcode = words[0] & 0xFFFF
-            if opcode == self._codes["OpFunction"] and first_function is None:
-                first_function = len(changed)
-            rewrite = table.get(opcode)
-            if rewrite is None:
-                changed.append(words)
-            else:
-                changed.extend(list(entry) for entry in rewrite(self, words))
-        place = len(changed) if first_function is None else first_function
-        return self._joined([*changed[:place], *self._added, *changed[place:]])
+            rewrite = table.get(words[0] & 0xFFFF)
+            changed.extend([words] if rewrite is None else rewrite(self, words))
+        return self.joined(changed)
 
-    def _joined(self, instructions: Sequence[Words]) -> Module:
+    def joined(self, instructions: Sequence[Words]) -> Module:
+        """Return the module of these instructions and of all that was declared and decorated."""
+        functions = self._first(instructions, lambda name: name == "OpFunction")
+        types = self._first(instructions, lambda name: name.startswith(("OpType", "OpConstant")))
+        parts = (
+            instructions[:types],
+            self._decorations,
+            instructions[types:functions],
+            self._added,
+            instructions[functions:],
+        )
         major, minor = self.version
         header = [self._header[0], major << 16 | minor << 8, self._header[2], self._bound, self._header[4]]
-        flat = [*header, *(word for words in instructions for word in words)]
+        flat = [*header, *(word for part in parts for words in part for word in words)]
         return Module.from_bytes(np.array(flat, "<u4").tobytes())
+
+    def _first(self, instructions: Sequence[Words], wanted: Callable[[str], bool]) -> int:
+        """Return the place of the first instruction of a wanted name, the end where there is none."""
+        codes = {code for name, code in self._codes.items() if wanted(name)}
+        places = (place for place, words in enumerate(instructions) if words[0] & 0xFFFF in codes)
+        return next(places, len(instructions))
 
 
 def text_of(words: Sequence[int]) -> str:

@@ -1,0 +1,145 @@
+"""Helper lanes of pixel shaders, which take no part in HLSL's wave operations.
+
+Vulkan lets helper invocations execute group operations like any other. HLSL does not: by default only
+lanes that are no helpers take part in wave operations, and what a helper gets is undefined (Shader Model 6.7,
+"WaveOpsIncludeHelperLanes", on the default; `WaveReadLaneAt`, remarks). Quad operations and derivatives are
+theirs all the same.
+
+So each wave operation of a fragment shader is executed by those lanes alone that are no helpers, while there
+are such. Helpers that are left alone, in a loop that waits for its wave to agree, execute it among
+themselves: else they might never leave.
+"""
+
+from __future__ import annotations
+
+from vkgroup.spirv import Module, grammar
+from vkgroup.spirv.editor import Editor, Words
+
+_WAVE = tuple(
+    f"OpGroupNonUniform{name}"
+    for name in (
+        *("Elect", "All", "Any", "AllEqual", "Ballot", "Broadcast", "BroadcastFirst", "Shuffle"),
+        *("IAdd", "FAdd", "IMul", "FMul", "SMin", "UMin", "FMin", "SMax", "UMax", "FMax"),
+        *("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
+    )
+)
+_SUBGROUP = 3  # Scope (SPIR-V 3.27)
+_BUILT_IN, _HELPER_INVOCATION = 11, 23  # Decoration, BuiltIn (SPIR-V 3.20, 3.21)
+_INPUT = 1  # Storage Class (SPIR-V 3.7)
+_FRAGMENT = 4  # Execution Model (SPIR-V 3.3)
+_VOLATILE = 1  # Memory Operands (SPIR-V 3.26)
+
+
+def exclude_helpers(module: Module) -> Module:
+    """Return a module of a fragment shader with its helper lanes left out of wave operations."""
+    used = {instruction.name for instruction in module.instructions}
+    if used.isdisjoint(_WAVE):
+        return module
+    return _Guard(module).guarded()
+
+
+class _Guard:
+    """Puts a branch around each wave operation.
+
+    A block with a wave operation is split before it: one half ends in the branch, the other begins with the
+    choice of the result. Whatever named the block as its predecessor names the last part afterwards.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._editor = editor = Editor(module)
+        codes = grammar().opcodes
+        self._wave = {codes[name] for name in _WAVE}
+        self._codes = codes
+        self._boolean = editor.declare("OpTypeBool")
+        pointer = editor.declare("OpTypePointer", _INPUT, self._boolean)
+        self._helper = editor.variable(pointer, _INPUT)
+        editor.decorate(self._helper, _BUILT_IN, _HELPER_INVOCATION)
+        # A lane that was demoted is a helper from then on: the variable changes (Vulkan, HelperInvocation).
+        demotes = "DemoteToHelperInvocation" in module.reflection.capabilities
+        self._memory = (_VOLATILE,) if demotes else ()
+        self._votes = "GroupNonUniformVote" in module.reflection.capabilities
+        self._out: list[Words] = []
+        self._last: dict[int, int] = {}
+        self._block = self._part = 0
+        self._merges = self._loop_merges()
+
+    def _loop_merges(self) -> dict[int, Words]:
+        """Return the merge instruction of each loop's header, by the header's label."""
+        found, label = {}, 0
+        for words in self._editor.instructions:
+            opcode = words[0] & 0xFFFF
+            if opcode == self._codes["OpLabel"]:
+                label = words[1]
+            elif opcode == self._codes["OpLoopMerge"]:
+                found[label] = words
+        return found
+
+    def guarded(self) -> Module:
+        """Return the module with every wave operation guarded."""
+        codes, new = self._codes, []
+        for words in self._editor.instructions:
+            opcode = words[0] & 0xFFFF
+            if opcode in self._wave:
+                self._operation(words)
+                continue
+            if opcode == codes["OpLabel"]:
+                self._block = self._part = words[1]
+            elif opcode == codes["OpLoopMerge"] and self._block not in self._merges:
+                continue
+            elif opcode == codes["OpEntryPoint"] and words[1] == _FRAGMENT:
+                words = [(len(words) + 1) << 16 | opcode, *words[1:], self._helper]
+            elif opcode == codes["OpCapability"] and not self._votes:
+                self._votes = True
+                number = _number("GroupNonUniformVote")
+                self._out.append(self._editor.instruction("OpCapability", number))
+            elif opcode == codes["OpPhi"]:
+                new.append(len(self._out))
+            self._out.append(words)
+            self._last[self._block] = self._part
+        for place in new:
+            words = self._out[place]
+            parents = [self._last.get(label, label) for label in words[4::2]]
+            self._out[place] = [
+                *words[:3],
+                *(w for pair in zip(words[3::2], parents, strict=True) for w in pair),
+            ]
+        return self._editor.joined(self._out)
+
+    def _operation(self, words: Words) -> None:
+        """Guard one operation."""
+        self._part_header()
+        editor, boolean, type_, result = self._editor, self._boolean, words[1], words[2]
+        helper, other, others, skip, inside, after, made = (editor.fresh() for _ in range(7))
+        scope = editor.constant(editor.integer(), _SUBGROUP)
+        before, self._part = self._part, after
+        self._out += [
+            editor.instruction("OpLoad", boolean, helper, self._helper, *self._memory),
+            editor.instruction("OpLogicalNot", boolean, other, helper),
+            editor.instruction("OpGroupNonUniformAny", boolean, others, scope, other),
+            editor.instruction("OpLogicalAnd", boolean, skip, helper, others),
+            editor.instruction("OpSelectionMerge", after, 0),
+            editor.instruction("OpBranchConditional", skip, after, inside),
+            editor.instruction("OpLabel", inside),
+            [*words[:2], made, *words[3:]],
+            editor.instruction("OpBranch", after),
+            editor.instruction("OpLabel", after),
+            editor.instruction("OpPhi", type_, result, made, inside, editor.null(type_), before),
+        ]
+        self._last[self._block] = after
+
+    def _part_header(self) -> None:
+        """Let the header of a loop end here, where it has not ended before: its merge stays in its block."""
+        merge = self._merges.pop(self._block, None)
+        if merge is None:
+            return
+        self._part = self._editor.fresh()
+        self._out += [
+            merge,
+            self._editor.instruction("OpBranch", self._part),
+            self._editor.instruction("OpLabel", self._part),
+        ]
+
+
+def _number(capability: str) -> int:
+    names = grammar().enumeration("Capability")
+    return next(number for number, name in names.items() if name == capability)
