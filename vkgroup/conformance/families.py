@@ -7,9 +7,13 @@ from functools import cache
 from re import compile as compile_pattern
 
 from vkgroup.conformance.family import AnyCase, Family
+from vkgroup.conformance.fragment import FragmentFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
 
-FAMILIES: tuple[Family, ...] = (SubgroupFamily(),)
+FAMILIES: tuple[Family, ...] = (
+    SubgroupFamily(),
+    FragmentFamily(),
+)
 """Every family, in the order in which their cases are listed."""
 
 

@@ -1,0 +1,157 @@
+"""The family of fragment cases: each a probe on a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.fragment.drawn import Drawn, Probe, Wanted
+from vkgroup.conformance.fragment.probes import PROBES
+from vkgroup.conformance.fragment.scenes import GRID, SCENES, Scene
+from vkgroup.conformance.fragment.shader import blank, read, source_of
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+SHOWN = 4
+"""Wrong pixels that a failure shows."""
+
+BATCH = 32
+"""Probes of one shader."""
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentCase:
+    """One probe on one scene.
+
+    Attributes
+    ----------
+    probe, scene : keys of `PROBES` and `SCENES`.
+    """
+
+    probe: str
+    scene: str
+
+    @property
+    def category(self) -> str:
+        """The category that all these cases have."""
+        return "fragment"
+
+    @property
+    def name(self) -> str:
+        """``fragment.topic.name.scene``."""
+        return f"fragment.{self.probe}.{self.scene}"
+
+    @property
+    def sentence(self) -> str:
+        """What must be found where."""
+        return f"In {SCENES[self.scene].sentence}, {PROBES[self.probe].sentence}."
+
+
+class FragmentFamily:
+    """What is true of fragment shaders alone."""
+
+    name = "fragment"
+
+    def cases(self) -> Iterable[FragmentCase]:
+        """Return every probe on every scene that it is judged on."""
+        return [FragmentCase(name, scene) for name, probe in PROBES.items() for scene in probe.scenes]
+
+    def missing(self, case: FragmentCase, capabilities: Capabilities) -> list[str]:
+        """Return what the device does not declare."""
+        probe, scene = PROBES[case.probe], SCENES[case.scene]
+        features = ["fragmentStoresAndAtomics"]
+        if scene.sample_shading:
+            features.append("sampleRateShading")
+        if scene.leaves == "demote":
+            features.append("shaderDemoteToHelperInvocation")
+        needs = [feature for feature in features if feature not in capabilities.features]
+        if not int(capabilities.limits.get("framebufferColorSampleCounts", 1)) & scene.samples:
+            needs.append(f"framebufferColorSampleCounts with {scene.samples}")
+        subgroup = capabilities.subgroup
+        if probe.needs and "fragment" not in subgroup.supported_stages:
+            needs.append("subgroup operations in the fragment stage (supportedStages)")
+        for category in probe.needs:
+            if category not in subgroup.supported_operations:
+                needs.append(f"VK_SUBGROUP_FEATURE_{category.upper()}_BIT")
+        return needs
+
+    def batch_key(self, case: FragmentCase) -> Hashable:
+        """Return the scene, and whether a case needs subgroups at all."""
+        return case.scene, bool(PROBES[case.probe].needs)
+
+    def batch_size(self, case: FragmentCase, capabilities: Capabilities) -> int:
+        """Return the same for all."""
+        return BATCH
+
+    def judge(self, executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
+        """Draw the scene once, and judge every probe by what its fragments found."""
+        scene = SCENES[cases[0].scene]
+        probes = [PROBES[case.probe] for case in cases]
+        drawn, results = _draw(executor, scene, probes)
+        return [_verdict(probe, drawn, result) for probe, result in zip(probes, results, strict=True)]
+
+
+def _draw(executor: Executor, scene: Scene, probes: list[Probe]) -> tuple[Drawn, NDArray[np.uint32]]:
+    module = executor.compile(source_of(scene, probes), stage="fragment")
+    before = blank(scene, len(probes))
+    outputs = executor.buffer("fragments", before.nbytes)
+    outputs.write(before)
+    found = executor.device.draw(
+        module,
+        (scene.size, scene.size),
+        {0: outputs},
+        vertices=scene.vertices(),
+        colors={"color": "r32f"},
+        samples=scene.samples,
+        sample_shading=scene.sample_shading,
+        resolve=False,
+        repeat=scene.draws,
+        timeout=executor.timeout,
+    )
+    size = executor.capabilities.subgroup.size
+    return read(scene, outputs.read(np.uint32, before.size), found["color"], size)
+
+
+def _got(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> NDArray[Any]:
+    """Return what a probe judges, (layers, GRID, GRID)."""
+    if probe.source == "color":
+        size, samples = drawn.scene.size, drawn.scene.samples
+        color = np.zeros((samples, GRID, GRID), np.float32)
+        color[:, :size, :size] = np.moveaxis(drawn.color.reshape(size, size, samples), -1, 0)
+        return color
+    if probe.source:
+        return drawn.count if probe.source == "count" else drawn.before
+    return result.view(np.float32) if probe.result == "float" else result
+
+
+def _verdict(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> Verdict:
+    wanted, got = probe.expect(drawn), _got(probe, drawn, result)
+    judged = drawn.present if not probe.source else np.ones(got.shape, np.bool_)
+    wrong = wanted.defined & ~np.any([got == value for value in wanted.values], axis=0)
+    if not probe.source:
+        # Where nothing was shaded there is no result to judge, and the count says so.
+        wrong |= judged & (drawn.count == 0)
+    defined = int(wanted.defined.sum())
+    undefined = int((judged & ~wanted.defined).sum())
+    if wrong.any():
+        return Verdict(Status.FAIL, defined, undefined, _describe(drawn, wanted, got, wrong))
+    return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
+
+
+def _describe(drawn: Drawn, wanted: Wanted, got: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    lines = [f"{int(wrong.sum())} of {int(wanted.defined.sum())} pixels are wrong"]
+    for layer, y, x in np.argwhere(wrong)[:SHOWN]:
+        where = f"pixel ({x}, {y})" + (f" of layer {layer}" if len(got) > 1 else "")
+        if layer < len(drawn.lane):
+            where += f" lane {drawn.lane[layer, y, x]}"
+        legal = " or ".join(sorted({repr(value[layer, y, x].item()) for value in wanted.values}))
+        lines.append(f"{where}: expected {legal} got {got[layer, y, x].item()!r}")
+    return "\n".join(lines)

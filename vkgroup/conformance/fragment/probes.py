@@ -1,0 +1,319 @@
+"""What the fragments of a scene do, and what they must find.
+
+In GLSL every fragment has `x` and `y`, its pixel; `layer`, its record; `self`, all three in one word; `f`, a
+value that changes from pixel to pixel without rule, and `g`, one that is linear in the pixel's place; `lane`
+and `v`, a value that follows from it. The functions here say the same in NumPy.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.fragment.drawn import Drawn, Expect, Indices, Probe, Wanted
+from vkgroup.conformance.fragment.scenes import SCENES
+from vkgroup.conformance.instances import unpack
+from vkgroup.reference.operations import OPERATIONS
+
+SELF = "x | y << 8 | layer << 16"
+F = "float((x * 73u + y * 151u + x * y * 29u) % 256u)"
+SLOPE = (3, -5)
+G = "3.0 * gl_FragCoord.x - 5.0 * gl_FragCoord.y + 7.0"
+V = "(lane * lane + 3u)"
+
+
+def self_of(drawn: Drawn, x: Indices, y: Indices) -> Indices:
+    """Return the word `self` of a pixel of the same layer."""
+    return np.asarray(x | y << 8 | drawn.layer << 16)
+
+
+def f_of(x: Indices, y: Indices) -> NDArray[np.float32]:
+    """Return the value `f` of a pixel."""
+    return ((x * 73 + y * 151 + x * y * 29) % 256).astype(np.float32)
+
+
+def _swapped(bits: int, drawn: Drawn) -> Wanted:
+    return _of_lane(drawn, drawn.lane & 3 ^ bits)
+
+
+def _broadcast(lane: int, drawn: Drawn) -> Wanted:
+    return _of_lane(drawn, np.full_like(drawn.lane, lane))
+
+
+def _of_lane(drawn: Drawn, lane: Indices) -> Wanted:
+    """Return the word of the pixel of another lane, which a helper invocation provides where it must."""
+    x, y = drawn.of_lane(lane)
+    defined = drawn.present
+    if drawn.scene.leaves == "discard":
+        # Who was discarded takes part no longer, or does so as a helper invocation: that is left open.
+        defined = defined & ~drawn.at(drawn.gone, x, y)
+    return Wanted((self_of(drawn, x, y),), defined)
+
+
+def _helper_flag(bits: int, drawn: Drawn) -> Wanted:
+    x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
+    return Wanted((~drawn.at(drawn.shaded, x, y),), drawn.present)
+
+
+def _demoted_flag(bits: int, drawn: Drawn) -> Wanted:
+    x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
+    return Wanted((~drawn.at(drawn.present, x, y),), drawn.present)
+
+
+def _never(drawn: Drawn) -> Wanted:
+    return Wanted((np.zeros(drawn.count.shape, np.uint32),), drawn.present)
+
+
+def _constant(value: float, drawn: Drawn) -> Wanted:
+    return Wanted((np.full(drawn.count.shape, value, np.float32),), drawn.present)
+
+
+def _differences(drawn: Drawn) -> dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]]:
+    """Return the differences of `f` in the quad: in x and y, each for the own row or column and the other."""
+    own, across = drawn.lane & 3, drawn.lane & 3 ^ 3
+
+    def f(lane: Indices) -> NDArray[np.float32]:
+        return f_of(*drawn.of_lane(lane))
+
+    return {
+        "x": (f(own | 1) - f(own & 2), f(across | 1) - f(across & 2)),
+        "y": (f(own | 2) - f(own & 1), f(across | 2) - f(across & 1)),
+    }
+
+
+def _derivative(axis: str, fine: bool, drawn: Drawn) -> Wanted:
+    values = _differences(drawn)[axis]
+    return Wanted(values[:1] if fine else values, drawn.present)
+
+
+def _width(fine: bool, drawn: Drawn) -> Wanted:
+    found = _differences(drawn)
+    sums = tuple(np.abs(dx) + np.abs(dy) for dx in found["x"] for dy in found["y"])
+    return Wanted(sums[:1] if fine else sums, drawn.present)
+
+
+def _times(drawn: Drawn) -> Wanted:
+    """Once for each draw, and nowhere else: neither helper invocations nor those gone may store."""
+    return Wanted((drawn.present * np.uint32(drawn.scene.draws),), np.ones(drawn.count.shape, np.bool_))
+
+
+def _at_least_once(drawn: Drawn) -> Wanted:
+    once = np.where(drawn.present, np.maximum(drawn.count, 1), 0)
+    return Wanted((once,), np.ones(drawn.count.shape, np.bool_))
+
+
+def _color(drawn: Drawn) -> Wanted:
+    """The word of the last layer that covers the pixel, in primitive order; nothing where none does."""
+    layers = drawn.scene.layers
+    covering = drawn.present * (np.arange(layers) + 1)[:, None, None]
+    last = covering.max(axis=0)
+    y, x = np.indices(last.shape)
+    value = np.where(last > 0, (x | y << 8 | (last - 1) << 16) + 1, 0)
+    if drawn.scene.sample_shading:
+        sample = np.arange(layers)[:, None, None]
+        value = np.where(drawn.present, (x | y << 8 | sample << 16) + 1, 0)
+    value = np.broadcast_to(value, (drawn.scene.samples, *last.shape))
+    inside = np.zeros(value.shape, np.bool_)
+    inside[:, : drawn.scene.size, : drawn.scene.size] = True
+    return Wanted((value.astype(np.float32),), inside)
+
+
+def _centre(drawn: Drawn) -> Wanted:
+    return Wanted((8 | (drawn.y * 16 + 8) << 8,), drawn.present)
+
+
+def _shaded(drawn: Drawn) -> Wanted:
+    return Wanted((drawn.shaded.astype(np.uint32),), np.ones(drawn.count.shape, np.bool_))
+
+
+def _reference(operation: str, drawn: Drawn) -> Wanted:
+    """What an operation on `v` gives, by the active mask that the fragment saw."""
+    shape = drawn.count.shape
+    active = unpack(drawn.mask.reshape(-1, 4), drawn.size)
+    rows = np.flatnonzero(drawn.present)
+    lane = np.arange(drawn.size, dtype=np.uint32)
+    v = np.broadcast_to((lane * lane + 3)[None, :, None], (len(rows), drawn.size, 1))
+    lanes = OPERATIONS[operation].reference(v, active[rows])
+    value, defined = np.zeros(shape, np.uint32), np.zeros(shape, np.bool_)
+    own = drawn.lane.ravel()[rows]
+    value.ravel()[rows] = lanes.value[np.arange(len(rows)), own, 0]
+    defined.ravel()[rows] = lanes.defined[np.arange(len(rows)), own, 0]
+    return Wanted((value,), defined)
+
+
+_ALL = ("whole", "odd", "triangle", "dots", "strip", "overlap", "samples", "multisampled")
+_EDGES = tuple(scene.name for scene in SCENES.values() if scene.shared_edges)
+_UNCLIPPED = ("triangle", "dots", "strip", "overlap")
+"""Scenes whose triangles lie within the target. Others may be clipped into several (Vulkan 1.4, Primitive
+Clipping), and a pixel that one of these covers can be a helper invocation of the next."""
+_PARTLY = ("odd", *_UNCLIPPED)
+
+_QUAD_SOURCE = "KHR_shader_subgroup, section 3.8 (lanes of a quad are 2 × 2 pixels)"
+_DERIVATIVES = "Vulkan 1.4, Derivative Operations"
+
+
+def _quad(name: str, call: str, expect: Expect) -> Probe:
+    sentence = (
+        f"{call.split('(')[0]} gives the value of that pixel of the quad, of a helper invocation where it is "
+        f"not covered: {_QUAD_SOURCE}"
+    )
+    return Probe("quad", name, sentence, (*_ALL, "discard", "demote"), expect, call, needs=("quad",))
+
+
+_SWAPS = (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
+
+_QUADS = (
+    *(
+        _quad(f"swap{side}", f"subgroupQuadSwap{side}(self)", partial(_swapped, bits))
+        for side, bits in _SWAPS
+    ),
+    *(
+        _quad(f"broadcast{lane}", f"subgroupQuadBroadcast(self, {lane}u)", partial(_broadcast, lane))
+        for lane in range(4)
+    ),
+)
+
+_HELPERS = (
+    *(
+        Probe(
+            "helper", f"flag{side}",
+            "gl_HelperInvocation, asked of the other pixels of the quad, is true of exactly those that are "
+            "not covered: KHR_shader_subgroup, section 3.8; GLSL 4.60, section 7.1.5",
+            _UNCLIPPED, partial(_helper_flag, bits),
+            f"subgroupQuadSwap{side}(gl_HelperInvocation ? 1u : 0u)", needs=("quad",),
+        )
+        for side, bits in _SWAPS
+    ),
+    *(
+        Probe(
+            "helper", f"demoted{side}",
+            "after demote, helperInvocationEXT() is true of the pixels that are demoted or not covered: "
+            "EXT_demote_to_helper_invocation",
+            ("demote",), partial(_demoted_flag, bits),
+            f"subgroupQuadSwap{side}(helperInvocationEXT() ? 1u : 0u)", needs=("quad",),
+        )
+        for side, bits in _SWAPS
+    ),
+    Probe(
+        "helper", "self", "gl_HelperInvocation is false of an invocation whose pixel is covered: "
+        "GLSL 4.60, section 7.1.5", _ALL, _never, "gl_HelperInvocation ? 1u : 0u",
+    ),
+    Probe(
+        "helper", "stores", "stores and atomics of helper invocations, and of fragments after they were "
+        "discarded or demoted, have no effect: Vulkan 1.4, Helper Invocations",
+        (*_PARTLY, "discard", "demote"), _times, source="count",
+    ),
+    Probe(
+        "helper", "before", "stores and atomics before a fragment is discarded or demoted stand: "
+        "SPIR-V 3.49.17, OpKill; EXT_demote_to_helper_invocation", ("discard", "demote"), _shaded,
+        source="before",
+    ),
+    Probe(
+        "helper", "color", "helper invocations, discarded and demoted fragments write no color: "
+        "Vulkan 1.4, Helper Invocations", (*_PARTLY, "discard", "demote"), _color, source="color",
+        result="float",
+    ),
+)  # fmt: skip
+
+
+def _linear(name: str, slope: float) -> Probe:
+    sentence = f"{name} of a linear function is its slope: {_DERIVATIVES}"
+    scenes = (*_ALL, "demote")
+    return Probe(
+        "derivative", f"{name}.linear", sentence, scenes, partial(_constant, slope), f"{name}(g)", "float"
+    )
+
+
+def _difference(name: str, expect: Expect) -> Probe:
+    sentence = f"{name} is the difference of values in the quad: {_DERIVATIVES}"
+    if not name.endswith("Fine"):
+        sentence = f"{name} is a difference of values in the quad, of either row or column: {_DERIVATIVES}"
+    scenes = (*_ALL, "demote")
+    return Probe(
+        "derivative", f"{name}.quad", sentence, scenes, expect, f"{name}(f)", "float", needs=("quad",)
+    )
+
+
+_KINDS = ("", "Fine", "Coarse")
+
+_SLOPES = tuple(
+    _linear(f"{stem}{kind}", slope)
+    for kind in _KINDS
+    for stem, slope in (("dFdx", SLOPE[0]), ("dFdy", SLOPE[1]), ("fwidth", abs(SLOPE[0]) + abs(SLOPE[1])))
+)
+
+_QUAD_DIFFERENCES = tuple(
+    _difference(f"{stem}{kind}", expect)
+    for kind in _KINDS
+    for stem, expect in (
+        ("dFdx", partial(_derivative, "x", kind == "Fine")),
+        ("dFdy", partial(_derivative, "y", kind == "Fine")),
+        ("fwidth", partial(_width, kind == "Fine")),
+    )
+)
+
+_COVERAGE = (
+    Probe(
+        "edge", "once", "where triangles share an edge, each pixel is shaded exactly once: Vulkan 1.4, Basic "
+        "Polygon Rasterization (exactly one of the polygons produces the fragment)",
+        _EDGES, _times, source="count",
+    ),
+    Probe(
+        "primitive", "once", "each pixel is shaded once by each triangle that covers its centre: Vulkan 1.4, "
+        "Basic Polygon Rasterization", ("whole", *_PARTLY), _times, source="count",
+    ),
+    Probe(
+        "primitive", "order", "colors are written in the order of the triangles: Vulkan 1.4, Primitive Order",
+        ("strip", "overlap"), _color, source="color", result="float",
+    ),
+    Probe(
+        "primitive", "coordinate", "gl_FragCoord is the pixel's centre: GLSL 4.60, section 7.1.5",
+        ("whole", *_PARTLY), _centre, "uint(fract(gl_FragCoord.x) * 16.0) | uint(gl_FragCoord.y * 16.0) << 8",
+    ),
+    Probe(
+        "sample", "once", "with sample shading each sample of each pixel is shaded exactly once: Vulkan 1.4, "
+        "Sample Shading", ("samples",), _times, source="count",
+    ),
+    Probe(
+        "sample", "mask", "with sample shading gl_SampleMaskIn has the bit of gl_SampleID alone: "
+        "Vulkan 1.4, SampleMask", ("samples",), lambda drawn: Wanted((1 << drawn.layer,), drawn.present),
+        "uint(gl_SampleMaskIn[0])",
+    ),
+    Probe(
+        "sample", "color", "each sample keeps the color of its own invocation, or of the pixel's: "
+        "Vulkan 1.4, Sample Shading", ("samples", "multisampled"), _color, source="color", result="float",
+    ),
+    Probe(
+        "sample", "shaded", "without sample shading a pixel that is covered is shaded, and no other: "
+        "Vulkan 1.4, Sample Shading", ("multisampled",), _at_least_once, source="count",
+    ),
+    Probe(
+        "draws", "counted", "each of several draws shades its pixels: Vulkan 1.4, Drawing Commands",
+        ("repeated",), _times, source="count",
+    ),
+)  # fmt: skip
+
+_BY_MASK = tuple(
+    Probe(
+        "subgroup", name,
+        f"{name} is the result of the invocations in the active mask, of helper invocations too: "
+        "KHR_shader_subgroup, section 8.18",
+        (*_ALL, "discard", "demote"), partial(_reference, name), f"{name}{V}",
+        needs=("ballot", category),
+    )
+    for name, category in (
+        ("subgroupAdd", "arithmetic"),
+        ("subgroupMax", "arithmetic"),
+        ("subgroupInclusiveAdd", "arithmetic"),
+        ("subgroupExclusiveXor", "arithmetic"),
+        ("subgroupBroadcastFirst", "ballot"),
+    )
+)  # fmt: skip
+
+PROBES: dict[str, Probe] = {
+    f"{probe.topic}.{probe.name}": probe
+    for probe in (*_QUADS, *_HELPERS, *_SLOPES, *_QUAD_DIFFERENCES, *_COVERAGE, *_BY_MASK)
+}
+"""All probes by topic and name."""

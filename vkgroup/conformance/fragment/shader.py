@@ -1,0 +1,109 @@
+"""The fragment shader of a scene's probes, and the record that it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.fragment.drawn import Drawn, Probe
+from vkgroup.conformance.fragment.probes import SELF, F, G, V
+from vkgroup.conformance.fragment.scenes import GONE, GRID, Scene
+from vkgroup.reference.operations import Category
+
+Words = NDArray[np.uint32]
+
+RECORD = 7
+"""Planes of the record: count, before, lane, the active mask's four words."""
+
+POISON = 0xA5A5A5A5
+"""What results hold before the draw."""
+
+_TEMPLATE = """#version 460
+// {count} probes of fragment conformance in {scene}.
+// binding 0: planes of {layers} x {grid} x {grid} words: how often each pixel was shaded, and how often up to
+// where fragments leave; lane; active mask; then each probe's results.
+// id: the number of the triangle; color: the pixel in a number, plus 1.
+{extensions}
+layout(location = 0) flat in uint id;
+layout(location = 0) out float color;
+layout(std430, binding = 0) buffer Outputs {{ uint outputs[]; }};
+const uint GRID = {grid}u;
+const uint PIXELS = {pixels}u;
+
+void main() {{
+    uint x = uint(gl_FragCoord.x);
+    uint y = uint(gl_FragCoord.y);
+    uint layer = {layer};
+    uint self = {self};
+    float f = {f};
+    float g = {g};
+    uint lane = {lane};
+    uint v = {v};
+    uint index = (layer * GRID + y) * GRID + x;
+    atomicAdd(outputs[index + PIXELS], 1u);
+    {leave}
+    atomicAdd(outputs[index], 1u);
+    color = float(self + 1u);
+    outputs[index + 2u * PIXELS] = lane;
+    {mask}
+    {results}
+}}
+"""
+
+
+def categories(probes: Sequence[Probe]) -> set[str]:
+    """Return the categories of subgroup operations that probes use."""
+    return {category for probe in probes for category in probe.needs}
+
+
+def source_of(scene: Scene, probes: Sequence[Probe]) -> str:
+    """Return the GLSL of a scene's probes."""
+    used = categories(probes)
+    names = [Category(name).extension for name in sorted(used)]
+    if used:
+        names.append(Category.BASIC.extension)
+    if scene.leaves == "demote":
+        names.append("GL_EXT_demote_to_helper_invocation")
+    mask = [f"outputs[index + {3 + word}u * PIXELS] = mask.{'xyzw'[word]};" for word in range(4)]
+    results = []
+    for number, probe in enumerate(probes):
+        if probe.code:
+            word = f"floatBitsToUint({probe.code})" if probe.result == "float" else probe.code
+            results.append(f"outputs[index + {RECORD + number}u * PIXELS] = {word};")
+    return _TEMPLATE.format(
+        count=len(probes),
+        scene=scene.sentence,
+        layers=scene.layers,
+        grid=GRID,
+        pixels=scene.layers * GRID * GRID,
+        extensions="\n".join(f"#extension {name} : require" for name in names),
+        layer=scene.layer,
+        self=SELF,
+        f=F,
+        g=G,
+        v=V,
+        lane="gl_SubgroupInvocationID" if used else "0u",
+        leave=f"if ({GONE}) {scene.leaves};" if scene.leaves else "",
+        mask="\n    ".join(["uvec4 mask = subgroupBallot(true);", *mask]) if "ballot" in used else "",
+        results="\n    ".join(results),
+    )
+
+
+def blank(scene: Scene, probes: int) -> Words:
+    """Return the outputs before a draw: counts of zero, and poison."""
+    words = np.full((RECORD + probes, scene.layers, GRID, GRID), POISON, np.uint32)
+    words[:2] = 0
+    return words.ravel()
+
+
+def read(scene: Scene, outputs: Words, color: NDArray[np.float32], size: int) -> tuple[Drawn, Words]:
+    """Return the record of a draw, and the results of its probes, (probes, layers, GRID, GRID)."""
+    planes = outputs.reshape(-1, scene.layers, GRID, GRID)
+    lane = np.where(planes[2] == POISON, 0, planes[2]).astype(np.int64)
+    drawn = Drawn(
+        scene=scene, count=planes[0], before=planes[1], lane=lane, size=size, color=color,
+        mask=np.ascontiguousarray(planes[3:7].transpose(1, 2, 3, 0)),
+    )  # fmt: skip
+    return drawn, planes[RECORD:]
