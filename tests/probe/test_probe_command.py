@@ -53,7 +53,7 @@ def test_json_alone_on_standard_output(play, capsys: pytest.CaptureFixture[str])
     assert main(["probe", "--json", "-"]) == 0
     out, err = capsys.readouterr()
     data = json.loads(out, parse_constant=pytest.fail)
-    assert list(data) == ["device", "capabilities", "experiments"]
+    assert list(data) == ["device", "capabilities", "gl_limits", "experiments"]
     assert "Subgroup size met" in err
 
 

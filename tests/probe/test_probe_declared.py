@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from vkgroup.device import Capabilities, CooperativeMatrix, SizeControl, SmBuiltins, Subgroup, Timestamps
-from vkgroup.probe.declared import declared
+from vkgroup.probe.declared import declared, opengl
 
 BARE = Capabilities(name="Bare", type="other")
 
@@ -83,3 +83,10 @@ def test_one_required_size_is_no_range_and_quads_may_be_limited() -> None:
     assert told["required size"] == "8 in compute; at most 32 subgroups a workgroup"
     assert told["full subgroups"] == "no"
     assert told["quad operations"] == "in fragment and compute only"
+
+
+def test_limits_of_opengl_say_what_is_missing() -> None:
+    told = dict(opengl(RICH).lines)
+    assert told["MAX_COMPUTE_WORK_GROUP_SIZE"] == "1,024 x 1,024 x 64"
+    less = dataclasses.replace(RICH, limits={"maxComputeSharedMemorySize": 16384})
+    assert opengl(less).lines == (("MAX_COMPUTE_SHARED_MEMORY_SIZE", "16,384, under the minimum of 32,768"),)

@@ -48,6 +48,19 @@ def add_constants(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_uniforms(parser: argparse._ActionsContainer) -> None:
+    """Declare ``--uniform``."""
+    parser.add_argument(
+        "--uniform",
+        dest="uniforms",
+        metavar="NAME=V[,V]…",
+        action="append",
+        default=[],
+        type=pair,
+        help="a loose uniform (--dialect gl), or a part of one: lights[1].color=1,0.5,0; a matrix by columns",
+    )
+
+
 def arrays(inputs: list[tuple[str, str]]) -> dict[Key, npt.NDArray[Any]]:
     """Read the files of ``--in``.
 

@@ -11,7 +11,7 @@ import vkgroup
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.probe import EXPERIMENTS, Failed, Probe, probe
-from vkgroup.probe.declared import NO, declared
+from vkgroup.probe.declared import NO, declared, opengl
 
 _STYLES = {"observed": "", "not_supported": "dim", "not_run": "yellow", "failed": "bold red"}
 
@@ -39,9 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _print(found: Probe, console: Console) -> None:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    table = _table()
     for section in declared(found.capabilities):
         _head(table, section.title)
         for label, words in section.lines:
@@ -54,8 +52,22 @@ def _print(found: Probe, console: Console) -> None:
             title = "" if number else "  " + experiment.title
             table.add_row(Text(title), Text(line, style=_STYLES[outcome.status]))
     console.print(table)
+    # Its names are longer than all others, and a table of their own keeps them from widening the other.
+    limits, section = _table(), opengl(found.capabilities)
+    _head(limits, section.title)
+    for label, words in section.lines:
+        limits.add_row(Text("  " + label), Text(words))
+    console.print()
+    console.print(limits)
     if found.lost:
         console.print(Text("The device was lost: this is what was known until then.", style="bold red"))
+
+
+def _table() -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
 
 
 def _head(table: Table, title: str) -> None:

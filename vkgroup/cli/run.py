@@ -15,6 +15,7 @@ import vkgroup
 from vkgroup.cli import drawing, pairs, shaders
 from vkgroup.cli.arguments import seconds
 from vkgroup.errors import InvalidInput
+from vkgroup.gl import Names
 
 # Where GLSL and NumPy use the same word for different sizes, a shader's author means GLSL's.
 _GLSL_DTYPES = {"float": "float32", "double": "float64", "int": "int32", "uint": "uint32", "half": "float16"}
@@ -23,7 +24,8 @@ _GLSL_DTYPES = {"float": "float32", "double": "float64", "int": "int32", "uint":
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.epilog = (
-        "B is a binding's name, its number in set 0, or SET.NUMBER. Example: vkgroup run scan.comp "
+        "B is a binding's name (with --dialect gl also an atomic counter's), its number in set 0, or "
+        "SET.NUMBER. Example: vkgroup run scan.comp "
         "--groups 4 --in data=x.npy --out sums=uint[4]:sums.npy, or: vkgroup run x.frag --size 64,64 "
         "--out color=picture.npy"
     )
@@ -43,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--device", metavar="D", help="device to run on (default: the best one)")
     pairs.add_constants(parser)
+    pairs.add_uniforms(parser)
     parser.add_argument("--subgroup-size", metavar="N", type=int, help="require this subgroup size")
     drawing.add_arguments(parser)
     parser.add_argument("--full-subgroups", action="store_true", help="require full subgroups")
@@ -58,8 +61,10 @@ def execute(arguments: argparse.Namespace) -> int:
     files = _outputs(arguments, bindings)
     with vkgroup.open(arguments.device) as device:
         module = shaders.load(arguments, device.target)
+        names = Names(module)
+        uniforms = names.uniforms({name: pairs.values(text) for name, text in arguments.uniforms})
         options = {
-            "bindings": bindings,
+            "bindings": {names.key(key): array for key, array in bindings.items()} | uniforms,
             "push": {name: pairs.values(text) for name, text in arguments.push} or None,
             "specialization": {pairs.constant(name): pairs.value(text) for name, text in arguments.spec}
             or None,
@@ -74,10 +79,10 @@ def execute(arguments: argparse.Namespace) -> int:
         time = f", {result.seconds * 1e6:.1f} µs" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
     for key, file in files.items():
-        if key in result:
-            _write(key, result[key], file)
+        if names.key(key) in result:
+            _write(key, result[names.key(key)], file)
     for key in files:
-        if key not in result:
+        if names.key(key) not in result:
             what = "binding or output" if arguments.size else "binding"
             raise InvalidInput(f"--out {_text(key)}: the shader cannot write a {what} of that name.")
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from vkgroup.device.capabilities import Capabilities
@@ -56,6 +56,10 @@ class Limit:
             have >= least for have, least in zip(_three(self.value), _three(self.minimum), strict=True)
         )
 
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data: the attributes, and whether the minimum is met."""
+        return {**asdict(self), "met": self.met}
+
 
 @dataclass(frozen=True)
 class _Row:
@@ -65,6 +69,17 @@ class _Row:
     derivation: str
     derive: Callable[[Mapping[str, Any]], Value]
     constant: str = ""
+
+    def value(self, limits: Mapping[str, Any]) -> Value | None:
+        """Derive the value; None where a limit of Vulkan's is not known."""
+        try:
+            value = self.derive(limits)
+        except KeyError:
+            return None
+        if isinstance(value, tuple):
+            x, y, z = (min(number, _LARGEST) for number in value)
+            return x, y, z
+        return min(value, _LARGEST)
 
 
 def gl_limits(capabilities: Capabilities) -> dict[str, Limit]:
@@ -76,18 +91,20 @@ def gl_limits(capabilities: Capabilities) -> dict[str, Limit]:
 
     Returns
     -------
-    Every limit that ARB_compute_shader adds or raises, by its name without ``GL_``.
+    Every limit that ARB_compute_shader adds or raises, by its name without ``GL_``; those are left out for
+    which a limit of Vulkan's is not known, which every device declares.
     """
     return {
         row.name: Limit(
             row.name,
             row.token,
             row.minimum,
-            _int(row.derive(capabilities.limits)),
+            value,
             row.derivation,
             row.constant,
         )
         for row in _ROWS
+        if (value := row.value(capabilities.limits)) is not None
     }
 
 
@@ -98,13 +115,6 @@ def gl_constants(capabilities: Capabilities) -> dict[str, Value]:
 
 def _three(value: Value) -> tuple[int, ...]:
     return value if isinstance(value, tuple) else (value,)
-
-
-def _int(value: Value) -> Value:
-    if isinstance(value, tuple):
-        x, y, z = (min(number, _LARGEST) for number in value)
-        return x, y, z
-    return min(value, _LARGEST)
 
 
 def _same(name: str) -> Callable[[Mapping[str, Any]], Value]:

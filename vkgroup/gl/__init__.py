@@ -8,6 +8,7 @@ from __future__ import annotations
 from vkgroup.device.gl_limits import Limit
 from vkgroup.gl.context import Context
 from vkgroup.gl.errors import GLError, InvalidEnum, InvalidOperation, InvalidValue
+from vkgroup.gl.names import Names
 from vkgroup.gl.pipeline import ProgramPipeline
 from vkgroup.gl.program import Block, Program
 
@@ -19,6 +20,7 @@ __all__ = [
     "InvalidOperation",
     "InvalidValue",
     "Limit",
+    "Names",
     "Program",
     "ProgramPipeline",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -115,7 +116,14 @@ def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArra
     except InvalidDispatch as error:
         raise InvalidOperation(str(error)) from None
     shape = _shape(uniform)
-    if whole and uniform.length is not None:
+    elements = whole and uniform.length is not None
+    if array.ndim == 1:
+        # The components one after the other, as Uniform…v takes them.
+        if elements and array.size % math.prod(shape) == 0:
+            array = array.reshape(-1, *shape)
+        elif not elements and array.size == math.prod(shape) and shape:
+            array = array.reshape(shape)
+    if elements and uniform.length is not None:
         if array.shape[1:] == shape and array.ndim == len(shape) + 1 and 1 <= len(array) <= uniform.length:
             return array
         raise InvalidOperation(

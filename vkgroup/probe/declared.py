@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vkgroup.device.gl_limits import gl_limits
+
 if TYPE_CHECKING:
     from vkgroup.device import Capabilities
+    from vkgroup.device.gl_limits import Value
 
 NO = "no"
 """What a line says of something that the device lacks altogether."""
@@ -27,6 +30,19 @@ def declared(capabilities: Capabilities) -> tuple[Section, ...]:
         Section(title, tuple((label, tell(capabilities)) for label, tell in lines))
         for title, lines in _SECTIONS
     )
+
+
+def opengl(capabilities: Capabilities) -> Section:
+    """Give the limits of OpenGL's compute shaders, and say which are under what OpenGL asks."""
+    lines = []
+    for limit in gl_limits(capabilities).values():
+        short = "" if limit.met else f", under the minimum of {_numbers(limit.minimum)}"
+        lines.append((limit.name, _numbers(limit.value) + short))
+    return Section("Limits of OpenGL (ARB_compute_shader)", tuple(lines))
+
+
+def _numbers(value: Value) -> str:
+    return " x ".join(f"{each:,}" for each in (value if isinstance(value, tuple) else (value,)))
 
 
 def _words(names: Iterable[str]) -> str:

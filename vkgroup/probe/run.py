@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from vkgroup.device.gl_limits import gl_limits
 from vkgroup.errors import DeviceLost, DispatchTimeout, Unsupported, VkgroupError
 from vkgroup.probe.experiments import EXPERIMENTS, Experiment
 from vkgroup.probe.outcome import Failed, NotRun, NotSupported, Observed, Outcome
@@ -33,7 +34,7 @@ class Probe:
     lost: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything as strict JSON: "device", "capabilities" and "experiments".
+        """Give everything as strict JSON: "device", "capabilities", "gl_limits" and "experiments".
 
         A limit that a driver gives as infinite or NaN becomes None.
         """
@@ -49,6 +50,7 @@ class Probe:
                 "lost": self.lost,
             },
             "capabilities": declared.to_json(),
+            "gl_limits": {name: limit.to_json() for name, limit in gl_limits(declared).items()},
             "experiments": {name: outcome.to_json() for name, outcome in self.outcomes.items()},
         }
         finite: dict[str, Any] = _finite(data)
