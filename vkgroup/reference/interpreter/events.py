@@ -36,6 +36,33 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
+class VertexInvocation(Invocation):
+    """One invocation of the vertex stage: its vertex and its instance."""
+
+    vertex: int
+    instance: int
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentInvocation(Invocation):
+    """One invocation of the fragment stage.
+
+    Attributes
+    ----------
+    primitive : gl_PrimitiveID.
+    x, y : the pixel.
+    sample : -1 where all samples of the pixel are shaded together.
+    is_helper : whether it was a helper invocation from the start.
+    """
+
+    primitive: int
+    x: int
+    y: int
+    sample: int
+    is_helper: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
     """One thing that went wrong; the same thing in other invocations is counted, not repeated.
 

@@ -14,7 +14,7 @@ from vkgroup.errors import InvalidDispatch, OutOfMemory, Unsupported
 from vkgroup.reference.interpreter.arrangement import Arranged, Arrangement, Groups, Part, shuffled
 from vkgroup.reference.interpreter.builtins import built_in
 from vkgroup.reference.interpreter.events import Event
-from vkgroup.reference.interpreter.interface import StageInputs
+from vkgroup.reference.interpreter.interface import StageInputs, seen_as
 from vkgroup.reference.interpreter.layout import numbers
 from vkgroup.reference.interpreter.log import EventLog
 from vkgroup.reference.interpreter.machine import Machine
@@ -132,6 +132,7 @@ class Execution:
     resources, push : as for `execute`.
     events : where to note what goes wrong.
     addressable, step_limit, trace : as for `Machine`.
+    written : memories besides, which the caller writes to: attachments.
     order : what barriers and atomics order, while races are looked for.
     until : `time.monotonic()` at which to give up; None for never.
     """
@@ -144,13 +145,14 @@ class Execution:
         *,
         events: EventLog,
         addressable: Iterable[Memory] = (),
+        written: Iterable[Memory] = (),
         order: Order | None = None,
         step_limit: int = STEP_LIMIT,
         until: float | None = None,
         trace: Trace | None = None,
     ) -> None:
         self.program, self._events, self._order = program, events, order
-        self._bound = _Bound(program, resources, list(addressable), order)
+        self._bound = _Bound(program, resources, list(addressable), list(written), order)
         self._push = Memory(np.frombuffer(push.ljust(16, b"\0"), np.uint8).copy(), "the push constants")
         self._step_limit, self._until, self._trace = step_limit, until, trace
 
@@ -204,12 +206,17 @@ class _Bound:
     """What a dispatch works on, as the machine looks it up."""
 
     def __init__(
-        self, program: Program, resources: Resources, addressable: list[Memory], order: Order | None
+        self,
+        program: Program,
+        resources: Resources,
+        addressable: list[Memory],
+        written: list[Memory],
+        order: Order | None,
     ) -> None:
         self.numbered: list[Any] = []
         self.by_variable: dict[int, Any] = {}
         self.addressable = sorted(addressable, key=lambda memory: memory.address)
-        self._memories: dict[int, Memory] = {id(memory): memory for memory in self.addressable}
+        self._memories: dict[int, Memory] = {id(memory): memory for memory in (*self.addressable, *written)}
         first: dict[tuple[int, int], int] = {}
         for identifier, place in program.bindings.items():
             given = resources.get(place)
@@ -269,7 +276,8 @@ def _initialise(machine: Machine, inputs: StageInputs) -> None:
     machine.helpers = inputs.helpers
     for name, cell in program.built_ins.items():
         given = inputs.built_ins.get(name)
-        machine.cells[cell].write(built_in(name, machine) if given is None else given, None)
+        value = built_in(name, machine) if given is None else seen_as(given, program.cells[cell])
+        machine.cells[cell].write(value, None)
     for cell, value in inputs.variables.items():
         machine.cells[cell].write(value, None)
     for cell in program.private_cells:

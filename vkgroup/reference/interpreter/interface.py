@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.values import Causes, Data, Value, leaves_of, member_leaves
+from vkgroup.reference.interpreter.values import Causes, Data, Leaf, Value, leaves_of, member_leaves
 from vkgroup.spirv import ArrayType, MatrixType, ScalarType, StructType, Type, VectorType, grammar
 from vkgroup.spirv.annotations import Decorations
 from vkgroup.spirv.declarations import Declarations
@@ -217,6 +217,17 @@ class Assembly:
     def value(self) -> Value:
         """Return the value."""
         return Value(tuple(self._leaves), tuple(cause if cause.any() else None for cause in self._causes))
+
+
+def seen_as(value: Value, leaves: tuple[Leaf, ...]) -> Value:
+    """Return a built-in variable's value with the number types that a shader declares for it."""
+    return Value(
+        tuple(
+            data if data.dtype == leaf.scalar.dtype else _as(data, np.zeros(0, leaf.scalar.dtype))
+            for data, leaf in zip(value.leaves, leaves, strict=True)
+        ),
+        value.causes,
+    )
 
 
 def _as(data: Data, like: Data) -> Data:

@@ -55,6 +55,7 @@ class Program:
     stage : ``"compute"``, ``"vertex"`` or ``"fragment"``.
     local_size : invocations of a workgroup in x, y, z; 1, 1, 1 for the others.
     ports : inputs by location, and all outputs, of a stage of a draw.
+    can_discard : whether a fragment shader has instructions that discard fragments.
     needs_quads : whether a fragment shader has derivatives or quad operations anywhere, so that helper
         invocations must be there.
     helpers_take_part : whether helper invocations certainly take part in every group operation.
@@ -104,6 +105,7 @@ class Program:
             if entry.name == "OpTypePointer"
         }
         self.needs_quads = any(_needs_quads(entry.name) for entry in self.module.instructions)
+        self.can_discard = any(entry.name in _DISCARDS for entry in self.module.instructions)
         self.helpers_take_part = self.needs_quads and "MaximallyReconvergesKHR" in self.entry.execution_modes
         self.kinds = _kinds(self.module, self.declared)
         self._values = read_constants(global_instructions, self.declared, self.kinds, self.causes)
@@ -281,6 +283,7 @@ class Program:
             self.shared_initializers[entry.result_id] = inliner.global_slot(entry.operands[1])
 
 
+_DISCARDS = frozenset({"OpKill", "OpTerminateInvocation", "OpDemoteToHelperInvocation"})
 _WITH_QUADS = ("OpDPd", "OpFwidth", "OpGroupNonUniformQuad")
 
 

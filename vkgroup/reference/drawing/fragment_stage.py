@@ -1,0 +1,92 @@
+"""Runs the fragment stage on batches of quads, with the depth test before it where the shader wants that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.reference.drawing.fragments import QUAD, Arranger, Fragments, Masks, Places, samples_of
+from vkgroup.reference.drawing.interpolation import Shapes, input_values
+from vkgroup.reference.drawing.outputs import Outputs
+from vkgroup.reference.drawing.vertices import Column
+from vkgroup.reference.interpreter.execute import Execution
+from vkgroup.reference.interpreter.interface import Place, StageInputs
+from vkgroup.reference.interpreter.site import Site
+
+_ASKS_FOR_SAMPLE = ("SampleId", "SamplePosition")
+
+
+class FragmentStage:
+    """The fragment stage of one draw.
+
+    Parameters
+    ----------
+    execution : of the fragment shader.
+    shapes : the primitives.
+    columns : what the vertex stage has put out.
+    locations : of the samples in a pixel.
+    quads : puts quads into subgroups.
+    outputs : where the fragments go.
+
+    Attributes
+    ----------
+    asks_for_sample : whether the shader must run once for each sample (Vulkan 1.4, "Sample Shading").
+    """
+
+    def __init__(
+        self,
+        execution: Execution,
+        shapes: Shapes,
+        columns: Mapping[Place, Column],
+        locations: npt.NDArray[np.float64],
+        quads: Arranger,
+        outputs: Outputs,
+    ) -> None:
+        self._execution, self._shapes, self._columns = execution, shapes, columns
+        self._locations, self._quads, self._outputs = locations, quads, outputs
+        program = self._program = execution.program
+        modes = program.entry.execution_modes
+        self._early = "EarlyFragmentTests" in modes and outputs.depth is not None
+        self._mask_after_depth = "PostDepthCoverage" in modes
+        self.asks_for_sample = any(name in program.built_ins for name in _ASKS_FOR_SAMPLE) or any(
+            "Sample" in port.decorations for port in program.ports["Input"]
+        )
+        site = Site("", None, (), (), (), (), -1, program.causes)
+        self._missing = site.cause("uninitialised", "the vertex shader has no such output")
+
+    def run(self, batch: Fragments) -> None:
+        """Shade some fragments, and hand them to the attachments."""
+        fragments = self._quads.ordered(batch)
+        given = fragments.mask
+        if self._early:
+            fragments = replace(fragments, mask=self._tested(fragments))
+            kept = np.repeat(fragments.mask.reshape(-1, QUAD).any(axis=1), QUAD)
+            fragments, given = fragments.chosen(kept), given[kept]
+            if not len(fragments):
+                return
+        program = self._program
+        places = Places(self._shapes, fragments, self._locations)
+        placement = self._quads.place(fragments, self._shapes.number)
+        inputs = StageInputs(
+            places.built_ins(fragments.mask if self._mask_after_depth else given),
+            input_values(
+                program.ports["Input"], program.cell_types, self._columns, places.interpolation, self._missing
+            ),
+            fragments.mask == 0,
+        )
+        machine = self._execution.run(placement, placement.part, inputs)
+        self._outputs.take(machine, fragments, places, tested=self._early)
+
+    def _tested(self, fragments: Fragments) -> Masks:
+        """Return what samples are left after the depth test (Vulkan 1.4, "Early Fragment Tests")."""
+        places = Places(self._shapes, fragments, self._locations)
+        fragment, sample = samples_of(fragments.mask)
+        order = np.argsort(fragments.shape[fragment], kind="stable")
+        fragment, sample = fragment[order], sample[order]
+        passed = self._outputs.test(fragments, fragment, sample, places.depth(fragment, sample))
+        masks = np.zeros_like(fragments.mask)
+        np.bitwise_or.at(masks, fragment[passed], np.uint32(1) << sample[passed].astype(np.uint32))
+        return masks

@@ -1,0 +1,258 @@
+"""The fragment stage: quads of fragments as subgroups, and what each fragment gets.
+
+A quad is four invocations, lanes 4q to 4q+3 of a subgroup, for the pixels (x, y), (x+1, y), (x, y+1) and
+(x+1, y+1) with even x and y; with sample shading, for the same sample of them. Those that the primitive does
+not cover are helper invocations. The quads of a primitive fill subgroup after subgroup, row by row (with
+sample shading sample by sample first); the last subgroup of a primitive may have less than its lanes, unless
+quads of several primitives share subgroups.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.reference.drawing.coverage import covered_quads
+from vkgroup.reference.drawing.interpolation import At, Interpolation, Shapes
+from vkgroup.reference.drawing.shapes import Shape
+from vkgroup.reference.interpreter.arrangement import Placement
+from vkgroup.reference.interpreter.events import FragmentInvocation
+from vkgroup.reference.interpreter.execute import SLICE
+from vkgroup.reference.interpreter.values import Data, Value, single
+
+Integers = npt.NDArray[np.int64]
+Masks = npt.NDArray[np.uint32]
+Flags = npt.NDArray[np.bool_]
+
+QUAD = 4
+NO_SAMPLE = -1
+
+
+@dataclass(frozen=True)
+class Fragments:
+    """Invocations of the fragment stage, quad by quad, each an array (n,).
+
+    Attributes
+    ----------
+    shape : which primitive, in the order of drawing.
+    x, y : the pixel.
+    sample : the sample that is shaded; `NO_SAMPLE` where all are together.
+    mask : the samples that it covers and shades; 0 for helper invocations.
+    """
+
+    shape: Integers
+    x: Integers
+    y: Integers
+    sample: Integers
+    mask: Masks
+
+    def __len__(self) -> int:
+        return len(self.shape)
+
+    def chosen(self, index: Integers | Flags) -> Fragments:
+        """Return some of them."""
+        return Fragments(
+            self.shape[index], self.x[index], self.y[index], self.sample[index], self.mask[index]
+        )
+
+
+def samples_of(masks: Masks) -> tuple[Integers, Integers]:
+    """Return fragment and sample of every bit of some masks, fragment by fragment."""
+    count = int(masks.max(initial=0)).bit_length()
+    bits = (masks[:, None] >> np.arange(count, dtype=np.uint32)) & np.uint32(1)
+    fragment, sample = np.nonzero(bits)
+    return fragment, sample
+
+
+def batches(
+    shapes: Sequence[Shape], size: tuple[int, int], locations: npt.NDArray[np.float64], per_sample: bool
+) -> Iterator[Fragments]:
+    """Find the fragments of all shapes, in order, `SLICE` or somewhat more at a time."""
+    found: list[Fragments] = []
+    count = 0
+    for number, shape in enumerate(shapes):
+        for quads in covered_quads(shape.polygon, size, locations):
+            for sample in range(len(locations)) if per_sample else (NO_SAMPLE,):
+                masks = quads.masks if sample == NO_SAMPLE else quads.masks & np.uint32(1 << sample)
+                kept = masks.any(axis=1)
+                piece = _fragments(number, quads.x[kept], quads.y[kept], sample, masks[kept])
+                count += len(piece)
+                found.append(piece)
+            if count >= SLICE:
+                yield _joined(found)
+                found, count = [], 0
+    if count:
+        yield _joined(found)
+
+
+def _fragments(shape: int, x: Integers, y: Integers, sample: int, masks: Masks) -> Fragments:
+    count = len(x) * QUAD
+    return Fragments(
+        np.full(count, shape, np.int64),
+        (x[:, None] + np.array([0, 1, 0, 1])).reshape(-1),
+        (y[:, None] + np.array([0, 0, 1, 1])).reshape(-1),
+        np.full(count, sample, np.int64),
+        masks.reshape(-1).astype(np.uint32),
+    )
+
+
+def _joined(pieces: list[Fragments]) -> Fragments:
+    return Fragments(
+        np.concatenate([piece.shape for piece in pieces]),
+        np.concatenate([piece.x for piece in pieces]),
+        np.concatenate([piece.y for piece in pieces]),
+        np.concatenate([piece.sample for piece in pieces]),
+        np.concatenate([piece.mask for piece in pieces]),
+    )
+
+
+class Arranger:
+    """Puts the quads of a draw into subgroups, batch after batch, and knows where each has got.
+
+    Parameters
+    ----------
+    subgroup_size : lanes of a subgroup.
+    mix : whether quads of several primitives may share a subgroup.
+    rng : puts them in random order, those of each primitive or, mixed, all; None leaves the order.
+
+    Attributes
+    ----------
+    fragments, helpers : invocations so far, helpers apart.
+    """
+
+    def __init__(self, subgroup_size: int, mix: bool, rng: np.random.Generator | None) -> None:
+        self._size, self._mix, self._rng = subgroup_size, mix, rng
+        self._batches: list[tuple[Fragments, Placement]] = []
+        self._firsts: list[int] = []
+        self._numbers: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self._subgroups = 0
+        self.fragments = self.helpers = 0
+
+    def ordered(self, fragments: Fragments) -> Fragments:
+        """Return the quads in the order in which they fill subgroups."""
+        if self._rng is None:
+            return fragments
+        first = fragments.shape[::QUAD]
+        order = self._rng.permutation(len(first))
+        if not self._mix:
+            order = order[np.argsort(first[order], kind="stable")]
+        return fragments.chosen((order[:, None] * QUAD + np.arange(QUAD)).reshape(-1))
+
+    def place(self, fragments: Fragments, numbers: npt.NDArray[np.int32]) -> Placement:
+        """Put quads into subgroups; `numbers` has gl_PrimitiveID of every shape."""
+        per_subgroup = self._size // QUAD
+        quad = np.arange(len(fragments) // QUAD)
+        starts = np.zeros(len(quad), np.bool_)
+        starts[0] = True
+        if not self._mix:
+            shape = fragments.shape[::QUAD]
+            starts[1:] = shape[1:] != shape[:-1]
+        inside = quad - np.maximum.accumulate(np.where(starts, quad, 0))
+        row = np.cumsum(inside % per_subgroup == 0) - 1
+        lane = inside % per_subgroup * QUAD
+        placement = Placement(
+            self._size,
+            np.repeat(row, QUAD),
+            (lane[:, None] + np.arange(QUAD)).reshape(-1),
+            first=self.fragments + self.helpers,
+            first_subgroup=self._subgroups,
+        )
+        self._batches.append((fragments, placement))
+        self._firsts.append(placement.part.first)
+        self._numbers = numbers
+        self._subgroups += placement.subgroups
+        covered = int(np.count_nonzero(fragments.mask))
+        self.fragments += covered
+        self.helpers += len(fragments) - covered
+        return placement
+
+    def invocation(self, number: int) -> FragmentInvocation:
+        """Say which fragment an invocation of the stage is for."""
+        batch = bisect_right(self._firsts, number) - 1
+        fragments, placement = self._batches[batch]
+        inside = number - self._firsts[batch]
+        x, y = int(fragments.x[inside]), int(fragments.y[inside])
+        return FragmentInvocation(
+            (0, 0, 0),
+            (x, y, 0),
+            int(placement.subgroup_numbers[inside]),
+            int(placement.part.lane[inside]),
+            int(self._numbers[fragments.shape[inside]]),
+            x,
+            y,
+            int(fragments.sample[inside]),
+            not fragments.mask[inside],
+        )
+
+
+class Places:
+    """Where the fragments of a batch are, and what is there.
+
+    Parameters
+    ----------
+    shapes, fragments : of the draw; of the batch.
+    locations : of the samples.
+    """
+
+    def __init__(self, shapes: Shapes, fragments: Fragments, locations: npt.NDArray[np.float64]) -> None:
+        self._shapes, self._fragments, self._locations = shapes, fragments, locations
+        corner = np.stack([fragments.x, fragments.y]).astype(np.float64)
+        offset = np.where(fragments.sample == NO_SAMPLE, 0.5, locations[fragments.sample].T)
+        #: Framebuffer coordinates, (2, n).
+        self.center = corner + offset
+        self.at: At = shapes.at(fragments.shape, self.center)
+        self._centroid = corner + np.where(self._is_partial(), locations[self._first_sample()].T, offset)
+
+    def _is_partial(self) -> Flags:
+        """Whether a fragment that stands for all samples covers some of them only."""
+        fragments, whole = self._fragments, np.uint32((1 << len(self._locations)) - 1)
+        together: Flags = fragments.sample == NO_SAMPLE
+        partial: Flags = together & (fragments.mask != 0) & (fragments.mask != whole)
+        return partial
+
+    def _first_sample(self) -> Integers:
+        mask = self._fragments.mask
+        lowest = mask & (~mask + np.uint32(1))
+        return np.where(mask == 0, 0, np.frexp(lowest.astype(np.float64))[1] - 1).astype(np.int64)
+
+    @property
+    def interpolation(self) -> Interpolation:
+        """What inputs are interpolated with."""
+        fragments = self._fragments
+        return Interpolation(
+            self._shapes.vertices[fragments.shape].T,
+            self.at,
+            self._shapes.at(fragments.shape, self._centroid),
+        )
+
+    def depth(self, fragment: Integers, sample: Integers) -> npt.NDArray[np.float64]:
+        """Return the depth of some samples of fragments: not that in the middle of the pixel."""
+        fragments = self._fragments
+        corner = np.stack([fragments.x[fragment], fragments.y[fragment]]).astype(np.float64)
+        place = corner + self._locations[sample].T
+        return self._shapes.at(fragments.shape[fragment], place).depth
+
+    def built_ins(self, mask: Masks) -> dict[str, Value]:
+        """Return the built-in inputs; `mask` is gl_SampleMaskIn."""
+        fragments, shapes = self._fragments, self._shapes
+        shape = fragments.shape
+        coordinates = np.stack([*self.center, self.at.depth, self.at.inverse_w]).astype(np.float32)
+        sample = np.maximum(fragments.sample, 0)
+        point = 0.5 + (self.center - shapes.center[shape].T) / shapes.size[shape]
+        zero: Data = np.zeros(1, np.int32)
+        return {
+            "FragCoord": single(coordinates),
+            "FrontFacing": single(shapes.front[shape]),
+            "HelperInvocation": single(fragments.mask == 0),
+            "SampleId": single(sample.astype(np.int32)),
+            "SamplePosition": single(self._locations[sample].T.astype(np.float32)),
+            "SampleMask": single(mask.view(np.int32)[None]),
+            "PrimitiveId": single(shapes.number[shape]),
+            "PointCoord": single(point.astype(np.float32)),
+            "Layer": single(zero),
+            "ViewportIndex": single(zero),
+        }

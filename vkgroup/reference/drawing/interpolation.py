@@ -1,0 +1,142 @@
+"""What fragments get from vertices: Vulkan 1.4, "Interpolation Decorations".
+
+Undecorated inputs are taken at the center of the pixel, or at its sample where the shader runs once for each.
+Inputs with the Centroid decoration are taken at the center where the primitive covers all samples, else at
+the first covered sample. The text leaves the place in the pixel to the implementation (with the Centroid
+decoration: the place in its covered part); results are not told apart for that from what is defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.reference.drawing.shapes import Shape
+from vkgroup.reference.drawing.vertices import Column
+from vkgroup.reference.interpreter.interface import Assembly, Place, Port
+from vkgroup.reference.interpreter.values import Value
+from vkgroup.spirv import Type
+
+Float64 = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class Shapes:
+    """Numbers of the shapes of a draw, each an array over them.
+
+    Attributes
+    ----------
+    forms, scale, vertices, front, number, center, size : as in `Shape`.
+    z, w : depth and w in clip coordinates at each vertex, (shapes, 3).
+    """
+
+    def __init__(self, shapes: Sequence[Shape], position: Float64) -> None:
+        self.forms = np.array([shape.forms for shape in shapes])
+        self.scale = np.array([shape.scale for shape in shapes])
+        self.vertices = np.array([shape.vertices for shape in shapes], np.int64)
+        self.front = np.array([shape.front for shape in shapes], np.bool_)
+        self.number = np.array([shape.number for shape in shapes], np.int32)
+        self.center = np.array([shape.center for shape in shapes])
+        self.size = np.array([shape.size for shape in shapes])
+        self.z, self.w = position[self.vertices, 2], position[self.vertices, 3]
+
+    def at(self, shape: Integers, place: Float64) -> At:
+        """Evaluate the forms of shapes at places.
+
+        Parameters
+        ----------
+        shape, place : which shape, (n,), and where, (2, n), in pixels.
+        """
+        x, y = place
+        forms = self.forms[shape]
+        parts = (forms[:, :, 0].T * x + forms[:, :, 1].T * y) + forms[:, :, 2].T
+        return At(parts, self.scale[shape], self.z[shape].T, self.w[shape].T)
+
+
+class At(NamedTuple):
+    """The forms of shapes at some places.
+
+    Attributes
+    ----------
+    parts : (3, n), one for each vertex.
+    scale : (n,); z, w : (3, n).
+    """
+
+    parts: Float64
+    scale: Float64
+    z: Float64
+    w: Float64
+
+    @property
+    def depth(self) -> Float64:
+        """Depth, (n,)."""
+        return np.asarray((self.parts * self.z).sum(axis=0) / self.scale)
+
+    @property
+    def inverse_w(self) -> Float64:
+        """1 / w, (n,)."""
+        return np.asarray(self.parts.sum(axis=0) / self.scale)
+
+    def smooth(self, values: Float64) -> Float64:
+        """Return values at the vertices, (3, n), interpolated with perspective."""
+        return np.asarray((self.parts * values).sum(axis=0) / self.parts.sum(axis=0))
+
+    def linear(self, values: Float64) -> Float64:
+        """Return values at the vertices, (3, n), interpolated without perspective."""
+        return np.asarray((self.parts * self.w * values).sum(axis=0) / self.scale)
+
+
+class Interpolation(NamedTuple):
+    """What fragments interpolate with.
+
+    Attributes
+    ----------
+    vertices : of each fragment's shape, (3, n).
+    center, centroid : where its inputs are taken, and those with the Centroid decoration.
+    """
+
+    vertices: Integers
+    center: At
+    centroid: At
+
+    def column(self, column: Column, decorations: frozenset[str]) -> Column:
+        """Return a number in every fragment, from what it is in every vertex."""
+        data, cause = column
+        if "Flat" in decorations or data.dtype.kind != "f":
+            first = self.vertices[0]
+            return data[first], None if cause is None else cause[first]
+        at = self.centroid if "Centroid" in decorations else self.center
+        values = data[self.vertices].astype(np.float64)
+        found = at.linear(values) if "NoPerspective" in decorations else at.smooth(values)
+        return found.astype(data.dtype), None if cause is None else cause[self.vertices].max(axis=0)
+
+
+def input_values(
+    ports: Sequence[Port],
+    types: Mapping[int, Type],
+    columns: Mapping[Place, Column],
+    interpolation: Interpolation,
+    missing: int,
+) -> dict[int, Value]:
+    """Return the fragment stage's inputs by cell.
+
+    Parameters
+    ----------
+    ports : the inputs.
+    types : type of each cell.
+    columns : what the vertex stage has put out.
+    missing : the cause of what it has not.
+    """
+    count = interpolation.vertices.shape[1]
+    found: dict[int, Assembly] = {}
+    for port in ports:
+        if port.cell not in found:
+            found[port.cell] = Assembly(types[port.cell], count, missing)
+        for number in port.numbers():
+            column = columns.get(number.place)
+            if column is not None:
+                found[port.cell].put(number, *interpolation.column(column, port.decorations))
+    return {cell: assembly.value() for cell, assembly in found.items()}

@@ -1,0 +1,212 @@
+"""Primitives on the screen: what they cover, and how values vary over them.
+
+Vulkan 1.4, "Primitive Clipping", "Coordinate Transformations" and "Rasterization". Clipped are the planes of
+depth, user clip distances, what lies behind the viewer, and what lies farther out than `_GUARD` pixels; the
+edges of the image need no clipping, since only its pixels are looked at. Points are clipped as a whole.
+Vertices are snapped to 1/256 of a pixel for coverage, and for nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Float64 = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+SUBPIXELS = 256
+"""Steps of a pixel that vertices are snapped to: 8 bits (VkPhysicalDeviceLimits, subPixelPrecisionBits)."""
+
+_GUARD = 1 << 15
+_LEAST_W = 2.0**-40
+"""Of the largest w: what is nearer to the plane of the viewer is clipped."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """A primitive on the screen.
+
+    A value that varies over it has in the pixel's place p = (x, y, 1), with n = forms @ p, the value
+    sum(n * values) / sum(n) with perspective and sum(n * w * values) / scale without; the depth there is
+    sum(n * z) / scale, and 1 / w is sum(n) / scale.
+
+    Attributes
+    ----------
+    polygon : convex, its corners in `SUBPIXELS` of a pixel, (corners, 2).
+    forms : three linear forms of the place, one for each vertex, (3, 3).
+    scale : see above.
+    vertices : three of them; a line has its second twice, a point its only one three times.
+    front : whether it faces the viewer; lines and points do.
+    number : gl_PrimitiveID.
+    center, size : of a point, in pixels.
+    """
+
+    polygon: Integers
+    forms: Float64
+    scale: float
+    vertices: tuple[int, int, int]
+    front: bool
+    number: int
+    center: tuple[float, float] = (0.0, 0.0)
+    size: float = 1.0
+
+
+class Screen:
+    """Makes shapes of primitives.
+
+    Parameters
+    ----------
+    size : of the image, which is the viewport.
+    positions : of all vertices in clip coordinates, (vertices, 4).
+    sizes : of points, (vertices,).
+    clip, cull : user distances, (vertices, distances).
+    """
+
+    def __init__(
+        self, size: tuple[int, int], positions: Float64, sizes: Float64, clip: Float64, cull: Float64
+    ) -> None:
+        self._size = np.array(size, np.float64)
+        self._positions, self._sizes, self._clip, self._cull = positions, sizes, clip, cull
+
+    def shape(self, vertices: Sequence[int], number: int) -> Shape | None:
+        """Return a primitive's shape; None where nothing of it is to be seen."""
+        chosen = np.array(vertices)
+        position = self._positions[chosen]
+        if not np.isfinite(position).all() or (self._cull[chosen] < 0).all(axis=0).any():
+            return None
+        if len(vertices) == 1:
+            return self._point(int(vertices[0]), number)
+        weights = _clipped(self._planes(chosen))
+        if len(weights) < len(vertices):
+            return None
+        corners = weights @ position
+        places = self._framebuffer(corners)
+        if len(vertices) == 2:
+            return self._line(chosen, weights, corners, places, number)
+        return self._triangle(chosen, places, number)
+
+    def _planes(self, chosen: Integers) -> Float64:
+        """Return for each plane how far on its inner side each vertex is: (planes, vertices)."""
+        x, y, z, w = self._positions[chosen].T
+        guard = 2 * _GUARD / self._size - 1
+        planes = [z, w - z, guard[0] * w - x, guard[0] * w + x, guard[1] * w - y, guard[1] * w + y]
+        planes += list(self._clip[chosen].T)
+        if w.min() <= 0:
+            planes.append(w - _LEAST_W * np.abs(w).max())
+        return np.stack(planes)
+
+    def _framebuffer(self, clip: Float64) -> Float64:
+        """Return framebuffer coordinates of clip coordinates: (n, 2)."""
+        ndc = clip[:, :2] / clip[:, 3:]
+        return (ndc + 1) / 2 * self._size
+
+    def _triangle(self, chosen: Integers, places: Float64, number: int) -> Shape | None:
+        position = self._positions[chosen]
+        w = position[:, 3]
+        x, y = ((position[:, :2] + w[:, None]) / 2 * self._size).T
+        following, last = [1, 2, 0], [2, 0, 1]
+        # The adjugate of the matrix whose columns are the vertices' homogeneous places.
+        forms = np.stack(
+            [
+                y[following] * w[last] - y[last] * w[following],
+                x[last] * w[following] - x[following] * w[last],
+                x[following] * y[last] - x[last] * y[following],
+            ],
+            axis=1,
+        )
+        scale = float(forms[0] @ (x[0], y[0], w[0]))
+        polygon = _snapped(places)
+        area = _twice_area(polygon)
+        if scale == 0 or area == 0:
+            return None
+        # With y downwards an area that this formula finds negative is counter-clockwise, and front
+        # (Vulkan 1.4, "Basic Polygon Rasterization").
+        return Shape(
+            polygon, forms, scale, (int(chosen[0]), int(chosen[1]), int(chosen[2])), area < 0, number
+        )
+
+    def _line(
+        self, chosen: Integers, weights: Float64, corners: Float64, places: Float64, number: int
+    ) -> Shape | None:
+        """A rectangle of width 1 along the line (Vulkan 1.4, "Basic Line Segment Rasterization")."""
+        start, end = places
+        along = end - start
+        length = float(along @ along)
+        if length == 0:
+            return None
+        across = np.array([-along[1], along[0]]) / np.sqrt(length) / 2
+        polygon = _snapped(np.stack([start - across, end - across, end + across, start + across]))
+        t = np.array([along[0], along[1], -float(along @ start)])
+        ends = np.stack([np.array([0.0, 0.0, length]) - t, t]) / corners[:, 3:]
+        forms = np.zeros((3, 3))
+        forms[:2] = weights.T @ ends
+        first, second = int(chosen[0]), int(chosen[1])
+        return Shape(polygon, forms, length, (first, second, second), True, number)
+
+    def _point(self, vertex: int, number: int) -> Shape | None:
+        """A square (Vulkan 1.4, "Basic Point Rasterization")."""
+        x, y, z, w = self._positions[vertex]
+        size = float(self._sizes[vertex])
+        inside = w > 0 and abs(x) <= w and abs(y) <= w and 0 <= z <= w
+        if not inside or (self._clip[vertex] < 0).any() or not 0 < size <= _GUARD:
+            return None
+        center = self._framebuffer(self._positions[vertex : vertex + 1])[0]
+        corners = center + np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * size
+        forms = np.zeros((3, 3))
+        forms[0, 2] = 1 / w
+        return Shape(
+            _snapped(corners),
+            forms,
+            1.0,
+            (vertex, vertex, vertex),
+            True,
+            number,
+            (float(center[0]), float(center[1])),
+            size,
+        )
+
+
+def _clipped(planes: Float64) -> Float64:
+    """Clip a line or a polygon.
+
+    Parameters
+    ----------
+    planes : (planes, vertices) distances, on the inner side from zero on.
+
+    Returns
+    -------
+    The corners that are left, as weights of the vertices: (corners, vertices).
+    """
+    count = planes.shape[1]
+    corners = np.eye(count)
+    for plane in planes[(planes < 0).any(axis=1)]:
+        distance = corners @ plane
+        inside = distance >= 0
+        if not inside.any():
+            return corners[:0]
+        found = []
+        for here in range(len(corners)):
+            before = here - 1
+            if count == 2 and here == 0:
+                if inside[0]:
+                    found.append(corners[0])
+                continue
+            if inside[before] != inside[here]:
+                t = distance[before] / (distance[before] - distance[here])
+                found.append(corners[before] + t * (corners[here] - corners[before]))
+            if inside[here]:
+                found.append(corners[here])
+        corners = np.array(found)
+    return corners
+
+
+def _snapped(places: Float64) -> Integers:
+    return np.floor(places * SUBPIXELS + 0.5).astype(np.int64)
+
+
+def _twice_area(polygon: Integers) -> int:
+    x, y = polygon.T
+    return int((x * np.roll(y, -1) - np.roll(x, -1) * y).sum())

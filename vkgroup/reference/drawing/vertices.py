@@ -1,0 +1,218 @@
+"""The vertex stage: one invocation for each vertex of each instance, in order, subgroup after subgroup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.reference.interpreter.arrangement import Placement
+from vkgroup.reference.interpreter.events import Cause, VertexInvocation
+from vkgroup.reference.interpreter.execute import SLICE, Execution
+from vkgroup.reference.interpreter.interface import Assembly, Place, Port, StageInputs, read_numbers
+from vkgroup.reference.interpreter.program import Program
+from vkgroup.reference.interpreter.site import CauseTable, Site
+from vkgroup.reference.interpreter.values import HARD, Causes, Data, Value, single
+
+Column = tuple[Data, Causes | None]
+"""A number in every vertex, (n,), and what is undefined about it."""
+
+
+@dataclass(frozen=True)
+class VertexData:
+    """The vertices of a draw.
+
+    Attributes
+    ----------
+    attributes : by location, (vertices, components) of float32, int32 or uint32. Components that a shader
+        takes and they lack are 0, 0 and 1.
+    count : vertices of an instance: as many indices where there are any.
+    indices : which vertices in which order; None for all in theirs.
+    instances : how many times.
+    """
+
+    attributes: Mapping[int, npt.NDArray[Any]]
+    count: int
+    indices: npt.NDArray[np.integer[Any]] | None = None
+    instances: int = 1
+
+    @property
+    def total(self) -> int:
+        """Invocations of the vertex stage."""
+        return self.count * self.instances
+
+    def index(self, number: int) -> int:
+        """Return gl_VertexIndex of an invocation."""
+        inside = number % self.count
+        return inside if self.indices is None else int(self.indices[inside])
+
+
+@dataclass(frozen=True)
+class Shaded:
+    """What the vertex stage has put out, in every vertex of every instance.
+
+    Attributes
+    ----------
+    columns : numbers by location and component.
+    position, point_size, clip, cull : the built-in outputs: (n, 4), (n,), (n, distances) twice.
+    undefined : what is undefined about the position, or about any of the others, (n,); None for nothing.
+    """
+
+    columns: Mapping[Place, Column]
+    position: npt.NDArray[np.float64]
+    point_size: npt.NDArray[np.float64]
+    clip: npt.NDArray[np.float64]
+    cull: npt.NDArray[np.float64]
+    undefined: Causes | None
+
+
+def invocation_of(data: VertexData, subgroup_size: int, number: int) -> VertexInvocation:
+    """Say which vertex an invocation of the stage is for."""
+    return VertexInvocation(
+        (0, 0, 0),
+        (number, 0, 0),
+        number // subgroup_size,
+        number % subgroup_size,
+        data.index(number),
+        number // data.count,
+    )
+
+
+def shade(execution: Execution, data: VertexData, subgroup_size: int) -> Shaded:
+    """Run the vertex stage for a draw that has vertices."""
+    program = execution.program
+    pieces: list[tuple[dict[Place, Column], dict[str, list[Column]]]] = []
+    step = SLICE // subgroup_size * subgroup_size
+    for first in range(0, data.total, step):
+        number = np.arange(first, min(first + step, data.total))
+        inside = number - first
+        placement = Placement(
+            subgroup_size,
+            inside // subgroup_size,
+            inside % subgroup_size,
+            first=first,
+            first_subgroup=first // subgroup_size,
+        )
+        machine = execution.run(placement, placement.part, _inputs(program, data, number))
+        columns: dict[Place, Column] = {}
+        built_ins: dict[str, list[Column]] = {}
+        for port in program.ports["Output"]:
+            value = machine.cells[port.cell].read(None)
+            if port.built_in:
+                built_ins[port.built_in] = _built_in(port, value, len(number))
+            elif port.location >= 0:
+                found = read_numbers(port, value)
+                columns.update({place: _in_full(*column, len(number)) for place, column in found.items()})
+        pieces.append((columns, built_ins))
+    columns = {place: _joined([piece[0][place] for piece in pieces]) for place in pieces[0][0]}
+    return _shaded(
+        columns,
+        {
+            name: [_joined([piece[1][name][row] for piece in pieces]) for row in range(len(rows))]
+            for name, rows in pieces[0][1].items()
+        },
+        data.total,
+        program,
+    )
+
+
+def _inputs(program: Program, data: VertexData, number: npt.NDArray[np.int64]) -> StageInputs:
+    inside = number % data.count
+    index = inside if data.indices is None else np.asarray(data.indices, np.int64)[inside]
+    variables: dict[int, Value] = {}
+    for port in program.ports["Input"]:
+        assembly = Assembly(port.type, len(number), 0)
+        for entry in port.numbers():
+            location, component = entry.place
+            array = data.attributes[location]
+            if component < array.shape[1]:
+                assembly.put(entry, array[index, component], None)
+            else:
+                # Vulkan 1.4, "Vertex Input Extraction": what an attribute lacks is 0, 0, 1.
+                assembly.put(entry, np.array([int(component == 3)], array.dtype), None)
+        variables[port.cell] = assembly.value()
+    zero = single(np.zeros(1, np.int32))
+    return StageInputs(
+        {
+            "VertexIndex": single(index.astype(np.int32)),
+            "InstanceIndex": single((number // data.count).astype(np.int32)),
+            "BaseVertex": zero,
+            "BaseInstance": zero,
+            "DrawIndex": zero,
+        },
+        variables,
+    )
+
+
+def _built_in(port: Port, value: Value, count: int) -> list[Column]:
+    """Return the numbers of a built-in output: float, vector or array of floats."""
+    data, cause = value.leaves[port.leaves.start], value.causes[port.leaves.start]
+    flat = data.reshape(-1, data.shape[-1])
+    if cause is not None:
+        cause = np.broadcast_to(cause, (*data.shape[:-1], cause.shape[-1])).reshape(len(flat), -1)
+    return [_in_full(row, None if cause is None else cause[place], count) for place, row in enumerate(flat)]
+
+
+def _in_full(data: Data, cause: Causes | None, count: int) -> Column:
+    return np.broadcast_to(data, (count,)), None if cause is None else np.broadcast_to(cause, (count,))
+
+
+def _joined(columns: list[Column]) -> Column:
+    if len(columns) == 1:
+        return columns[0]
+    data = np.concatenate([column[0] for column in columns])
+    if all(cause is None for _, cause in columns):
+        return data, None
+    return data, np.concatenate(
+        [np.zeros(len(own), np.uint16) if cause is None else cause for own, cause in columns]
+    )
+
+
+def _shaded(
+    columns: dict[Place, Column], built_ins: dict[str, list[Column]], count: int, program: Program
+) -> Shaded:
+    undefined: Causes | None = None
+    rows: dict[str, list[Data]] = {}
+    for name, found in built_ins.items():
+        # glslang declares all of gl_PerVertex, of which a shader may write nothing but the position.
+        written = name == "Position" or any(cause is None or not cause.all() for _, cause in found)
+        rows[name] = [data.astype(np.float64) for data, _ in found] if written else []
+        for _, cause in found if written else ():
+            if cause is not None and cause.any():
+                undefined = cause if undefined is None else np.maximum(undefined, cause)
+    if "Position" not in rows:
+        number = Site("", None, (), (), (), (), -1, program.causes).cause(
+            "uninitialised", "the vertex shader has no gl_Position"
+        )
+        undefined = np.full(count, number, np.uint16)
+        rows["Position"] = [np.zeros(count)] * 4
+    nothing = np.zeros((count, 0))
+    return Shaded(
+        columns,
+        np.stack(rows["Position"], axis=1),
+        rows["PointSize"][0] if rows.get("PointSize") else np.ones(count),
+        np.stack(rows["ClipDistance"], axis=1) if rows.get("ClipDistance") else nothing,
+        np.stack(rows["CullDistance"], axis=1) if rows.get("CullDistance") else nothing,
+        undefined,
+    )
+
+
+def carried(number: int, table: CauseTable, into: CauseTable) -> int:
+    """Return the number of a cause of the vertex stage in the table of the fragment stage."""
+    cause = table[number]
+    return into.number(Cause(cause.kind, f"in the vertex shader: {cause.detail}", -1), hard=number >= HARD)
+
+
+def translated(columns: Mapping[Place, Column], table: CauseTable, into: CauseTable) -> dict[Place, Column]:
+    """Return outputs of the vertex stage with causes as the fragment stage numbers them."""
+    found: dict[Place, Column] = {}
+    for place, (data, cause) in columns.items():
+        if cause is not None:
+            numbers, inverse = np.unique(cause, return_inverse=True)
+            others = [carried(number, table, into) if number else 0 for number in numbers.tolist()]
+            cause = np.array(others, np.uint16)[inverse]
+        found[place] = data, cause
+    return found
