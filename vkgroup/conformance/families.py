@@ -9,10 +9,12 @@ from re import compile as compile_pattern
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.fragment import FragmentFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
+from vkgroup.conformance.thread_group import ThreadGroupFamily
 
 FAMILIES: tuple[Family, ...] = (
     SubgroupFamily(),
     FragmentFamily(),
+    ThreadGroupFamily(),
 )
 """Every family, in the order in which their cases are listed."""
 

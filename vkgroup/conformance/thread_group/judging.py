@@ -1,0 +1,214 @@
+"""The verdict on cases of NV_shader_thread_group: the reference model's values against the recorded ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.thread_group.case import ThreadGroupCase
+from vkgroup.conformance.thread_group.observations import OBSERVATIONS
+from vkgroup.conformance.thread_group.program import WIDTH, Entry, Program
+from vkgroup.conformance.thread_group.records import (
+    Executions,
+    activity_faults,
+    executions,
+    layout_faults,
+)
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
+from vkgroup.reference.semantics.thread_group import PIXELS, is_legal_id_nv
+from vkgroup.reference.thread_group_operations import THREAD_GROUP_OPERATIONS
+from vkgroup.reference.types import TYPES
+
+Words = NDArray[np.uint32]
+Flags = NDArray[np.bool_]
+
+_SHOWN = 4
+
+_BALLOTS = ("activeThreadsNV", "ballotThreadNV")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What each execution must have recorded.
+
+    Attributes
+    ----------
+    words : (n, planes) the values.
+    bits : (n, planes) the bits of each that count.
+    """
+
+    words: Words
+    bits: Words
+
+    @classmethod
+    def exactly(cls, words: NDArray[np.generic], defined: Flags | None = None) -> Expected:
+        """Every bit counts where an execution (n,) is defined, by default everywhere."""
+        bits = np.full(words.shape, 0xFFFFFFFF, np.uint32)
+        if defined is not None:
+            bits[~defined] = 0
+        return cls(words.view(np.uint32) if words.itemsize == 4 else words.astype(np.uint32), bits)
+
+
+def judge(program: Program, outputs: Words, capabilities: Capabilities) -> list[Verdict]:
+    """Judge the cases of a program, in their order.
+
+    Parameters
+    ----------
+    outputs : (planes, invocations)
+    """
+    size = capabilities.subgroup.size
+    faults = layout_faults(program, outputs, size)
+    found = []
+    if not faults:
+        found = [executions(program, outputs, slot, size) for slot in range(len(program.flow.executes))]
+        faults = [fault for one in found for fault in activity_faults(program, one)]
+    if faults:
+        return [Verdict(Status.FAIL, 0, 0, faults[0])] * len(program.entries)
+    return [_judge(entry, program, found, capabilities) for entry in program.entries]
+
+
+def _judge(entry: Entry, program: Program, found: list[Executions], capabilities: Capabilities) -> Verdict:
+    defined = undefined = 0
+    wrong = []
+    for one in found:
+        got = one.results[entry.at : entry.at + entry.planes].T
+        if entry.case.operation in _SM_BUILTINS:
+            legal = _SM_BUILTINS[entry.case.operation](one, got[:, 0], capabilities)
+            complete = np.ones(len(got), np.bool_)
+            wrong += [_tell(one, int(row), got[row], None) for row in np.flatnonzero(~legal)]
+        else:
+            expected = _expected(entry.case, program, one)
+            legal = ((got ^ expected.words) & expected.bits == 0).all(axis=1)
+            complete = (expected.bits == 0xFFFFFFFF).all(axis=1)
+            wrong += [_tell(one, int(row), got[row], expected.words[row]) for row in np.flatnonzero(~legal)]
+        defined += int(complete.sum())
+        undefined += int((~complete).sum())
+    if wrong:
+        lines = [f"{len(wrong)} of {defined + undefined} executions are wrong", *wrong[:_SHOWN]]
+        return Verdict(Status.FAIL, defined, undefined, "\n".join(lines))
+    if not defined and not undefined:
+        return _nothing(found)
+    return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
+
+
+def _nothing(found: list[Executions]) -> Verdict:
+    """Nobody executed the code: wrong only where somebody had to."""
+    if any(one.expected.any() for one in found):
+        return Verdict(Status.FAIL, 0, 0, "no invocation executed the code, where some had to")
+    return Verdict(Status.UNDEFINED, 0, 0)
+
+
+def _tell(one: Executions, row: int, got: Words, expected: Words | None) -> str:
+    """Describe a wrong result."""
+
+    def text(words: Words) -> str:
+        return " ".join(f"0x{word:08x}" for word in words)
+
+    wanted = "" if expected is None else f" expected {text(expected)}"
+    return (
+        f"invocation {one.index[row]} thread {one.lane[row]} of warp {one.warp[row]} slot {one.slot} "
+        f"active 0x{one.mask[row]:x}:{wanted} got {text(got)}"
+    )
+
+
+def _expected(case: ThreadGroupCase, program: Program, one: Executions) -> Expected:
+    """Return what the document requires of each execution."""
+    if case.operation in OBSERVATIONS:
+        return _OBSERVED[case.operation](one)
+    operation = THREAD_GROUP_OPERATIONS[case.operation]
+    reference = operation.reference
+    assert reference is not None
+    n, size = one.active.shape
+    rows = np.arange(n)
+    inputs = np.broadcast_to(program.inputs[:size], (n, size, program.inputs.shape[1]))
+    if case.type:
+        components = TYPES[case.type].components
+        swizzled, unswizzled = inputs[:, :, :components], inputs[:, :, 4 : 4 + components]
+        lanes = reference(swizzled, one.executing, unswizzled if case.operands == 2 else None)
+        return Expected.exactly(np.ascontiguousarray(lanes.value[rows, one.lane]), ~one.unseen)
+    if case.operation in _BALLOTS:
+        arguments = (inputs[:, :, 8:9] < 0,) if operation.types else ()
+        lanes = reference(*arguments, one.executing)
+        # Ballots of a device may leave helper threads out (Vulkan, "Helper Invocations").
+        left_out = (one.left_out << np.arange(size)).sum(axis=1).astype(np.uint32)
+        return Expected(lanes.value[rows, one.lane], ~left_out[:, None])
+    # Whoever has left a record is no helper thread.
+    arguments = (~one.helper,) if case.operation == "gl_HelperThreadNV" else ()
+    lanes = reference(one.active, *arguments)
+    return Expected.exactly(lanes.value[rows, one.lane].astype(np.uint32))
+
+
+def _arrangement(one: Executions) -> Expected:
+    thread = one.lane % 4
+    place = np.array(PIXELS["Vulkan"])[thread]
+    return Expected.exactly(np.column_stack([thread, place]).astype(np.uint32))
+
+
+def _neighbour(dx: int, dy: int) -> Callable[[Executions], Expected]:
+    """Expect the centre of the pixel that is the neighbour in the quad."""
+
+    def expected(one: Executions) -> Expected:
+        y, x = np.divmod(one.index, WIDTH)
+        centre = np.column_stack([(x ^ dx) + 0.5, (y ^ dy) + 0.5]).astype(np.float32)
+        return Expected.exactly(centre)
+
+    return expected
+
+
+def _helpers(one: Executions) -> Expected:
+    threads = one.lane[:, None] // 4 * 4 + np.arange(4)
+    return Expected.exactly(np.take_along_axis(one.helper, threads, axis=1).astype(np.uint32))
+
+
+def _derivatives(one: Executions) -> Expected:
+    return Expected.exactly(np.tile(np.array([3.0, 5.0], np.float32), (len(one.index), 1)))
+
+
+def _masks_of_active(one: Executions) -> Expected:
+    rows, masks = np.arange(len(one.index)), []
+    for relation in ("Le", "Lt", "Ge", "Gt", "Eq"):
+        reference = THREAD_GROUP_OPERATIONS[f"gl_Thread{relation}MaskNV"].reference
+        assert reference is not None
+        masks.append(reference(one.active).value[rows, one.lane, 0] & one.mask)
+    return Expected.exactly(np.column_stack(masks))
+
+
+_OBSERVED: dict[str, Callable[[Executions], Expected]] = {
+    "arrangement": _arrangement,
+    "neighbour_x": _neighbour(1, 0),
+    "neighbour_y": _neighbour(0, 1),
+    "helpers": _helpers,
+    "helper_derivatives": _derivatives,
+    "masks_of_active": _masks_of_active,
+}
+
+
+def _legal_ids(one: Executions, got: Words, count: int) -> Flags:
+    """Judge ids of processors or warps, warp by warp."""
+    legal = np.zeros(len(got), np.bool_)
+    for warp in np.unique(one.warp):
+        members = one.warp == warp
+        value = got[members][None]
+        legal[members] = is_legal_id_nv(value, np.ones(value.shape, np.bool_), count)[0]
+    return legal
+
+
+def _sm_count(capabilities: Capabilities) -> int:
+    return capabilities.sm_builtins.sm_count if capabilities.sm_builtins else 0
+
+
+def _warps(capabilities: Capabilities) -> int:
+    return capabilities.sm_builtins.warps_per_sm if capabilities.sm_builtins else 0
+
+
+_SM_BUILTINS: dict[str, Callable[[Executions, Words, Capabilities], Flags]] = {
+    "gl_WarpIDNV": lambda one, got, has: _legal_ids(one, got, _warps(has)),
+    "gl_SMIDNV": lambda one, got, has: _legal_ids(one, got, _sm_count(has)),
+    "gl_WarpsPerSMNV": lambda one, got, has: got == _warps(has),
+    "gl_SMCountNV": lambda one, got, has: got == _sm_count(has),
+}

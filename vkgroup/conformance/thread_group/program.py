@@ -1,0 +1,211 @@
+"""From a batch of cases to a shader: what it reads, and what each invocation records where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.thread_group.case import ThreadGroupCase
+from vkgroup.conformance.thread_group.flows import FLOWS, Flow
+from vkgroup.conformance.thread_group.observations import OBSERVATIONS
+from vkgroup.reference.semantics.thread_group import MOST_THREADS
+from vkgroup.reference.thread_group_operations import THREAD_GROUP_OPERATIONS
+from vkgroup.reference.types import TYPES
+
+WIDTH, HEIGHT = 32, 16
+"""Pixels of a draw: even, so that helper threads lie inside the image."""
+
+VERTICES = 256
+GROUPS = 3
+LOCAL_SIZE, PARTIAL_LOCAL_SIZE = 64, 37
+
+RECORD = ("recorded", "lane", "size", "warp", "present")
+"""Planes that every invocation fills at the start: 1, its id, the warp's size, a number that the warp shares,
+and the ballot of all threads."""
+
+SLOT = ("executed", "active")
+"""Planes of each slot before the results: 1, and the ballot of the threads that execute the slot."""
+
+POISON = 0xA5A5A5A5
+"""What the outputs hold before: what nobody records, shows."""
+
+_VALUES = 9
+"""Numbers of each thread: four components of the swizzled value, four of the unswizzled one, and one whose
+sign is the condition of a ballot."""
+
+_INDEX = {
+    "compute": "gl_GlobalInvocationID.x",
+    "vertex": "uint(gl_VertexID)",
+    "fragment": f"uint(gl_FragCoord.y) * {WIDTH}u + uint(gl_FragCoord.x)",
+}
+
+_END = {
+    "compute": "",
+    "vertex": "gl_Position = vec4(0.0, 0.0, 0.0, 1.0);\n    gl_PointSize = 1.0;",
+    "fragment": "color = 1u;",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A case in a program: the planes of its results, of each slot, begin at `at`."""
+
+    case: ThreadGroupCase
+    at: int
+    planes: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """A shader with its inputs.
+
+    Attributes
+    ----------
+    entries : the cases.
+    stage, flow, coverage : what all cases share.
+    invocations : words of a plane.
+    slot_planes : planes of one slot.
+    source : GLSL of OpenGL.
+    inputs : (MOST_THREADS, 9) float32, the numbers of threads by their ids.
+    """
+
+    entries: tuple[Entry, ...]
+    stage: str
+    flow: Flow
+    coverage: str
+    invocations: int
+    slot_planes: int
+    source: str
+    inputs: NDArray[np.float32]
+
+    @property
+    def local_size(self) -> int:
+        """Invocations of a workgroup."""
+        return PARTIAL_LOCAL_SIZE if self.flow.partial else LOCAL_SIZE
+
+    @property
+    def planes(self) -> int:
+        """Planes of all outputs."""
+        return len(RECORD) + len(self.flow.executes) * self.slot_planes
+
+    def slot_at(self, slot: int) -> int:
+        """Return the first plane of a slot."""
+        return len(RECORD) + slot * self.slot_planes
+
+
+def build(cases: list[ThreadGroupCase], seed: int) -> Program:
+    """Make the program of cases that share stage, flow and coverage."""
+    case, flow = cases[0], FLOWS[cases[0].flow]
+    entries, at = [], len(SLOT)
+    for one in cases:
+        entries.append(Entry(one, at, planes_of(one)))
+        at += entries[-1].planes
+    local_size = PARTIAL_LOCAL_SIZE if flow.partial else LOCAL_SIZE
+    invocations = {"compute": GROUPS * local_size, "vertex": VERTICES, "fragment": WIDTH * HEIGHT}[case.stage]
+    source = _source(case.stage, flow, tuple(entries), invocations, at, local_size, seed)
+    return Program(tuple(entries), case.stage, flow, case.coverage, invocations, at, source, _inputs(seed))
+
+
+def planes_of(case: ThreadGroupCase) -> int:
+    """Return how many words a case records."""
+    if case.operation in OBSERVATIONS:
+        return len(OBSERVATIONS[case.operation].code)
+    return TYPES[case.type].components if case.type else 1
+
+
+def _inputs(seed: int) -> NDArray[np.float32]:
+    """Return what the shader's `value` gives: eighths of integers below 2^19, whose sums need no rounding."""
+    word = np.arange(MOST_THREADS * _VALUES, dtype=np.uint32) + np.uint32(seed * 288 & 0xFFFFFFFF)
+    word = word * np.uint32(2654435761)
+    word = (word ^ word >> np.uint32(15)) * np.uint32(2246822519)
+    integers = (word >> np.uint32(12)).astype(np.int64) - (1 << 19)
+    return (integers.astype(np.float32) / np.float32(8)).reshape(MOST_THREADS, _VALUES)
+
+
+def _words(case: ThreadGroupCase) -> list[str]:
+    """Return the GLSL of each word that a case records."""
+    if case.operation in OBSERVATIONS:
+        return list(OBSERVATIONS[case.operation].code)
+    if case.type:
+        return ["floatBitsToUint(found)"] if case.type == "float" else [
+            f"floatBitsToUint(found.{component})" for component in "xyzw"[: TYPES[case.type].components]
+        ]  # fmt: skip
+    operation = THREAD_GROUP_OPERATIONS[case.operation]
+    call = operation.name
+    if operation.is_function:
+        call += "(value(8u) < 0.0)" if operation.types else "()"
+    return [f"uint({call})" if operation.result == TYPES["bool"] else call]
+
+
+def _operand(type_: str, first: int) -> str:
+    components = ", ".join(f"value({first + component}u)" for component in range(TYPES[type_].components))
+    return f"{type_}({components})"
+
+
+def _observe(entry: Entry) -> str:
+    """Return the GLSL that records a case's results in the planes from `base` on."""
+    case = entry.case
+    lines = []
+    if case.type:
+        operands = ", ".join(_operand(case.type, 4 * number) for number in range(case.operands))
+        lines.append(f"{case.type} found = {case.operation}({operands});")
+    for number, word in enumerate(_words(case)):
+        lines.append(f"record(base + {entry.at + number}u, {word});")
+    return "{ " + " ".join(lines) + " }"
+
+
+def _source(
+    stage: str,
+    flow: Flow,
+    entries: tuple[Entry, ...],
+    invocations: int,
+    slot_planes: int,
+    local_size: int,
+    seed: int,
+) -> str:
+    observe = "\n        ".join(_observe(entry) for entry in entries)
+
+    def placed(code: str) -> str:
+        for slot in ("0u", "1u", "trip"):
+            here = (
+                f"\n        uint base = {len(RECORD)}u + {slot} * {slot_planes}u;"
+                "\n        record(base, 1u); record(base + 1u, subgroupBallot(true).x);"
+                f"\n        {observe}\n    "
+            )
+            code = code.replace(f"@OBSERVE({slot})", f"{{{here}}}")
+        return code
+
+    declarations = {
+        "compute": f"layout(local_size_x = {local_size}) in;",
+        "vertex": "",
+        "fragment": "layout(location = 0) out uint color;",
+    }
+    # The warp's number and ballot come from KHR_shader_subgroup, by which the built-ins are judged.
+    return f"""#version 430
+#extension GL_NV_shader_thread_group : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+// Records what the built-ins of NV_shader_thread_group give, executed {flow.sentence}.
+{declarations[stage]}
+layout(std430, binding = 0) buffer Outputs {{ uint outputs[]; }};
+uint lane, index;
+// A number that depends on the thread alone. No memory holds it: what helper threads load is another matter.
+float value(uint number) {{
+    uint word = (lane * {_VALUES}u + number + {seed * 288 & 0xFFFFFFFF}u) * 2654435761u;
+    word = (word ^ word >> 15) * 2246822519u;
+    return float(int(word >> 12) - 524288) * 0.125;
+}}
+void record(uint plane, uint word) {{ outputs[plane * {invocations}u + index] = word; }}
+{placed(flow.function)}
+void main() {{
+    lane = gl_SubgroupInvocationID;
+    index = {_INDEX[stage]};
+    uint warp = subgroupBroadcastFirst(index);
+    record(0u, 1u); record(1u, lane); record(2u, gl_SubgroupSize); record(3u, warp);
+    record(4u, subgroupBallot(true).x);
+    {_END[stage]}
+    {placed(flow.code)}
+}}
+"""

@@ -1,0 +1,148 @@
+"""What the invocations of a program recorded, put together: who was in which warp, and who executed what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.thread_group.program import POISON, RECORD, Program
+
+Words = NDArray[np.uint32]
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.int64]
+
+
+def bits_of(mask: Words, size: int) -> Flags:
+    """Return the bits of masks (n,) as (n, size)."""
+    return np.asarray(mask[:, None] >> np.arange(size, dtype=np.uint32) & 1 == 1)
+
+
+@dataclass(frozen=True)
+class Executions:
+    """Everything that executed one slot, one invocation a row.
+
+    Attributes
+    ----------
+    slot : which.
+    index, lane, warp : (n,) the invocation, its id in the warp, the warp's number.
+    company : (n,) the threads of the warp that left a record.
+    mask : (n,) the ballot of those that executed the slot together.
+    active : (n, size) its bits.
+    helper : (n, size) the helper threads of the own quad: those without a record.
+    left_out : (n, size) those of them that ballots of the device leave out, which Vulkan allows.
+    expected : (size,) the threads that the control flow sends here.
+    results : (slot planes, n) what was recorded.
+    """
+
+    slot: int
+    index: Indices
+    lane: Indices
+    warp: Indices
+    company: Words
+    mask: Words
+    active: Flags
+    helper: Flags
+    left_out: Flags
+    expected: Flags
+    results: Words
+
+    @property
+    def executing(self) -> Flags:
+        """The threads that execute the slot by the document, which counts helper threads: (n, size)."""
+        return self.active | self.left_out & self.expected
+
+    @property
+    def unseen(self) -> Flags:
+        """Whether the quad is divergent by helper threads alone that ballots leave out, (n,).
+
+        Nothing tells the shader so on such a device.
+        """
+        quad = np.arange(self.active.shape[1]) // 4 == self.lane[:, None] // 4
+        others = (self.active | self.left_out | ~quad).all(axis=1)
+        return np.asarray(others & (self.left_out & ~self.expected).any(axis=1))
+
+
+def layout_faults(program: Program, outputs: Words, size: int) -> list[str]:
+    """Return what contradicts itself in where invocations say they are; empty if nothing does."""
+    recorded = outputs[0] == 1
+    if not recorded.any():
+        return ["no invocation recorded anything"]
+    if program.stage != "fragment" and not recorded.all():
+        return [f"{int((~recorded).sum())} invocations left no record"]
+    lane, sizes = outputs[1, recorded], outputs[2, recorded]
+    if (sizes != size).any():
+        return [f"gl_SubgroupSize is {int(sizes[sizes != size][0])} where the device declares {size}"]
+    if (lane >= size).any():
+        return [f"gl_SubgroupInvocationID {int(lane.max())} is not below the subgroup size {size}"]
+    if (outputs[: len(RECORD), recorded] == POISON).any():
+        return ["an invocation recorded where it is in part"]
+    return []
+
+
+def executions(program: Program, outputs: Words, slot: int, size: int) -> Executions:
+    """Put together what was recorded in a slot."""
+    at = program.slot_at(slot)
+    index = np.flatnonzero((outputs[0] == 1) & (outputs[at] == 1))
+    lane = outputs[1, index].astype(np.int64)
+    company = _company(outputs)[index]
+    quad = np.arange(size) // 4 == lane[:, None] // 4
+    helper = quad & ~bits_of(company, size) & (program.stage == "fragment")
+    present = bits_of(outputs[4, index], size)
+    mask = outputs[at + 1, index]
+    return Executions(
+        slot=slot,
+        index=index,
+        lane=lane,
+        warp=outputs[3, index].astype(np.int64),
+        company=company,
+        mask=mask,
+        active=bits_of(mask, size),
+        helper=helper,
+        left_out=helper & ~present,
+        expected=program.flow.executing(slot, size),
+        results=outputs[at : at + program.slot_planes, index],
+    )
+
+
+def _company(outputs: Words) -> Words:
+    """Return for each invocation the threads of its warp that left a record, (invocations,)."""
+    recorded = outputs[0] == 1
+    # A pixel may be the first of two warps, where a device clips a triangle into two.
+    warps = np.where(recorded, outputs[3:5].astype(np.uint64), 0)
+    _, warp = np.unique(warps[0] << np.uint64(32) | warps[1], return_inverse=True)
+    threads = np.zeros(int(warp.max()) + 1, np.uint32)
+    np.bitwise_or.at(threads, warp[recorded], np.uint32(1) << outputs[1, recorded])
+    return np.asarray(threads[warp])
+
+
+def activity_faults(program: Program, found: Executions) -> list[str]:
+    """Return what contradicts the control flow, or itself, in who was active; empty if nothing does."""
+    own = found.active[np.arange(len(found.lane)), found.lane]
+    if not own.all():
+        return [f"{int((~own).sum())} invocations are not in the mask of active threads that they got"]
+    strays = found.active & ~found.expected
+    if strays.any() and not program.flow.demotes:
+        row, thread = np.argwhere(strays)[0]
+        return [f"thread {thread} is in the mask 0x{found.mask[row]:x} of code that it does not execute"]
+    if program.stage == "vertex":
+        # A vertex may be shaded more than once, so records of a warp need not be complete.
+        return []
+    return _company_faults(program, found)
+
+
+def _company_faults(program: Program, found: Executions) -> list[str]:
+    """Compare each mask with the invocations that recorded it; helper threads record nothing."""
+    met: dict[tuple[int, int, int], int] = {}
+    keys = list(zip(found.warp.tolist(), found.company.tolist(), found.mask.tolist(), strict=True))
+    for key, lane in zip(keys, found.lane.tolist(), strict=True):
+        met[key] = met.get(key, 0) | 1 << lane
+    for (_, company, mask), recorded in met.items():
+        if mask & ~recorded & company and not program.flow.demotes:
+            return [f"the mask 0x{mask:x} names threads that did not execute with 0x{recorded:x}"]
+        if mask & ~company and program.stage != "fragment":
+            return [f"the mask 0x{mask:x} names threads beyond those of the warp, 0x{company:x}"]
+        if program.flow.uniform and recorded != company:
+            return [f"uniform control flow parted 0x{recorded:x} from 0x{company:x}"]
+    return []
