@@ -1,60 +1,23 @@
-"""Bindings of the reference device, and executing on them."""
+"""Compute pipelines of the reference device with everything bound: dispatching."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy.typing as npt
-
-from vkgroup.device.commands import checked_timeout
-from vkgroup.dispatch.bindings import ArrayBuffer, Resource
 from vkgroup.dispatch.bound import Bound, Groups
-from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.sources import Condition, Indirect
-from vkgroup.dispatch.slots import Slot
-from vkgroup.dispatch.textures import texel_format
-from vkgroup.reference.device import memory
-from vkgroup.reference.device.buffer import CopiedArray, ReferenceBuffer
-from vkgroup.reference.device.image import ReferenceImage
+from vkgroup.reference.device.bindings import ReferenceBindings
 from vkgroup.reference.interpreter import execute
 from vkgroup.reference.interpreter.events import Event
-from vkgroup.reference.interpreter.images import ImageMemory
-from vkgroup.reference.interpreter.memory import Memory
 
 if TYPE_CHECKING:
-    from vkgroup.reference.device.device import Host
     from vkgroup.reference.device.pipeline import ReferencePipeline
 
 
-class ReferenceBound(Bound):
-    """The memories of everything that is bound."""
-
-    _images = ReferenceImage
+class ReferenceBound(ReferenceBindings, Bound):
+    """A module with its memories, ready to be executed."""
 
     pipeline: ReferencePipeline
-    device: Host
-    _places: dict[tuple[int, int], Sequence[Any]] | None = None
-    _events: tuple[Event, ...] = ()
-
-    @property
-    def closed(self) -> bool:
-        """Whether the bindings were freed."""
-        return self._places is None
-
-    def _array_buffer(self, array: npt.NDArray[Any]) -> ArrayBuffer:
-        return CopiedArray(array)
-
-    def _create(self) -> None:
-        self._places = {}
-        for slot, resources in self.resources.items():
-            memories = [_memory_of(slot, resource) for resource in resources]
-            samplers = self.samplers[slot]
-            found = (
-                list(zip(memories, samplers, strict=True)) if memories and samplers else memories or samplers
-            )
-            self._places[slot.set, slot.binding] = found
 
     def _dispatch(
         self,
@@ -64,15 +27,10 @@ class ReferenceBound(Bound):
         indirect: Indirect | None = None,
         condition: Condition | None = None,
     ) -> None:
-        self._events = self._run(counts, push, None if timeout is None else checked_timeout(timeout))
+        self._repeated(lambda left: self._run(counts, push, left), timeout)
 
     def _timed(self, counts: Groups, push: bytes, timeout: float | None, repeat: int) -> float | None:
-        end = None if timeout is None else time.monotonic() + checked_timeout(timeout)
-        events: list[Event] = []
-        for _ in range(repeat):
-            left = None if end is None else max(end - time.monotonic(), 1e-3)
-            events += self._run(counts, push, left)
-        self._events = tuple(events)
+        self._repeated(lambda left: self._run(counts, push, left), timeout, repeat)
         return None
 
     def _run(self, counts: Groups, push: bytes, timeout: float | None) -> tuple[Event, ...]:
@@ -89,60 +47,3 @@ class ReferenceBound(Bound):
             addressable=self.device.addressable(),
         )
         return outcome.events
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What went wrong in the last dispatch."""
-        return self._events
-
-    def defined(self, *, ordered: bool = False) -> dict[Any, Any]:
-        """Tell which elements of the results the specifications define.
-
-        Parameters
-        ----------
-        ordered : whether elements that depend on the order of atomics count as not defined.
-        """
-        self.require_open()
-        found: dict[Any, Any] = {}
-        for slot, own in self._writable():
-            arrays = [_defined(entry, ordered) for entry in own]
-            found[slot.key] = arrays[0] if slot.count == 1 else arrays
-        return found
-
-    def close(self) -> None:
-        """Free what was made for arrays; the caller's buffers stay."""
-        self._places = None
-        super().close()
-
-
-def _name_of(slot: Slot) -> str:
-    return slot.names[0] if slot.names else f"set {slot.set}, binding {slot.binding}"
-
-
-def _memory_of(slot: Slot, resource: Resource) -> Memory:
-    """Return a resource's memory, which from now on goes by the name that the shader has for it."""
-    assert isinstance(resource, ReferenceBuffer | ReferenceImage | CopiedArray)
-    assert resource.memory is not None
-    if not isinstance(resource, ReferenceImage):
-        if slot.texels is not None:
-            resource.memory = _as_texels(slot, resource, resource.memory)
-        resource.memory.kind = "buffer" if slot.texels is None else "image"
-    resource.memory.name = _name_of(slot)
-    return resource.memory
-
-
-def _as_texels(slot: Slot, resource: ReferenceBuffer | CopiedArray, memory: Memory) -> ImageMemory:
-    """Return the same bytes as a texel buffer, which is a buffer's memory from then on."""
-    format_ = texel_format(slot, resource)
-    extent = (memory.nbytes // format_.nbytes, 1, 1)
-    found = ImageMemory(memory.data, memory.name, format_, dimension="Buffer", extent=extent)
-    found.refine(memory.granule)
-    memory.refine(found.granule)
-    found.causes, found.address = memory.causes, memory.address
-    return found
-
-
-def _defined(entry: ArrayBuffer | Image, ordered: bool) -> npt.NDArray[Any]:
-    assert isinstance(entry, CopiedArray | ReferenceImage)
-    assert entry.memory is not None
-    return memory.defined(entry.memory, entry.dtype, entry.shape, ordered=ordered)

@@ -18,6 +18,12 @@ MIN_SIZE, MAX_SIZE = 1, 128
 
 _MOST_INVOCATIONS = 1024
 
+_STAGES = ("vertex", "fragment", "compute")
+
+# The quads of fragments are in one subgroup.
+_QUAD, _SMALL = 4, ("vertex", "compute")
+
+# There are no geometry shaders, but fragment shaders ask for gl_PrimitiveID by that feature's name.
 _FEATURES = """
     shaderInt8 shaderInt16 shaderInt64 shaderFloat16 shaderFloat64
     storageBuffer8BitAccess uniformAndStorageBuffer8BitAccess storagePushConstant8
@@ -50,6 +56,9 @@ _FEATURES = """
     shaderStorageImageExtendedFormats
     shaderStorageImageReadWithoutFormat shaderStorageImageWriteWithoutFormat
     shaderImageGatherExtended imageCubeArray samplerMirrorClampToEdge
+    vertexPipelineStoresAndAtomics fragmentStoresAndAtomics sampleRateShading
+    shaderDemoteToHelperInvocation shaderTerminateInvocation shaderDrawParameters
+    shaderClipDistance shaderCullDistance largePoints geometryShader
 """
 
 _EXTENSIONS = (
@@ -106,6 +115,17 @@ _LIMITS: dict[str, Any] = {
     "maxImageDimension3D": 1 << 11,
     "maxImageDimensionCube": 1 << 14,
     "maxImageArrayLayers": 1 << 11,
+    "maxFramebufferWidth": 1 << 14,
+    "maxFramebufferHeight": 1 << 14,
+    "maxColorAttachments": 8,
+    "framebufferColorSampleCounts": 15,
+    "framebufferDepthSampleCounts": 15,
+    "framebufferNoAttachmentsSampleCounts": 15,
+    "subPixelPrecisionBits": 8,
+    "strictLines": True,
+    "standardSampleLocations": True,
+    "pointSizeRange": (0.0, 1024.0),
+    "lineWidthRange": (1.0, 1.0),
     "minTexelOffset": -32,
     "maxTexelOffset": 31,
     "minTexelGatherOffset": -32,
@@ -151,13 +171,15 @@ def capabilities_of(subgroup_size: int = DEFAULT_SIZE) -> Capabilities:
         driver_name=DRIVER_NAME,
         driver_info=f"{version('vkgroup')}, NumPy {version('numpy')}",
         api_version=(1, 3, 0),
-        subgroup=Subgroup(size, ("compute",), _OPERATIONS),
+        subgroup=Subgroup(
+            size, _STAGES if size >= _QUAD else _SMALL, _OPERATIONS, quad_operations_in_all_stages=True
+        ),
         size_control=SizeControl(
             supported=True,
             min_size=MIN_SIZE,
             max_size=MAX_SIZE,
             max_compute_workgroup_subgroups=_MOST_INVOCATIONS,
-            required_size_stages=("compute",),
+            required_size_stages=_STAGES,
             compute_full_subgroups=True,
         ),
         features=frozenset(_FEATURES.split()),

@@ -10,6 +10,7 @@ from vkgroup.device.owner import Owner
 from vkgroup.dispatch.device import Device
 from vkgroup.reference.device.buffer import ReferenceBuffer
 from vkgroup.reference.device.capabilities import DEFAULT_SIZE, capabilities_of, info_of
+from vkgroup.reference.device.graphics import ReferenceGraphicsPipeline
 from vkgroup.reference.device.image import ReferenceImage
 from vkgroup.reference.device.pipeline import ReferencePipeline
 from vkgroup.reference.interpreter.memory import Memory
@@ -67,6 +68,7 @@ class ReferenceDevice(Device):
     """
 
     _buffers, _images, _kind_of_pipelines = ReferenceBuffer, ReferenceImage, ReferencePipeline
+    _kind_of_graphics_pipelines = ReferenceGraphicsPipeline
 
     def __init__(self, subgroup_size: int = DEFAULT_SIZE) -> None:
         super().__init__(Host(info_of(subgroup_size), capabilities_of(subgroup_size)))

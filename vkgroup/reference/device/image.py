@@ -41,6 +41,7 @@ class ReferenceImage(Image):
             arrayed=self.arrayed,
             layers=self.layers,
             levels=self.levels,
+            samples=self.samples,
             defined=False,
         )
 

@@ -7,7 +7,8 @@ what `interpolation` gives it), and `outputs` and `attachments` take what comes 
 
 from __future__ import annotations
 
-from vkgroup.reference.drawing.attachments import ColorTarget, DepthTarget
-from vkgroup.reference.drawing.draw import Draw, draw
+from vkgroup.reference.drawing.attachments import ColorTarget, DepthTarget, resolved
+from vkgroup.reference.drawing.draw import Draw, Drawn, draw
+from vkgroup.reference.drawing.vertices import VertexData
 
-__all__ = ["ColorTarget", "DepthTarget", "Draw", "draw"]
+__all__ = ["ColorTarget", "DepthTarget", "Draw", "Drawn", "VertexData", "draw", "resolved"]

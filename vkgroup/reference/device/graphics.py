@@ -1,0 +1,55 @@
+"""Graphics pipelines of the reference device."""
+
+from __future__ import annotations
+
+from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
+from vkgroup.reference.device.draws import ReferenceDraws
+from vkgroup.reference.drawing.samples import COUNTS
+from vkgroup.reference.interpreter import Program
+
+_LEAST_SIZE = 4
+"""Lanes of a quad, which is in one subgroup (Vulkan 1.4, "Quad")."""
+
+
+class ReferenceGraphicsPipeline(GraphicsPipeline):
+    """Two modules that are ready to draw with.
+
+    Attributes
+    ----------
+    programs : the vertex and the fragment shader as the interpreter prepared them; None when closed.
+    """
+
+    _kind_of_draws = ReferenceDraws
+
+    programs: tuple[Program, Program] | None = None
+
+    @property
+    def size(self) -> int:
+        """Lanes of the subgroups that it draws with."""
+        return self.subgroup_size or self.device.capabilities.subgroup.size
+
+    def _lacking(self) -> list[str]:
+        lacking = super()._lacking()
+        if self.state.samples not in COUNTS:
+            lacking.append(f"framebufferColorSampleCounts with {self.state.samples}")
+        if self.size < _LEAST_SIZE:
+            lacking.append(f"quads of fragments in subgroups of {self.size} (from {_LEAST_SIZE} lanes on)")
+        return lacking
+
+    def _create(self) -> None:
+        vertex, fragment = (
+            Program(shader.module, shader.entry_point.name, specialization=shader.specialization)
+            for shader in self.shaders
+        )
+        self.programs = vertex, fragment
+
+    @property
+    def closed(self) -> bool:
+        """Whether the pipeline was closed."""
+        return self.programs is None
+
+    def close(self) -> None:
+        """Free what was prepared."""
+        if self.programs is not None:
+            self.programs = None
+            self.device.forget(self)
