@@ -236,7 +236,8 @@ def judge_cells(
         if told is not None:
             problem = function.check(mine, told, before, last)
         else:
-            problem = "" if last[0] in _possible_ends(function, mine, before) else f"the last value is {last[0]}"
+            ends = _possible_ends(function, mine, before)
+            problem = "" if last[0] in ends else f"the last value is {last[0]}"
         if problem:
             detail = f"cell {cell} of {first.size}, shared by {len(mine)} invocations: {problem}"
             return Verdict(Status.FAIL, values, 0, detail)

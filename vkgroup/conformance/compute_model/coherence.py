@@ -7,7 +7,7 @@ invocation to see its own.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +58,7 @@ def _cases() -> Iterator[ModelCase]:
     for memory in _CELLS:
         for coherent in ("coherent", "plain") if memory != "shared" else ("plain",):
             kind = "coherent" if coherent == "coherent" else "no qualifier"
-            sentence = f"An invocation reads what it last wrote to {memory} memory, without barriers ({kind})."
+            sentence = f"An invocation reads what it last wrote to {memory} memory; no barriers ({kind})."
             yield ModelCase("coherence", "own_stores", (memory, coherent), sentence)
     for memory, barriers in _BARRIERS.items():
         for barrier in barriers:
@@ -91,7 +91,7 @@ def _batch_key(case: ModelCase) -> Hashable:
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
-    judges = {
+    judges: dict[str, Callable[..., Verdict]] = {
         "own_stores": _judge_own,
         "exchange": _judge_exchange,
         "incoherent_exchange": _judge_incoherent,

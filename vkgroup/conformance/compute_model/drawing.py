@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.compute_model.case import ModelCase
-from vkgroup.conformance.compute_model.work import compare, dispatch, merged, pipeline_of, poisoned
+from vkgroup.conformance.compute_model.work import compare, compiled, dispatch, merged, pipeline_of, poisoned
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
@@ -125,13 +125,14 @@ def _judge_draw(executor: Executor, kind: str) -> Verdict:
     device, verdicts = executor.device, []
     memory = "buffer" if kind == "buffer" else "image"
     name, there = _memory_of(executor, memory)
-    fragment = executor.compile(_fragment(kind, write=False), stage="fragment", dialect="gl")
+    fragment = compiled(executor, _fragment(kind, write=False), "fragment")
     shown = {"texels": (there, device.sampler(filter="nearest"))} if kind == "texture" else {name: there}
     with there, pipeline_of(executor, _compute(memory, write=True)) as pipeline:
         for number in range(ROUNDS):
             dispatch(executor, pipeline, _GROUPS, {name: there, "Number": np.array([number], np.uint32)})
             found = device.draw(fragment, (WIDTH, HEIGHT), shown, timeout=executor.timeout)
-            verdicts.append(compare(found["color"], _values(number), f"the image of draw {number}", ("y", "x")))
+            what = f"the image of draw {number}"
+            verdicts.append(compare(found["color"], _values(number), what, ("y", "x")))
     return merged(verdicts)
 
 
@@ -139,7 +140,7 @@ def _judge_dispatch(executor: Executor, memory: str) -> Verdict:
     """Judge dispatches that read what fragments wrote."""
     device, verdicts = executor.device, []
     name, there = _memory_of(executor, memory)
-    fragment = executor.compile(_fragment(memory, write=True), stage="fragment", dialect="gl")
+    fragment = compiled(executor, _fragment(memory, write=True), "fragment")
     with there, pipeline_of(executor, _compute(memory, write=False)) as pipeline:
         for number in range(ROUNDS):
             bindings = {name: there, "Number": np.array([number], np.uint32)}

@@ -1,4 +1,4 @@
-"""Exchanges through shared memory as data: who reads whose cell, of what type, and where the barrier stands."""
+"""Exchanges through shared memory as data: who reads whose cell, of what type, and where the barrier is."""
 
 from __future__ import annotations
 
@@ -181,7 +181,8 @@ CONTROLS: dict[str, tuple[str, str]] = {
     ),
     "by_workgroup": (
         "in a branch that depends on the workgroup",
-        "if ((group & 1u) == 0u) {{\n{write}\nbarrier();\n{read}\n}} else {{\n{write}\nbarrier();\n{read}\n}}",
+        "if ((group & 1u) == 0u) {{\n{write}\nbarrier();\n{read}\n}}\n"
+        "else {{\n{write}\nbarrier();\n{read}\n}}",
     ),
 }
 """Where the barrier stands, in words and in GLSL with {write} and {read}: always uniform control flow.

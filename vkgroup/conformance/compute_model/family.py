@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from vkgroup.conformance.compute_model.atomics import ATOMICS_TOPIC
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.coherence import COHERENCE_TOPIC
+from vkgroup.conformance.compute_model.constants import CONSTANTS_TOPIC
 from vkgroup.conformance.compute_model.dispatches import DISPATCHES_TOPIC
 from vkgroup.conformance.compute_model.litmus import LITMUS_TOPIC
 from vkgroup.conformance.compute_model.shared_memory import SHARED_TOPIC
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _TOPICS = (
     BUILTINS_TOPIC,
+    CONSTANTS_TOPIC,
     SHARED_TOPIC,
     COHERENCE_TOPIC,
     LITMUS_TOPIC,

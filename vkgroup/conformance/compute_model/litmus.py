@@ -5,8 +5,8 @@ A case's name is ``compute_model.litmus.test.flavour.memory.barrier.placement``.
 - *atomic*: every access is an atomic function. GLSL's memory barriers release and acquire, and with atomics
   the Vulkan memory model forbids what the document forbids.
 - *guarded*: the flag by atomics, the data by plain accesses, read only where the flag was seen; no race.
-- *coherent*: plain accesses to ``coherent`` variables. The document orders them; the Vulkan memory model calls
-  them a data race.
+- *coherent*: plain accesses to ``coherent`` variables. The document orders them; the Vulkan memory model
+  calls them a data race.
 - *incoherent*: the same without the qualifier. Nothing is promised, outcomes are counted.
 
 Without a barrier (*none*) nothing is promised either, but for tests of one location alone (coherence).
@@ -191,7 +191,7 @@ def _trials(
         bindings["cells_image"] = np.zeros((words // IMAGE_WIDTH, IMAGE_WIDTH), np.uint32)
     found = dispatch(executor, pipeline, setting.groups, bindings)
     results = found["Results"]
-    values = {register: results[:, "r0 r1".split().index(register)] for register in test.registers}
+    values = {register: results[:, ("r0", "r1").index(register)] for register in test.registers}
     for location in test.finals:
         which = "xy".index(location)
         if writing.memory(location) == "shared":

@@ -29,9 +29,10 @@ PATIENCE = 512
 IMAGE_WIDTH = 256
 """Texels in a row of an image of cells."""
 
-ORDERS = (0, 1, 2, 4)
-"""Orders of the roles: first role first, second role first, access by access in turns, every other invocation
-beginning with the other role."""
+ORDERS = (0, 1, 2, 4, 8, 9)
+"""Orders of the roles: 0 first role first, 1 second role first, both by branches in a loop; 2 access by
+access in turns; 4 every other invocation beginning with the other role; 8 and 9 as 0 and 1, in one piece of
+straight code, which a compiler can reorder most freely."""
 
 RESULT_WORDS = 4
 """Words of results of a trial: registers r0 and r1, last values of x and y."""
@@ -181,10 +182,10 @@ def source(test: Litmus, writing: Writing, setting: Setting) -> str:
         "#version 430",
         f"// The litmus test {test.name}, {setting.trials} times: {test.sentence}.",
         f"layout(local_size_x = {setting.local}) in;",
-        "// For each round: bits of the partner's workgroup that differ, subgroups and lanes on to it, then layout",
-        "// and order of roles.",
+        "// For each round: bits of the partner's workgroup that differ, subgroups and lanes on to it, then",
+        "// layout and order of roles.",
         "layout(std430, binding = 0) readonly buffer Plan { uvec4 plan[]; };",
-        "// For each trial: what r0 and r1 read, and the last values of x and y where they are in shared memory.",
+        "// For each trial: what r0 and r1 read, and the last values of x and y that are in shared memory.",
         "layout(std430, binding = 1) writeonly buffer Results { uint results[]; };",
         "// For each subgroup: the rounds that it has begun.",
         "layout(std430, binding = 4) coherent buffer Progress { uint progress[]; };",
@@ -257,19 +258,21 @@ def _round(test: Litmus, writing: Writing) -> list[str]:
 def _weave(test: Litmus, writing: Writing) -> list[str]:
     """Return the accesses of both roles, in the order that the plan asks for."""
     fence = [f"{writing.barrier}();"] if writing.barrier else []
-    roles = []
-    for role, accesses in enumerate(test.roles):
-        statements = [writing.access(access, role) for access in accesses]
-        roles.append(statements[:1] + [line for later in statements[1:] for line in (*fence, later)])
-    plain = ([writing.access(one, role) for one in accesses] for role, accesses in enumerate(test.roles))
-    woven: list[str] = []
-    for number, step in enumerate(zip_longest(*plain)):
-        woven += [*(fence if number else []), *(line for line in step if line)]
+    plain = [
+        [writing.access(access, role) for access in accesses] for role, accesses in enumerate(test.roles)
+    ]
+    roles = [_joined([[line] for line in lines], fence) for lines in plain]
+    in_turns = _joined([[line for line in step if line] for step in zip_longest(*plain)], fence)
+    straight = [_joined([first, second], fence) for first, second in (roles, reversed(roles))]
     return [
         "if (order == 2u) {",
-        *(f"    {line}" for line in woven),
+        *(f"    {line}" for line in in_turns),
+        "} else if (order == 8u) {",
+        *(f"    {line}" for line in straight[0]),
+        "} else if (order == 9u) {",
+        *(f"    {line}" for line in straight[1]),
         "} else {",
-        "    // Every other invocation begins with the other role.",
+        "    // With order 4 every other invocation begins with the other role.",
         "    for (uint turn = 0u; turn < 2u; ++turn) {",
         "        if (((turn + order + (local & (order >> 2u))) & 1u) == 0u) {",
         *(f"            {line}" for line in roles[0]),
@@ -279,3 +282,11 @@ def _weave(test: Litmus, writing: Writing) -> list[str]:
         "    }",
         "}",
     ]
+
+
+def _joined(steps: list[list[str]], fence: list[str]) -> list[str]:
+    """Return the statements of steps with a barrier between each two."""
+    lines: list[str] = []
+    for number, step in enumerate(steps):
+        lines += [*(fence if number else []), *step]
+    return lines

@@ -42,7 +42,7 @@ def _cases() -> Iterator[ModelCase]:
         pattern, type_, control, local = variant
         sentence = (
             f"After barrier() {CONTROLS[control][0]}, each invocation reads {PATTERNS[pattern].sentence}, of"
-            f" type {type_}, as it was written before: {local.replace('_', ' ')} invocations, {ROUNDS} rounds."
+            f" type {type_}, as it was written: {local.replace('_', ' ')} invocations, {ROUNDS} rounds."
         )
         yield ModelCase("shared", "exchange", variant, sentence)
     yield from sizes.cases()

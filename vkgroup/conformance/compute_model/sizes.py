@@ -44,13 +44,13 @@ def cases() -> Iterator[ModelCase]:
         for layout, words in (("one_array", "one array"), ("several", "several variables of other types")):
             if layout == "several" and (SIZES[name] < 1024 and name != "limit"):
                 continue
-            sentence = f"Shared memory of {size}, in {words}, holds what the workgroup wrote, behind barrier()."
+            sentence = f"Shared memory of {size}, in {words}, holds what was written before barrier()."
             yield ModelCase("shared", "size", (name, layout), sentence)
     for name in TREES:
         count = "as many invocations as the device has" if name == "limit" else f"{name} invocations"
         sentence = f"A tree with barrier() at each level adds up the values of {count}."
         yield ModelCase("shared", "tree", (name,), sentence)
-    sentence = f"Sums that wander through the workgroup are right after {_MANY} rounds with two barriers each."
+    sentence = f"Sums that wander through a workgroup are right after {_MANY} rounds of two barriers."
     yield ModelCase("shared", "many_rounds", (), sentence)
 
 
@@ -65,8 +65,10 @@ def _tree(name: str, capabilities: Capabilities) -> int:
 def missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
     """Return the limits that a case is over."""
     limits = capabilities.limits
-    if case.test == "size" and 4 * _words(case.variant[0], capabilities) > limits["maxComputeSharedMemorySize"]:
-        return [f"maxComputeSharedMemorySize of at least {4 * _words(case.variant[0], capabilities)}"]
+    if case.test == "size":
+        nbytes = 4 * _words(case.variant[0], capabilities)
+        over = nbytes > limits["maxComputeSharedMemorySize"]
+        return [f"maxComputeSharedMemorySize of at least {nbytes}"] if over else []
     if case.test == "tree" and _tree(case.variant[0], capabilities) > invocations_limit(limits):
         return [f"maxComputeWorkGroupInvocations of at least {_tree(case.variant[0], capabilities)}"]
     return []

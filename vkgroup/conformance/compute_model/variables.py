@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.shapes import DISPATCHES, Shape, exceeded, local_size
-from vkgroup.conformance.compute_model.work import compare, poisoned, run
+from vkgroup.conformance.compute_model.work import compare, pipeline_of, poisoned
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
@@ -30,10 +30,19 @@ SENTENCES = {
     "gl_WorkGroupSize": "gl_WorkGroupSize holds the local size of the shader",
     "gl_WorkGroupID": "gl_WorkGroupID ranges over all workgroups, the same in all invocations of one",
     "gl_LocalInvocationID": "gl_LocalInvocationID ranges over the local size in every workgroup",
-    "gl_GlobalInvocationID": "gl_GlobalInvocationID is gl_WorkGroupID * gl_WorkGroupSize + gl_LocalInvocationID",
-    "gl_LocalInvocationIndex": "gl_LocalInvocationIndex numbers the invocations of a workgroup, x before y before z",
+    "gl_GlobalInvocationID": "gl_GlobalInvocationID is gl_WorkGroupID * gl_WorkGroupSize + the local id",
+    "gl_LocalInvocationIndex": "gl_LocalInvocationIndex numbers a workgroup's invocations by x, y, z",
 }
 """What is tested of each variable."""
+
+_INDIRECT = (
+    ("1x1x1", "1_group"),
+    ("31x3x1", "5x7_groups"),
+    ("3x5x7", "3x4x5_groups"),
+    ("max_all", "13_groups"),
+    ("1x1x1", "65535_groups"),
+)
+"""Shapes that are dispatched indirectly too."""
 
 _COLUMNS = {
     "gl_WorkGroupID": slice(0, 3),
@@ -73,10 +82,13 @@ def _cases() -> Iterator[ModelCase]:
                 size = f"a local size of {local}" if "x" in local else f"the largest local size ({local})"
                 sentence = f"{words}: {shape} workgroups with {size.replace('_', ' ')}."
                 yield ModelCase("builtins", name, (local, groups), sentence)
+                if (local, groups) in _INDIRECT:
+                    sentence = f"{words}: {shape} workgroups from a buffer, with {size.replace('_', ' ')}."
+                    yield ModelCase("builtins", name, (local, groups, "indirect"), sentence)
 
 
 def _shape(case: ModelCase, capabilities: Capabilities) -> Shape:
-    local, groups = case.variant
+    local, groups = case.variant[:2]
     return Shape(local_size(local, capabilities.limits), DISPATCHES[groups][0])
 
 
@@ -93,7 +105,16 @@ def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
     shape = _shape(cases[0], executor.capabilities)
     x, y, z = shape.local
     bindings = {"Tickets": np.zeros(1, np.uint32), "Records": poisoned(shape.total * _WORDS)}
-    found = run(executor, _SOURCE.format(x=x, y=y, z=z, words=_WORDS), shape.groups, bindings)
+    with (
+        pipeline_of(executor, _SOURCE.format(x=x, y=y, z=z, words=_WORDS)) as pipeline,
+        pipeline.bind(bindings) as bound,
+    ):
+        if "indirect" in cases[0].variant:
+            with executor.device.buffer(np.array([0, *shape.groups], np.uint32)) as commands:
+                bound.dispatch_indirect(commands, 4, timeout=executor.timeout)
+        else:
+            bound.dispatch(shape.groups, timeout=executor.timeout)
+        found = bound.results()
     return judge_records(
         [case.test for case in cases], shape, int(found["Tickets"][0]), found["Records"].reshape(-1, _WORDS)
     )
@@ -131,9 +152,8 @@ def _judge_one(test: str, shape: Shape, records: Record) -> Verdict:
     if test == "gl_GlobalInvocationID":
         # From the variables themselves, as the formula has them, and as a whole.
         formula = records[:, 0:3] * records[:, 13:16] + records[:, 4:7]
-        by_formula = compare(
-            records[:, 7:10], formula, "not the formula's value of the other variables", ("record", "component")
-        )
+        what = "not the formula's value of the other variables"
+        by_formula = compare(records[:, 7:10], formula, what, ("record", "component"))
         if by_formula.status == Status.FAIL:
             return by_formula
     columns = _COLUMNS[test]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.dispatch import Pipeline
+from vkgroup.spirv import Module
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
@@ -29,12 +30,18 @@ SHOWN = 4
 """Wrong places that a failure shows."""
 
 
+def compiled(executor: Executor, source: str, stage: str = "compute") -> Module:
+    """Compile a shader as OpenGL takes it, for the device and its limits, and let the executor rewrite it."""
+    module = executor.device.compile(
+        source, stage=stage, dialect="gl", target=executor.target, name="<compute model>"
+    )
+    return executor.transform_module(module)
+
+
 @contextmanager
 def pipeline_of(executor: Executor, source: str) -> Iterator[Pipeline]:
     """Make the pipeline of a shader, and close it at the end."""
-    with executor.device.pipeline(
-        executor.compile(source, stage="compute", dialect="gl")
-    ) as pipeline:
+    with executor.device.pipeline(compiled(executor, source)) as pipeline:
         yield pipeline
 
 
