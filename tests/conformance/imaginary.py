@@ -8,34 +8,53 @@ from vkgroup.conformance import barriers
 from vkgroup.conformance.barriers import ROUNDS
 from vkgroup.conformance.glsl_types import to_planes
 from vkgroup.conformance.instances import pack, read
-from vkgroup.conformance.program import LANE_PLANES, SLOT_PLANES, build, result_type
+from vkgroup.conformance.program import POISON, SLOT_PLANES, build, result_type
+from vkgroup.conformance.stages import WIDTH
 from vkgroup.conformance.verdict import expected_of
 
 ACTIVE = {"all": lambda lane: lane >= 0, "partial": lambda lane: lane >= 0, "odd": lambda lane: lane % 2 == 1}
 
 
 class Imaginary:
-    """The outputs of one batch on a device that puts invocations into subgroups one after another."""
+    """The outputs of one batch on a device that puts invocations into subgroups one after another.
+
+    In a draw it fills subgroups with quads from left to right, and makes helper invocations of the pixels
+    that a quad lacks.
+    """
 
     def __init__(self, cases, size=8, seed=3):
         self.program = program = build(list(cases), size=size, seed=seed)
-        n, local = program.invocations, int(np.prod(program.local_size))
-        self.outputs = np.full(program.output_words, 0xA5A5A5A5, np.uint32)
-        place = np.arange(n) % local
-        self.lane, self.subgroup = place % size, place // size
-        self.lanes = self.outputs[: LANE_PLANES * n].reshape(LANE_PLANES, n)
+        stage = program.stage
+        n = program.invocations
+        self.outputs = np.full(program.output_words, POISON, np.uint32)
+        self.executing = np.isin(np.arange(n), stage.executing())
+        if stage.name == "compute":
+            place = np.arange(n) % stage.group_places
+            self.lane, self.subgroup = place % size, place // size
+        else:
+            self.lane, self.subgroup = quads(n, size)
+        self.group = stage.group(np.arange(n), self.subgroup)
+        self.lanes = self.outputs[: 3 * n].reshape(3, n)
         self.lanes[:] = [self.lane, self.subgroup, np.full(n, size)]
-        self.slots = self.outputs[LANE_PLANES * n :][: SLOT_PLANES * n].reshape(SLOT_PLANES, n)
+        self.slots = self.outputs[program.slots_at :][: SLOT_PLANES * n].reshape(SLOT_PLANES, n)
         self.slots[:] = 0
         executed = ACTIVE[program.pattern.name](self.lane)
-        group = np.arange(n) // local * 1000 + self.subgroup
-        for one in np.unique(group):
-            inside = (group == one) & executed
-            active = np.zeros((1, size), bool)
-            active[0, self.lane[inside]] = True
-            self.slots[0, inside] = 1
-            self.slots[1:, inside] = pack(active).T
+        unique = self.group * 100_000 + self.subgroup
+        for one in np.unique(unique):
+            inside = unique == one
+            self.slots[0, inside & executed & self.executing] = 1
+            self.slots[1:, inside & executed] = self.ballot(inside & executed)
+            if stage.record_planes > 3:
+                helpers = self.outputs[3 * n : 7 * n].reshape(4, n)
+                helpers[:, inside] = self.ballot(inside & ~self.executing)
+        self.lanes[:, ~self.executing] = POISON
         self.answer()
+
+    def ballot(self, invocations):
+        """The ballot of invocations of one subgroup, (4, 1) words."""
+        active = np.zeros((1, self.program.subgroup_size), bool)
+        active[0, self.lane[invocations]] = True
+        return pack(active).T
 
     def answer(self):
         """Write what the reference requires of every case."""
@@ -46,7 +65,7 @@ class Imaginary:
             expected = expected_of(entry, instances, got)
             right = expected.low if expected.low is expected.high else (expected.low + expected.high) / 2
             flat = np.zeros((n, right.shape[-1]), right.dtype)
-            flat[instances.member[instances.active]] = right[instances.active]
+            flat[instances.member[instances.recorded]] = right[instances.recorded]
             if entry.case.operation in barriers.BARRIERS:
                 flat[:, ::2] = 1
                 planes = flat.T
@@ -61,3 +80,14 @@ class Imaginary:
         """The words of one entry's results, (planes, invocations), to be changed in place."""
         n = self.program.invocations
         return self.outputs[entry.at : entry.at + entry.planes * n].reshape(entry.planes, n)
+
+
+def quads(n, size):
+    """Lane of each pixel, and the pixel of its subgroup's first lane: quads in rows, as many as fit."""
+    y, x = np.divmod(np.arange(n), WIDTH)
+    quad = y // 2 * (WIDTH // 2) + x // 2
+    order = quad * 4 + y % 2 * 2 + x % 2
+    first = order // size * size
+    pixel = np.empty(n, int)
+    pixel[order] = np.arange(n)
+    return order % size, pixel[first]

@@ -86,13 +86,47 @@ def test_a_khronos_name_maps_to_the_same_operation_type_and_size(
         assert all(case.subgroup_size for case in found.cases)
     else:
         assert {case.pattern for case in found.cases} >= {"all", "partial", "nested"}
+    assert {case.stage for case in found.cases} == {"compute"}
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "type_"),
+    [
+        ("arithmetic.graphics.subgroupadd_dvec3", "subgroupAdd", "dvec3"),
+        ("ballot.graphics.graphic", "subgroupBallot", "bool"),
+        ("ballot_other.graphics.subgroupinverseballot", "subgroupInverseBallot", "uvec4"),
+        ("basic.framebuffer.subgroupmemorybarrierimage_fragment", "subgroupMemoryBarrierImage", "uint"),
+        ("builtin_mask_var.graphics.subgroupgemask", "gl_SubgroupGeMask", "uvec4"),
+        ("quad.graphics.subgroupquadbroadcast_nonconst_int", "subgroupQuadBroadcast", "int"),
+    ],
+)
+def test_names_of_the_fragment_stage_map_to_it(name, operation, type_) -> None:
+    found = map_names([KHRONOS + name])
+    assert {case.stage for case in found.cases} == {"fragment"}
+    assert {case.operation for case in found.cases} == {operation}
+    assert {case.type for case in found.cases} == {type_}
+    assert {case.pattern for case in found.cases} >= {"all", "partial", "nested", "demote"}
+
+
+@pytest.mark.parametrize("test", ["subgroupany_uint", "subgroupallequal_u16vec2"])
+def test_votes_with_helper_invocations_map_to_cases_that_have_some(test) -> None:
+    found = map_names([f"{KHRONOS}vote.frag_helper.{test}_fragment"])
+    assert found.cases
+    assert {(case.stage, case.pattern) for case in found.cases} == {("fragment", "partial")}
+
+
+def test_required_sizes_of_the_fragment_stage_map_to_it() -> None:
+    found = map_names([f"{KHRONOS}size_control.framebuffer.fragment_required_subgroup_size_max"])
+    assert {case.stage for case in found.cases} == {"fragment"}
+    assert all(case.subgroup_size for case in found.cases)
 
 
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("arithmetic.mesh.subgroupadd_float_mesh", "stages other than compute"),
-        ("arithmetic.ray_tracing.subgroupadd_float", "stages other than compute"),
+        ("arithmetic.mesh.subgroupadd_float_mesh", "stages other than compute and fragment"),
+        ("arithmetic.ray_tracing.subgroupadd_float", "stages other than compute and fragment"),
+        ("vote.framebuffer.subgroupall_uint_tess_eval", "stages other than compute and fragment"),
         ("partitioned.compute.subgroupPartitionedAddNV_int", "partitioned"),
         ("arithmetic.compute.subgroupadd_vec8_float", "long vectors"),
         ("shuffle.compute.subgrouprotate_int_constant", "rotate"),

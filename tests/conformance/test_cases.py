@@ -8,9 +8,9 @@ import pytest
 
 from vkgroup.conformance import all_cases, cases_by_name, family_of, select
 from vkgroup.conformance.barriers import BARRIERS
-from vkgroup.conformance.cases import subgroup_cases
+from vkgroup.conformance.cases import STAGES, subgroup_cases
 from vkgroup.conformance.operands import CLUSTER_SIZES, choices
-from vkgroup.conformance.patterns import PATTERNS
+from vkgroup.conformance.patterns import FRAGMENT_PATTERNS, PATTERNS
 from vkgroup.conformance.shapes import SHAPES
 from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS
 
@@ -31,7 +31,10 @@ def test_every_type_meets_every_pattern_and_operand(operation) -> None:
     met = {
         (case.type, case.pattern, case.operand)
         for case in subgroup_cases()
-        if case.operation == operation.name and case.data == "exact" and not case.subgroup_size
+        if case.operation == operation.name
+        and case.stage == "compute"
+        and case.data == "exact"
+        and not case.subgroup_size
     }
     wanted = {
         (type_.name, pattern, operand)
@@ -40,6 +43,26 @@ def test_every_type_meets_every_pattern_and_operand(operation) -> None:
         for operand in choices(operation.name) or ("",)
     }
     assert met == wanted
+
+
+@pytest.mark.parametrize(
+    "operation", [op for op in OPERATIONS.values() if op.name not in BARRIERS], ids=lambda op: op.name
+)
+def test_every_type_meets_every_pattern_of_fragment_shaders(operation) -> None:
+    met: dict[tuple[str, str], set[str]] = {}
+    for case in subgroup_cases():
+        if case.operation == operation.name and case.stage == "fragment" and not case.subgroup_size:
+            met.setdefault((case.type, case.pattern), set()).add(case.operand)
+    assert met.keys() == {(type_.name, pattern) for type_ in operation.types for pattern in FRAGMENT_PATTERNS}
+    wanted = set(choices(operation.name) or ("",))
+    assert all(met[type_.name, "odd"] == wanted for type_ in operation.types)
+
+
+def test_what_workgroups_alone_have_is_not_asked_of_fragments() -> None:
+    operations = {case.operation for case in subgroup_cases() if case.stage == "fragment"}
+    missing = (OPERATIONS.keys() | BUILTIN_VARIABLES.keys()) - operations
+    assert missing == {"gl_NumSubgroups", "gl_SubgroupID", "subgroupMemoryBarrierShared"}
+    assert not select(("basic.fragment.*.shared*",))
 
 
 def test_patterns_of_the_issue_are_there() -> None:
@@ -75,6 +98,10 @@ def test_every_case_says_what_it_tests() -> None:
     sentences = {case.sentence for case in all_cases()}
     assert len(sentences) == len(all_cases())
     assert all(sentence.endswith(".") for sentence in sentences)
+
+
+def test_the_stages_are_compute_and_fragment() -> None:
+    assert {case.stage for case in subgroup_cases()} == set(STAGES) == {"compute", "fragment"}
 
 
 def test_every_case_begins_with_its_category_and_has_a_family() -> None:

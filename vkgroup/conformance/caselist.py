@@ -65,9 +65,9 @@ class CaseList:
 _NAME = re.compile(r"dEQP-VK\.subgroups\.(?P<group>\w+)\.(?P<rest>[\w.]+)$")
 _SIZED = re.compile(r"_requiredsubgroupsize(\d*)$")
 _SUFFIXES = ("_constant", "_dynamically_uniform")
-_STAGES_TO_COME = ("framebuffer", "graphics", "mesh", "ray_tracing", "frag_helper")
 _OPERATIONS = {name.lower(): operation for name, operation in OPERATIONS.items()}
-_SHAPES = {"clustered": "clustered.compute.*", "quad": "quad.compute.*"}
+_SHAPES = ("clustered", "quad")
+_FRAGMENT = "_fragment"
 
 
 def _variable(test: str) -> str | None:
@@ -87,7 +87,7 @@ def _globs(base: str, tail: str, size: str | None) -> tuple[str, ...]:
     return (f"{base}.*{operand}.size{size or '*'}",)
 
 
-def _map_operation(name: str, test: str, size: str | None) -> Mapping:
+def _map_operation(name: str, stage: str, test: str, size: str | None) -> Mapping:
     """Map a test of one operation on one type."""
     tail = ""
     for suffix in _SUFFIXES:
@@ -103,7 +103,7 @@ def _map_operation(name: str, test: str, size: str | None) -> Mapping:
     operation = _OPERATIONS.get(stem)
     if operation is None:
         return Mapping(name, reason=f"operation {stem}")
-    base = f"{operation.category.value}.compute.{operation.name}"
+    base = f"{operation.category.value}.{stage}.{operation.name}"
     if operation.name in BARRIERS or type_name not in TYPES:
         return Mapping(name, _globs(base, tail, size))
     if TYPES[type_name] not in operation.types:
@@ -123,34 +123,52 @@ def map_name(name: str) -> Mapping:
         return Mapping(name, reason="partitioned operations")
     if rest.startswith("ext_shader_subgroup") or group == "ballot_mask":
         return Mapping(name, reason="the legacy EXT ballot and vote")
-    parts = rest.split(".")
-    if parts[0] in _STAGES_TO_COME:
-        return Mapping(name, reason=f"stages other than compute ({parts[0]})")
-    if parts[0] != "compute":
-        return Mapping(name, reason=f"the group {group}")
-    test, size = parts[1], None
+    place, _, test = rest.partition(".")
+    if place == "frag_helper":
+        # Votes with helper invocations among those who vote.
+        mapping = _map_operation(name, "fragment", test.removesuffix(_FRAGMENT), None)
+        globs = tuple(f"{glob}partial.*" for glob in mapping.globs)
+        return Mapping(name, globs, mapping.reason)
+    if place == "compute":
+        return _map_test(name, group, "compute", test)
+    if place == "graphics":
+        # All graphics stages in one test; the fragment stage is the one that has cases here.
+        return _map_test(name, group, "fragment", test)
+    if place == "framebuffer" and test.endswith(_FRAGMENT):
+        return _map_test(name, group, "fragment", test.removesuffix(_FRAGMENT))
+    if place == "framebuffer" and test.startswith("fragment_"):
+        return _map_test(name, group, "fragment", test.removeprefix("fragment_"))
+    if place in ("framebuffer", "mesh", "ray_tracing"):
+        return Mapping(name, reason=f"stages other than compute and fragment ({place})")
+    return Mapping(name, reason=f"the group {group}")
+
+
+def _map_test(name: str, group: str, stage: str, test: str) -> Mapping:
+    """Map a test of a group in a stage."""
+    size = None
     sized = _SIZED.search(test)
     if sized:
         test, size = test[: sized.start()], sized[1]
     if group == "shape":
-        base = _SHAPES[test].removesuffix(".*")
-        return Mapping(name, _globs(base, "", size))
+        assert test in _SHAPES, test
+        return Mapping(name, _globs(f"{test}.{stage}", "", size))
     if group == "ballot":
-        return Mapping(name, _globs("ballot.compute.subgroupBallot", "", size))
+        return Mapping(name, _globs(f"ballot.{stage}.subgroupBallot", "", size))
     if group in ("builtin_var", "builtin_mask_var"):
         variable = _variable(test)
         assert variable is not None, test
         category = BUILTIN_VARIABLES[variable].category.value
-        return Mapping(name, _globs(f"{category}.compute.{variable}", "", size))
+        return Mapping(name, _globs(f"{category}.{stage}.{variable}", "", size))
     if group == "size_control":
-        return _map_size_control(name, test)
-    return _map_operation(name, test, size)
+        return _map_size_control(name, stage, test)
+    return _map_operation(name, stage, test, size)
 
 
-def _map_size_control(name: str, test: str) -> Mapping:
+def _map_size_control(name: str, stage: str, test: str) -> Mapping:
     """Map the required sizes; varying sizes and full subgroups are pipeline flags without cases yet."""
     if test in ("required_subgroup_size_min", "required_subgroup_size_max"):
-        return Mapping(name, ("basic.compute.gl_SubgroupSize.*.size*", "basic.compute.subgroupElect.*.size*"))
+        operations = ("gl_SubgroupSize", "subgroupElect")
+        return Mapping(name, tuple(f"basic.{stage}.{operation}.*.size*" for operation in operations))
     return Mapping(name, reason="varying subgroup size and full subgroups")
 
 

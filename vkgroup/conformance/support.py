@@ -77,7 +77,8 @@ def _missing_operand(case: Case, capabilities: Capabilities) -> list[str]:
     size = subgroup_size(case, capabilities)
     if case.operation in BARRIERS:
         lanes = -(-_invocations(case) // size) * size
-        return [] if lanes <= GROUP_CELLS or case.stage == "fragment" else [f"at most {GROUP_CELLS} lanes a workgroup"]
+        enough = lanes <= GROUP_CELLS or case.stage == "fragment"
+        return [] if enough else [f"at most {GROUP_CELLS} lanes a workgroup"]
     if not case.operand:
         return []
     if case.category == "clustered":

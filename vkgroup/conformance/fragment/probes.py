@@ -156,8 +156,8 @@ _DERIVATIVES = "Vulkan 1.4, Derivative Operations"
 
 def _quad(name: str, call: str, expect: Expect) -> Probe:
     sentence = (
-        f"{call.split('(')[0]} gives the value of that pixel of the quad, of a helper invocation where it is "
-        f"not covered: {_QUAD_SOURCE}"
+        f"{call.replace('self', 'value')} gives the value of that pixel of the quad, of a helper invocation "
+        f"where it is not covered: {_QUAD_SOURCE}"
     )
     return Probe("quad", name, sentence, (*_ALL, "discard", "demote"), expect, call, needs=("quad",))
 
@@ -179,8 +179,8 @@ _HELPERS = (
     *(
         Probe(
             "helper", f"flag{side}",
-            "gl_HelperInvocation, asked of the other pixels of the quad, is true of exactly those that are "
-            "not covered: KHR_shader_subgroup, section 3.8; GLSL 4.60, section 7.1.5",
+            f"gl_HelperInvocation of the {side.lower()} neighbour in the quad is true where that is not "
+            "covered: KHR_shader_subgroup, section 3.8; GLSL 4.60, section 7.1.5",
             _UNCLIPPED, partial(_helper_flag, bits),
             f"subgroupQuadSwap{side}(gl_HelperInvocation ? 1u : 0u)", needs=("quad",),
         )
@@ -189,8 +189,8 @@ _HELPERS = (
     *(
         Probe(
             "helper", f"demoted{side}",
-            "after demote, helperInvocationEXT() is true of the pixels that are demoted or not covered: "
-            "EXT_demote_to_helper_invocation",
+            f"after demote, helperInvocationEXT() of the {side.lower()} neighbour in the quad is true where "
+            "that is demoted or not covered: EXT_demote_to_helper_invocation",
             ("demote",), partial(_demoted_flag, bits),
             f"subgroupQuadSwap{side}(helperInvocationEXT() ? 1u : 0u)", needs=("quad",),
         )
