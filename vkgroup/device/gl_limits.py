@@ -108,9 +108,9 @@ def gl_limits(capabilities: Capabilities) -> dict[str, Limit]:
     }
 
 
-def gl_constants(capabilities: Capabilities) -> dict[str, Value]:
-    """Give the values of GLSL's ``gl_MaxCompute…`` constants on a device, by their names."""
-    return {limit.constant: limit.value for limit in gl_limits(capabilities).values() if limit.constant}
+def gl_values(capabilities: Capabilities) -> dict[str, Value]:
+    """Give the values alone, by OpenGL's names: what the compiler takes as ``limits``."""
+    return {name: limit.value for name, limit in gl_limits(capabilities).items()}
 
 
 def _three(value: Value) -> tuple[int, ...]:

@@ -55,7 +55,7 @@ class Names:
         if self._interface is None or block is None:
             if values:
                 raise InvalidDispatch(
-                    f"Values were given for {', '.join(values)}, and the module has no loose uniforms, which are"
+                    f"Values were given for {', '.join(values)}, and the module has no loose uniforms. Those are"
                     " OpenGL's: compile with the dialect gl."
                 )
             return {}
