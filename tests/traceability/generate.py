@@ -50,13 +50,21 @@ def main() -> None:
         default=[],
         help="a file of `pytest --junitxml`; DEVICE: where tests ran whose names tell no device",
     )
+    parser.add_argument(
+        "--tutorial",
+        metavar="DEVICE=FILE",
+        type=_named,
+        action="append",
+        default=[],
+        help="what `python shaders/tutorial --device …` printed",
+    )
     arguments = parser.parse_args()
     every, recorded = documents(), load()
-    if arguments.results or arguments.junit:
+    if arguments.results or arguments.junit or arguments.tutorial:
         runs: dict[str, list[Path]] = {}
         for device, folder in arguments.results:
             runs.setdefault(device, []).append(folder)
-        recorded = record(recorded, every, runs, arguments.junit)
+        recorded = record(recorded, every, runs, arguments.junit, arguments.tutorial)
         save(recorded)
     PAGES.mkdir(parents=True, exist_ok=True)
     for name, text in all_pages(every, recorded).items():

@@ -90,6 +90,11 @@ def test_a_test_that_does_not_exist_is_noticed(text: str) -> None:
     assert not exists(Evidence("test", text))
 
 
+def test_an_example_that_does_not_exist_is_noticed() -> None:
+    assert exists(Evidence("tutorial", "vote"))
+    assert not exists(Evidence("tutorial", "veto"))
+
+
 def test_a_file_that_does_not_exist_is_noticed() -> None:
     assert exists(Evidence("file", "README.md"))
     assert not exists(Evidence("file", "shaders/tutorial/no_such.comp"))

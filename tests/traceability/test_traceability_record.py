@@ -9,7 +9,7 @@ import pytest
 from locate import plain, sentences_in, stretches
 from trace_model import BadData, Document, Evidence, Row, read
 from trace_pages import Reasons, page, verdict
-from trace_status import Count, count_cases, count_tests, load, record, save
+from trace_status import Count, count_cases, count_examples, count_tests, load, record, save
 
 DATA = """
 title = "A document"
@@ -140,6 +140,18 @@ def test_tests_are_counted_by_device(tmp_path: Path) -> None:
         "nvidia-h200": Count(passed=1),
     }
     assert found["test:tests/a/test_b.py::TestD::test_e"] == {"nvidia-h200": Count(failed=1)}
+
+
+def test_examples_are_counted_by_their_verdicts(tmp_path: Path) -> None:
+    file = tmp_path / "tutorial.txt"
+    file.write_text(
+        "On a device:\nvote   ok   all\nsum   WRONG   no sum\npooling   unsupported   needs more\n"
+    )
+    assert count_examples(file, "nvidia-h200") == {
+        "tutorial:vote": {"nvidia-h200": Count(passed=1)},
+        "tutorial:sum": {"nvidia-h200": Count(failed=1)},
+        "tutorial:pooling": {"nvidia-h200": Count(not_supported=1, reason="needs more")},
+    }
 
 
 def test_a_record_keeps_other_devices_and_drops_what_is_not_asked_for(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What evidence stands for: cases that a glob selects, test functions that a file defines."""
+"""What evidence stands for: cases that a glob selects, test functions, examples of the tutorial, files."""
 
 from __future__ import annotations
 
@@ -63,10 +63,12 @@ def functions_of(path: str) -> frozenset[str]:
 
 
 def exists(evidence: Evidence) -> bool:
-    """Whether there is such a thing: a case that matches, a test function, a file."""
+    """Whether there is such a thing: a case that matches, a test function, an example, a file."""
     if evidence.kind == "case":
         return bool(suite().matching(evidence.name))
     if evidence.kind == "test":
         path, _, name = evidence.name.partition("::")
         return name in functions_of(path)
+    if evidence.kind == "tutorial":
+        return (ROOT / "shaders" / "tutorial" / f"{evidence.name}.py").is_file()
     return (ROOT / evidence.name).is_file()

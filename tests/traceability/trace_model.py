@@ -37,8 +37,12 @@ DATA = Path(__file__).parent
 ROOT = DATA.parents[1]
 PAGES = ROOT / "docs" / "traceability"
 
-KINDS = ("case", "test", "file")
-"""What shows a statement: cases of the conformance suite (a glob), a test function, a file that is there."""
+KINDS = ("case", "test", "tutorial", "file")
+"""What shows a statement.
+
+Cases of the conformance suite (a glob), a test function (``tests/…/test_x.py::test_y``), an example of
+``python shaders/tutorial``, or a file that is there.
+"""
 
 
 class BadData(ValueError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from trace_model import DATA, Document, Row, Section
+from trace_model import DATA, Document, Evidence, Row, Section
 from trace_status import DEVICES, HOST, Count, Recorded, of_row
 
 INTRODUCTION = DATA / "introduction.md"
@@ -53,18 +53,21 @@ def verdict(count: Count, reasons: Reasons) -> str:
 
 def _statuses(row: Row, recorded: Recorded, reasons: Reasons) -> list[str]:
     cells = [verdict(of_row(recorded, row.shown, device), reasons) for device in DEVICES]
-    ran_somewhere = any(cells)
-    on_devices = any(evidence.kind == "case" for evidence in row.shown)
+    kinds = {evidence.kind for evidence in row.shown}
     for number, device in enumerate(DEVICES):
+        expected = "test" in kinds and not any(cells) if device == HOST else kinds & {"case", "tutorial"}
         if not cells[number]:
-            missing = (device != HOST and on_devices) or not ran_somewhere
-            cells[number] = "not run" if missing else _EMPTY
+            cells[number] = "not run" if expected else _EMPTY
     return cells
+
+
+def _words(evidence: Evidence) -> str:
+    return f"shaders/tutorial {evidence.name}" if evidence.kind == "tutorial" else evidence.name
 
 
 def _answer(row: Row) -> str:
     if row.shown:
-        text = "<br>".join(f"`{_cell(evidence.name)}`" for evidence in row.shown)
+        text = "<br>".join(f"`{_cell(_words(evidence))}`" for evidence in row.shown)
     elif row.untestable:
         text = f"cannot be tested: {_cell(row.untestable)}"
     else:

@@ -165,6 +165,21 @@ def count_tests(file: Path, device: str = HOST) -> Recorded:
     return found
 
 
+def count_examples(file: Path, device: str) -> Recorded:
+    """Count what ``python shaders/tutorial`` printed on a device: a line of name, verdict and words each."""
+    found: Recorded = {}
+    for line in file.read_text(encoding="utf-8").splitlines():
+        name, verdict, words = [*line.split(None, 2), "", "", ""][:3]
+        outcome = {
+            "ok": Count(passed=1),
+            "WRONG": Count(failed=1),
+            "unsupported": Count(not_supported=1, reason=words),
+        }.get(verdict)
+        if outcome:
+            found[f"tutorial:{name}"] = {device: outcome}
+    return found
+
+
 def _asked_for(documents: Iterable[Document]) -> set[Evidence]:
     return {evidence for document in documents for row in document.rows for evidence in row.shown}
 
@@ -174,6 +189,7 @@ def record(
     documents: Iterable[Document],
     runs: Mapping[str, list[Path]],
     tests: Iterable[tuple[str, Path]] = (),
+    examples: Iterable[tuple[str, Path]] = (),
 ) -> Recorded:
     """Return the record with new runs in it; what the documents no longer ask for is dropped.
 
@@ -181,6 +197,7 @@ def record(
     ----------
     runs : device → the folders of its runs, which replace what was recorded of its cases.
     tests : (device of tests that name none, pytest's XML file); they replace what was recorded of each test.
+    examples : (device, what ``python shaders/tutorial`` printed there).
     """
     asked = _asked_for(documents)
     result: Recorded = {str(one): dict(recorded.get(str(one), {})) for one in asked if one.kind != "file"}
@@ -190,8 +207,10 @@ def record(
             result[f"case:{glob}"].pop(device, None)
             if count.total:
                 result[f"case:{glob}"][device] = count
-    for device, file in tests:
-        for key, row in count_tests(file, device).items():
+    counted = [count_tests(file, device) for device, file in tests]
+    counted += [count_examples(file, device) for device, file in examples]
+    for rows in counted:
+        for key, row in rows.items():
             if key in result:
                 result[key].update(row)
     return result
