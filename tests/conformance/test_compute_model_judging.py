@@ -14,7 +14,7 @@ from vkgroup.conformance.compute_model.family import ComputeModelFamily
 from vkgroup.conformance.compute_model.litmus_shader import Writing, cell_of, cells_of_round
 from vkgroup.conformance.compute_model.litmus_table import LITMUS
 from vkgroup.conformance.compute_model.shapes import Shape
-from vkgroup.conformance.compute_model.variables import _COLUMNS, SENTENCES, _expected, judge_records
+from vkgroup.conformance.compute_model.variables import COLUMNS, SENTENCES, expected_records, judge_records
 
 CASES = tuple(ComputeModelFamily().cases())
 
@@ -83,11 +83,11 @@ def test_accesses_out_of_order_give_the_weak_outcome(test) -> None:
 def test_one_weak_trial_fails_and_none_passes(test) -> None:
     writing = Writing(("buffer", "buffer"), "" if test.coherence else "memoryBarrier", "atomic")
     right = outcomes(test, in_order(test))
-    assert litmus._verdict(test, writing, right).status == Status.PASS
+    assert litmus.verdict_of(test, writing, right).status == Status.PASS
     everything = outcomes(test, permutations([a for role in test.roles for a in role]))
     weak = np.flatnonzero(test.weak(everything))[0]
     wrong = {name: np.append(values, everything[name][weak]) for name, values in right.items()}
-    verdict = litmus._verdict(test, writing, wrong)
+    verdict = litmus.verdict_of(test, writing, wrong)
     assert verdict.status == Status.FAIL
     assert (
         f"1 times an invocation {test.words}, in trials {len(next(iter(right.values())))};" in verdict.detail
@@ -97,17 +97,19 @@ def test_one_weak_trial_fails_and_none_passes(test) -> None:
 def test_without_a_barrier_weak_outcomes_are_counted_and_not_judged() -> None:
     test = LITMUS["store_buffering"]
     outcome = {"r0": np.array([0, 1, 0]), "r1": np.array([0, 0, 0])}
-    verdict = litmus._verdict(test, Writing(("buffer", "buffer"), "", "coherent"), outcome)
+    verdict = litmus.verdict_of(test, Writing(("buffer", "buffer"), "", "coherent"), outcome)
     assert verdict.status == Status.UNDEFINED
     assert "2 times" in verdict.detail
 
 
 def test_values_that_nobody_wrote_fail_even_where_nothing_is_promised() -> None:
     values = np.array([0, 4 + 1, 8 + 2, 4 + 1], np.uint32)
-    decoded = litmus._decoded(values)
+    decoded = litmus.decoded(values)
     assert decoded.tolist() == [0, 1, 2, 3]
     outcome = {"r0": decoded, "r1": np.zeros(4, np.int64)}
-    verdict = litmus._verdict(LITMUS["message_passing"], Writing(("image", "image"), "", "coherent"), outcome)
+    verdict = litmus.verdict_of(
+        LITMUS["message_passing"], Writing(("image", "image"), "", "coherent"), outcome
+    )
     assert verdict.status == Status.FAIL
     assert "a value that nobody wrote, the first: 3" in verdict.detail
 
@@ -127,7 +129,7 @@ def test_partners_are_as_far_away_as_the_placement_says(placement, subgroup) -> 
     setting = litmus_shader.Setting(subgroup, 64, 16, 16)
     group, local = np.divmod(np.arange(setting.instances), setting.local)
     block, lane = np.divmod(local, subgroup)
-    for away in litmus._plan(placement, setting):
+    for away in litmus.plan_of(placement, setting):
         other_group = group ^ away[0]
         other_block = (block + away[1]) % (setting.local // subgroup)
         other = other_group * setting.local + other_block * subgroup + (lane + away[2]) % subgroup
@@ -203,22 +205,22 @@ def test_one_wrong_result_or_a_lost_operation_is_found(function, type_) -> None:
 
 def test_records_as_the_formulas_have_them_pass_in_any_order() -> None:
     shape = Shape((3, 5, 7), (2, 3, 4))
-    records = np.random.default_rng(0).permutation(_expected(shape))
+    records = np.random.default_rng(0).permutation(expected_records(shape))
     verdicts = judge_records(list(SENTENCES), shape, shape.total, records)
     assert {verdict.status for verdict in verdicts} == {Status.PASS}
 
 
-@pytest.mark.parametrize("test", [name for name in SENTENCES if name in _COLUMNS])
+@pytest.mark.parametrize("test", [name for name in SENTENCES if name in COLUMNS])
 def test_a_wrong_variable_of_one_invocation_is_found(test) -> None:
     shape = Shape((3, 5, 7), (2, 3, 4))
-    records = _expected(shape)
-    records[100, _COLUMNS[test].start] += 1
+    records = expected_records(shape)
+    records[100, COLUMNS[test].start] += 1
     assert judge_records([test], shape, shape.total, records)[0].status == Status.FAIL
 
 
 def test_an_invocation_too_many_or_twice_is_found() -> None:
     shape = Shape((4, 1, 1), (3, 1, 1))
-    records = _expected(shape)
+    records = expected_records(shape)
     assert judge_records(["every_invocation_once"], shape, 13, records)[0].status == Status.FAIL
     records[3] = records[2]
     assert judge_records(["every_invocation_once"], shape, 12, records)[0].status == Status.FAIL

@@ -12,7 +12,7 @@ from vkgroup.conformance.compute_model.shapes import exceeded, local_size
 from vkgroup.conformance.compute_model.work import compare, poisoned, run
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
-from vkgroup.device.gl_limits import gl_constants
+from vkgroup.device.gl_limits import gl_limits
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
@@ -117,7 +117,8 @@ def _judge_limit(executor: Executor, name: str) -> Verdict:
             "}",
         ]
     )
-    value = gl_constants(executor.capabilities)[name]
+    limits = gl_limits(executor.capabilities).values()
+    value = next(limit.value for limit in limits if limit.constant == name)
     values = np.array(value if isinstance(value, tuple) else [value], np.int32)
     expected = np.stack([values, values // 2], axis=1).reshape(-1)
     found = run(executor, source, 1, {"Found": poisoned(2 * width).view(np.int32)})["Found"]

@@ -12,6 +12,7 @@ from vkgroup.conformance.compute_model.case import ModelCase
 from vkgroup.conformance.compute_model.work import compare, compiled, dispatch, merged, pipeline_of, poisoned
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
+from vkgroup.reference.device.capabilities import DRIVER_NAME
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
@@ -40,8 +41,8 @@ def cases() -> Iterator[ModelCase]:
 def missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
     """Return the features that a case with draws needs and the device lacks."""
     needs = []
-    if "maxColorAttachments" not in capabilities.limits:
-        needs.append("graphics pipelines (maxColorAttachments)")
+    if capabilities.driver_name == DRIVER_NAME and "fragment" not in capabilities.subgroup.supported_stages:
+        needs.append("the fragment stage (the reference device draws with quads in one subgroup)")
     if case.test.startswith("dispatch_reads") and "fragmentStoresAndAtomics" not in capabilities.features:
         needs.append("fragmentStoresAndAtomics")
     return needs

@@ -157,7 +157,7 @@ def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
         return [_trials(executor, pipeline, test, writing, setting, case.variant[-1]) for case in cases]
 
 
-def _plan(placement: str, setting: Setting) -> NDArray[np.uint32]:
+def plan_of(placement: str, setting: Setting) -> NDArray[np.uint32]:
     """Return for each round: which workgroup (bits that differ), subgroups and lanes on, layout and order."""
     number = np.arange(setting.rounds)
     blocks, zero = setting.local // setting.subgroup, np.zeros_like(number)
@@ -178,7 +178,7 @@ def _trials(
     executor: Executor, pipeline: Pipeline, test: Litmus, writing: Writing, setting: Setting, placement: str
 ) -> Verdict:
     """Run all trials of a placement and judge them."""
-    plan = _plan(placement, setting)
+    plan = plan_of(placement, setting)
     words = cells_of_round(setting.instances) * setting.rounds
     bindings: dict[Any, Any] = {
         "Plan": plan,
@@ -199,7 +199,7 @@ def _trials(
         else:
             memory = found["CellsBuffer" if writing.memory(location) == "buffer" else "cells_image"]
             values[location] = memory.reshape(-1)[_places(which, plan, setting)]
-    return _verdict(test, writing, {name: _decoded(value) for name, value in values.items()})
+    return verdict_of(test, writing, {name: decoded(value) for name, value in values.items()})
 
 
 def _places(location: int, plan: NDArray[np.uint32], setting: Setting) -> NDArray[np.uint32]:
@@ -210,14 +210,14 @@ def _places(location: int, plan: NDArray[np.uint32], setting: Setting) -> NDArra
     return np.asarray(number * np.uint32(2 * setting.instances * APART) + inside)
 
 
-def _decoded(values: NDArray[np.uint32]) -> NDArray[np.int64]:
+def decoded(values: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Return 0, 1 or 2 for what each trial found, `_GARBAGE` where that is no value of the trial."""
     small = values.astype(np.int64) - 4 * np.arange(len(values))
     small = np.where(values == 0, 0, small)
     return np.where((small >= 0) & (small <= 2), small, _GARBAGE)
 
 
-def _verdict(test: Litmus, writing: Writing, outcome: Outcome) -> Verdict:
+def verdict_of(test: Litmus, writing: Writing, outcome: Outcome) -> Verdict:
     """Judge all trials of one placement."""
     trials = len(next(iter(outcome.values())))
     garbage = np.any([values == _GARBAGE for values in outcome.values()], axis=0)

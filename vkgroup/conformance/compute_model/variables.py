@@ -44,7 +44,7 @@ _INDIRECT = (
 )
 """Shapes that are dispatched indirectly too."""
 
-_COLUMNS = {
+COLUMNS = {
     "gl_WorkGroupID": slice(0, 3),
     "gl_LocalInvocationIndex": slice(3, 4),
     "gl_LocalInvocationID": slice(4, 7),
@@ -52,6 +52,7 @@ _COLUMNS = {
     "gl_NumWorkGroups": slice(10, 13),
     "gl_WorkGroupSize": slice(13, 16),
 }
+"""Where each variable stands in a record."""
 _WORDS = 16
 
 _SOURCE = """#version 430
@@ -140,7 +141,7 @@ def judge_records(tests: list[str], shape: Shape, taken: int, records: Record) -
 
 def _judge_one(test: str, shape: Shape, records: Record) -> Verdict:
     """Judge one variable; the records are sorted by workgroup and index."""
-    expected = _expected(shape)
+    expected = expected_records(shape)
     if test == "every_invocation_once":
         pairs = [0, 1, 2, 4, 5, 6]
         found = np.unique(records[:, pairs], axis=0)
@@ -156,11 +157,11 @@ def _judge_one(test: str, shape: Shape, records: Record) -> Verdict:
         by_formula = compare(records[:, 7:10], formula, what, ("record", "component"))
         if by_formula.status == Status.FAIL:
             return by_formula
-    columns = _COLUMNS[test]
+    columns = COLUMNS[test]
     return compare(records[:, columns], expected[:, columns], test, ("record", "component"))
 
 
-def _expected(shape: Shape) -> Record:
+def expected_records(shape: Shape) -> Record:
     """Return the record of every invocation, by workgroup and index."""
     gx, gy, gz = shape.groups
     lx, ly, lz = shape.local
