@@ -6,7 +6,7 @@ Every mutation names the cases that are run with it, and the driver: clustered o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from rewriting import Words, assemble, boolean_constant, instructions, integer_constants, rewritten
@@ -264,6 +264,22 @@ MUTATIONS = (
         "basic.compute.subgroupBarrier.uint.*.image",
         _load_before_store,
     ),
+)
+
+
+def _in_fragments(mutation: Mutation) -> Mutation:
+    """Return the same mutation of the cases in fragment shaders."""
+    cases = mutation.cases.replace(".compute.", ".fragment.")
+    return replace(mutation, name=f"{mutation.name} (fragment)", cases=cases)
+
+
+# Those of what workgroups alone have, and of the record that every fragment case begins with, are left out.
+_COMPUTE_ALONE = (".shared", "gl_NumSubgroups", "gl_SubgroupInvocationID")
+
+FRAGMENT_MUTATIONS = tuple(
+    _in_fragments(mutation)
+    for mutation in MUTATIONS
+    if not any(word in mutation.cases for word in _COMPUTE_ALONE)
 )
 
 

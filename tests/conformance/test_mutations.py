@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import pytest
-from mutations import MUTATIONS
+from mutations import FRAGMENT_MUTATIONS, MUTATIONS
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, select
 from vkgroup.opening import select as select_device
 
 PATTERNS = ("all", "odd", "loop", "nested")
-MOST = 40
+MOST = {"compute": 40, "fragment": 12}
 
 pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 
 
 def cases_of(mutation):
-    """Return at most `MOST` of the cases that a mutation names, of a few patterns, in one shape."""
+    """Return about `MOST` of the cases that a mutation names, of a few patterns, in one shape."""
     cases = [
         case
         for case in select((mutation.cases,))
         if case.pattern in PATTERNS and not case.subgroup_size and case.shape == "1d"
     ]
-    return cases[:: max(1, len(cases) // MOST)]
+    return cases[:: max(1, len(cases) // MOST[cases[0].stage])]
 
 
 def judge(mutation, transform):
@@ -33,10 +33,11 @@ def judge(mutation, transform):
 
 
 def test_there_are_at_least_thirty_mutations() -> None:
-    assert len({mutation.name for mutation in MUTATIONS}) == len(MUTATIONS) >= 30
+    for mutations in (MUTATIONS, FRAGMENT_MUTATIONS):
+        assert len({mutation.name for mutation in mutations}) == len(mutations) >= 30
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+@pytest.mark.parametrize("mutation", [*MUTATIONS, *FRAGMENT_MUTATIONS], ids=lambda mutation: mutation.name)
 def test_a_planted_error_is_caught(mutation) -> None:
     changed = []
 

@@ -26,7 +26,7 @@ def write_junit(run: Run, path: Path) -> None:
     counts: dict[str, dict[str, int]] = {}
     for result in sorted(run.results, key=lambda result: result.case):
         *group, name = result.case.split(".", 3)
-        category = group[0]
+        category = result.case.split(".", 1)[0]
         if category not in by_category:
             by_category[category] = ElementTree.SubElement(suites, "testsuite", name=category)
             counts[category] = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
