@@ -6,7 +6,8 @@
 //
 // Each name X of the document is a macro for the function vkgroup_X here: functions have no precision but
 // their type's (gl_SubgroupInvocationID is mediump, and 1u << gl_SubgroupInvocationID would be so too), cannot
-// be assigned to, and vanish from the module when nobody calls them, with the capabilities that they need.
+// be assigned to, and vanish from the module when nobody calls them, with the capabilities that they need. The
+// parentheses around a call keep "uint X;" from being the declaration of a function.
 //
 // Defined from outside: VKGROUP_STAGE_fragment in fragment shaders; VKGROUP_USES_quads where the source has a
 // quadSwizzle; VKGROUP_USES_helpers where it has gl_HelperThreadNV; VKGROUP_KEEPS_<extension> for each extension
@@ -97,15 +98,17 @@ VKGROUP_QUAD_SWIZZLE(quadSwizzleYNV, subgroupQuadSwapVertical(swizzledValue))
 #endif
 #endif
 
-// The source did not ask for these.
-#ifndef VKGROUP_KEEPS_GL_KHR_shader_subgroup_basic
-#extension GL_KHR_shader_subgroup_basic : disable
-#endif
+// The source did not ask for these. The first two take GL_KHR_shader_subgroup_basic along.
 #ifndef VKGROUP_KEEPS_GL_KHR_shader_subgroup_ballot
 #extension GL_KHR_shader_subgroup_ballot : disable
 #endif
 #ifndef VKGROUP_KEEPS_GL_KHR_shader_subgroup_quad
 #extension GL_KHR_shader_subgroup_quad : disable
+#endif
+#ifdef VKGROUP_KEEPS_GL_KHR_shader_subgroup_basic
+#extension GL_KHR_shader_subgroup_basic : enable
+#else
+#extension GL_KHR_shader_subgroup_basic : disable
 #endif
 #ifndef VKGROUP_KEEPS_GL_NV_shader_sm_builtins
 #extension GL_NV_shader_sm_builtins : disable
@@ -115,21 +118,21 @@ VKGROUP_QUAD_SWIZZLE(quadSwizzleYNV, subgroupQuadSwapVertical(swizzledValue))
 #endif
 #endif
 
-#define gl_ThreadInWarpNV vkgroup_gl_ThreadInWarpNV()
-#define gl_ThreadEqMaskNV vkgroup_gl_ThreadEqMaskNV()
-#define gl_ThreadGeMaskNV vkgroup_gl_ThreadGeMaskNV()
-#define gl_ThreadGtMaskNV vkgroup_gl_ThreadGtMaskNV()
-#define gl_ThreadLeMaskNV vkgroup_gl_ThreadLeMaskNV()
-#define gl_ThreadLtMaskNV vkgroup_gl_ThreadLtMaskNV()
-#define gl_WarpIDNV vkgroup_gl_WarpIDNV()
-#define gl_SMIDNV vkgroup_gl_SMIDNV()
-#define gl_WarpSizeNV vkgroup_gl_WarpSizeNV()
-#define gl_WarpsPerSMNV vkgroup_gl_WarpsPerSMNV()
-#define gl_SMCountNV vkgroup_gl_SMCountNV()
+#define gl_ThreadInWarpNV (vkgroup_gl_ThreadInWarpNV())
+#define gl_ThreadEqMaskNV (vkgroup_gl_ThreadEqMaskNV())
+#define gl_ThreadGeMaskNV (vkgroup_gl_ThreadGeMaskNV())
+#define gl_ThreadGtMaskNV (vkgroup_gl_ThreadGtMaskNV())
+#define gl_ThreadLeMaskNV (vkgroup_gl_ThreadLeMaskNV())
+#define gl_ThreadLtMaskNV (vkgroup_gl_ThreadLtMaskNV())
+#define gl_WarpIDNV (vkgroup_gl_WarpIDNV())
+#define gl_SMIDNV (vkgroup_gl_SMIDNV())
+#define gl_WarpSizeNV (vkgroup_gl_WarpSizeNV())
+#define gl_WarpsPerSMNV (vkgroup_gl_WarpsPerSMNV())
+#define gl_SMCountNV (vkgroup_gl_SMCountNV())
 #define activeThreadsNV vkgroup_activeThreadsNV
 #define ballotThreadNV vkgroup_ballotThreadNV
 #ifdef VKGROUP_STAGE_fragment
-#define gl_HelperThreadNV vkgroup_gl_HelperThreadNV()
+#define gl_HelperThreadNV (vkgroup_gl_HelperThreadNV())
 #define quadSwizzle0NV vkgroup_quadSwizzle0NV
 #define quadSwizzle1NV vkgroup_quadSwizzle1NV
 #define quadSwizzle2NV vkgroup_quadSwizzle2NV

@@ -292,7 +292,7 @@ def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
     try:
         module, dependencies = run(_rewritten(request))
     except CompileError as error:
-        raise thread_group.restore(error) from None
+        raise thread_group.restore(error, request.source) from None
     module = thread_group.mark(module, dependencies)
     if request.dialect == "hlsl":
         module = hlsl.mended(legalize(module, request.target))

@@ -43,6 +43,11 @@ _LINE_IS_THE_NEXT = 330
 #: The header's functions, by the names that the document gives them.
 _FUNCTION = re.compile(r"\bvkgroup_((?:gl_)?\w+NV)\b")
 
+_VARIABLE = re.compile(r"\bgl_(?:Thread|Warp|SM|HelperThread)\w*NV\b")
+
+#: What glslang says where a call is assigned to, or stands where a name is declared.
+_OF_A_CALL = re.compile(r"l-value|L-value|unexpected LEFT_PAREN")
+
 
 def rewrite(use: Use) -> str:
     """Put the header in the place of a directive; see `vkgroup.compiler.extensions.Rewriter`.
@@ -72,6 +77,8 @@ def _settings(use: Use) -> list[str]:
     if includes or "gl_HelperThreadNV" in bare:
         settings.append("VKGROUP_USES_helpers")
     named = set(_EXTENSION.findall(bare))
+    if any(name.startswith("GL_KHR_shader_subgroup_") for name in named):
+        named.add("GL_KHR_shader_subgroup_basic")
     settings += (f"VKGROUP_KEEPS_{name}" for name in _ENABLED_BY_HEADER if includes or name in named)
     return settings
 
@@ -96,9 +103,22 @@ def include_folder() -> Path:
     return resources.shaders() / "include"
 
 
-def restore(error: CompileError) -> CompileError:
-    """Return the error with the document's names in the place of the header's."""
-    found = [replace(item, message=_FUNCTION.sub(r"\1", item.message)) for item in error.diagnostics]
+def restore(error: CompileError, source: str) -> CompileError:
+    """Return the error with the document's names in the place of the header's.
+
+    Parameters
+    ----------
+    source : as its author wrote it. The compiler does not know variables, but calls; what the author did to
+        a variable is told by its line.
+    """
+    lines = source.splitlines()
+    found = []
+    for item in error.diagnostics:
+        message = _FUNCTION.sub(r"\1", item.message)
+        if _OF_A_CALL.search(message) and 0 < item.line <= len(lines):
+            variables = dict.fromkeys(_VARIABLE.findall(lines[item.line - 1]))
+            message += "".join(f" ({name} is built in and read-only)" for name in variables)
+        found.append(replace(item, message=message))
     return CompileError(str(error.args[0]), found)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _BATCH = 32
 _LLVM_BATCH = 16
+_QUAD = 4
 
 _STORES = {"vertex": "vertexPipelineStoresAndAtomics", "fragment": "fragmentStoresAndAtomics"}
 
@@ -49,6 +50,8 @@ class ThreadGroupFamily:
             needs.append(f"subgroups of at most {MOST_THREADS} invocations (it has {subgroup.size})")
         if case.stage not in subgroup.supported_stages:
             needs.append(f"subgroup operations in the {case.stage} stage (supportedStages)")
+        if case.stage == "vertex" and subgroup.size < _QUAD:
+            needs.append(f"quads of fragments, to draw, in subgroups of {subgroup.size} (from {_QUAD} on)")
         if case.stage in _STORES and _STORES[case.stage] not in capabilities.features:
             needs.append(_STORES[case.stage])
         operation = THREAD_GROUP_OPERATIONS.get(case.operation)
