@@ -8,6 +8,7 @@ from re import compile as compile_pattern
 
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.fragment import FragmentFamily
+from vkgroup.conformance.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.conformance.thread_group import ThreadGroupFamily
 
@@ -15,6 +16,7 @@ FAMILIES: tuple[Family, ...] = (
     SubgroupFamily(),
     FragmentFamily(),
     ThreadGroupFamily(),
+    LegacyBallotFamily(),
 )
 """Every family, in the order in which their cases are listed."""
 

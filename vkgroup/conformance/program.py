@@ -15,6 +15,7 @@ binding 2 … : memory of the barrier cases.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
 
@@ -111,10 +112,39 @@ class Program:
         return self.stage.record_planes * self.invocations
 
 
+def _call(case: Case, arguments: Sequence[str]) -> str:
+    """Return the expression of a case in the words of KHR_shader_subgroup."""
+    return (
+        case.operation if case.operation in BUILTIN_VARIABLES else f"{case.operation}({', '.join(arguments)})"
+    )
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How a program puts the questions of its cases: in the words of KHR_shader_subgroup, or in older ones.
+
+    Attributes
+    ----------
+    call : case and arguments in GLSL → an expression of the operation's result.
+    extensions : GLSL extensions that it needs.
+    declarations : GLSL outside of `main` that it needs.
+    """
+
+    call: Callable[[Case, Sequence[str]], str] = _call
+    extensions: tuple[str, ...] = ()
+    declarations: str = ""
+
+
+_SPELLING = Spelling()
+
+
 class _Builder:
     """Collects the parts of a batch's program."""
 
-    def __init__(self, first: Case, size: int, seed: int, denormals: frozenset[int]) -> None:
+    def __init__(
+        self, first: Case, size: int, seed: int, denormals: frozenset[int], spelling: Spelling
+    ) -> None:
+        self.spelling = spelling
         self.pattern = patterns_of(first.stage)[first.pattern]
         self.stage = stage_of(first.stage, first.shape, self.pattern.partial)
         self.invocations = self.stage.invocations
@@ -189,7 +219,7 @@ class _Builder:
         self.types[type_.name] = type_
         feed = operand = table = None
         if case.operation in BUILTIN_VARIABLES:
-            expression = case.operation
+            expression = self.spelling.call(case, ())
         else:
             expression, feed, operand, table = self._call(case)
         entry = Entry(case, self.output_words, planes(type_), feed, operand, table)
@@ -206,7 +236,7 @@ class _Builder:
         operand, text, table = self.operand(case)
         if operand is not None:
             arguments.append(text)
-        return f"{case.operation}({', '.join(arguments)})", feed, operand, table
+        return self.spelling.call(case, arguments), feed, operand, table
 
     def _add_barrier(self, case: Case) -> None:
         barrier, k = BARRIERS[case.operation], len(self.entries)
@@ -228,7 +258,7 @@ class _Builder:
         self.output_words += entry.planes * self.pattern.slots * self.invocations
 
 
-def _extensions(cases: list[Case], ballot: bool) -> list[str]:
+def _extensions(cases: list[Case], ballot: bool) -> set[str]:
     """Return the GLSL extensions that a batch needs."""
     names = {Category.BASIC.extension, patterns_of(cases[0].stage)[cases[0].pattern].extension} - {""}
     if ballot:
@@ -237,7 +267,7 @@ def _extensions(cases: list[Case], ballot: bool) -> list[str]:
         names.add(Category(case.category).extension)
         for scalar in {TYPES[case.type].scalar, result_type(case).scalar}:
             names.update(scalar.extensions + scalar.subgroup_extensions)
-    return sorted(names)
+    return names
 
 
 # Execution modes (SPIR-V, Execution Mode): capability and mode of each promise that special data needs.
@@ -318,6 +348,7 @@ def build(
     seed: int,
     ballot: bool = True,
     denormals: frozenset[int] = frozenset(),
+    spelling: Spelling = _SPELLING,
 ) -> Program:
     """Build the program of a batch.
 
@@ -328,12 +359,13 @@ def build(
     seed : seed of all data.
     ballot : whether the device has ballots, to record active masks with.
     denormals : widths of floating-point types whose denormals the device can be told to preserve.
+    spelling : how the program puts the cases' questions.
     """
-    builder = _Builder(cases[0], size, seed, denormals)
+    builder = _Builder(cases[0], size, seed, denormals, spelling)
     for case in cases:
         builder.add(case)
     read = {feed.type.name for _, feed in builder.feeds.values()}
-    declarations = [builder.stage.declarations]
+    declarations = [builder.stage.declarations, spelling.declarations]
     declarations += [reader(TYPES[name]) for name in sorted(read)]
     declarations += [writer(type_) for _, type_ in sorted(builder.types.items())]
     if builder.declarations:
@@ -341,7 +373,10 @@ def build(
     resets = [line for line in builder.resets if line]
     source = _TEMPLATE.format(
         title=f"{len(cases)} conformance cases executed {builder.pattern.sentence}.",
-        extensions="\n".join(f"#extension {name} : require" for name in _extensions(cases, ballot)),
+        extensions="\n".join(
+            f"#extension {name} : require"
+            for name in sorted({*_extensions(cases, ballot), *spelling.extensions})
+        ),
         modes="\n".join(_execution_modes(cases, denormals)),
         declarations="\n".join(declarations),
         invocations=builder.invocations,

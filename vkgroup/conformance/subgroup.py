@@ -6,21 +6,16 @@ Cases of one stage, pattern, shape and subgroup size make one program, and one d
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from vkgroup.conformance import barriers, support
+from vkgroup.conformance import support
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import Case, subgroup_cases
 from vkgroup.conformance.instances import read
-from vkgroup.conformance.program import POISON, SLOT_PLANES, Program, build
-from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages import FragmentStage
+from vkgroup.conformance.program import build
+from vkgroup.conformance.running import execute
 from vkgroup.conformance.verdict import Verdict, judge
 from vkgroup.device import Capabilities
-from vkgroup.spirv import Module
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
@@ -77,39 +72,6 @@ class SubgroupFamily:
             denormals=support.preserved_denormals(capabilities),
         )
         module = executor.compile(program.source, stage=program.stage.name)
-        outputs = _execute(executor, program, module, cases[0].subgroup_size)
+        outputs = execute(executor, program, module, cases[0].subgroup_size)
         instances = read(program, outputs, ballot)
         return [judge(entry, program, instances, outputs) for entry in program.entries]
-
-
-def _execute(executor: Executor, program: Program, module: Module, subgroup_size: int) -> NDArray[np.uint32]:
-    """Run a program and return its outputs."""
-    inputs = executor.buffer("inputs", program.inputs.nbytes)
-    inputs.write(program.inputs)
-    outputs = executor.buffer("outputs", program.output_words * 4)
-    outputs.write(_blank(program))
-    bindings: dict[Any, Any] = {0: inputs, 1: outputs}
-    for binding, memory in program.memories.items():
-        cells = np.zeros(barriers.words(program.stage, program.subgroup_size), np.uint32)
-        bindings[binding] = cells.reshape(-1, barriers.ROW) if memory == "image" else cells
-    if isinstance(program.stage, FragmentStage):
-        size = program.stage.width, program.stage.height
-        executor.device.draw(
-            module, size, bindings, subgroup_size=subgroup_size or None, timeout=executor.timeout
-        )
-    else:
-        with (
-            executor.device.pipeline(module, subgroup_size=subgroup_size or None) as pipeline,
-            pipeline.bind(bindings) as bound,
-        ):
-            bound.dispatch((WORKGROUPS, 1, 1), timeout=executor.timeout)
-    return outputs.read(np.uint32, program.output_words)
-
-
-def _blank(program: Program) -> NDArray[np.uint32]:
-    """Return the outputs before the dispatch: poison, and no slot executed."""
-    n = program.invocations
-    words = np.full(program.output_words, POISON, np.uint32)
-    first = program.slots_at
-    words[first : first + SLOT_PLANES * program.pattern.slots * n] = 0
-    return words

@@ -1,0 +1,103 @@
+"""A case of the older ballots and votes as data, and every case there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from vkgroup.conformance.cases import Case
+from vkgroup.conformance.legacy_ballot.table import BALLOT, OLDER, Older
+from vkgroup.conformance.operands import choices
+from vkgroup.conformance.patterns import patterns_of
+from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS
+
+EXAMPLE = "dynamic_instances"
+"""The operation of the cases that run the document's example (issue 5)."""
+
+STAGES = ("compute", "fragment")
+
+FORMS = {
+    "declared": "as it declares the extension",
+    "lowered": "lowered to the instructions of SPIR-V 1.3, in a module of SPIR-V 1.5",
+    "lowered_1_3": "lowered to the instructions of SPIR-V 1.3, in a module of that version",
+}
+"""How a module reaches the device. The last reads an index that is no constant by another instruction."""
+
+_OPERANDS = ("first", "middle", "last", "dynamic")
+
+
+@dataclass(frozen=True)
+class LegacyCase:
+    """One case.
+
+    Attributes
+    ----------
+    stage : one of `STAGES`.
+    operation : a name of `OLDER`, or `EXAMPLE`.
+    type : the type of its value, or of the variable.
+    pattern : who is active; see `vkgroup.conformance.patterns`.
+    operand : which invocation is read; "" where the operation reads none.
+    form : a name of `FORMS`.
+    """
+
+    stage: str
+    operation: str
+    type: str
+    pattern: str
+    operand: str
+    form: str
+
+    @property
+    def category(self) -> str:
+        """The first part of the name."""
+        return "legacy_ballot"
+
+    @property
+    def name(self) -> str:
+        """The case's name, unique in the suite."""
+        parts = (self.stage, self.operation, self.type, self.pattern, self.operand, self.form)
+        return ".".join((self.category, *(part for part in parts if part)))
+
+    @property
+    def sentence(self) -> str:
+        """What the case tests."""
+        if self.operation == EXAMPLE:
+            what = f"The example of {BALLOT}, five ballots in nested branches"
+            return f"{what}, in a {self.stage} shader, runs {FORMS[self.form]}."
+        reading = f" from {choices(self.older.core)[self.operand].sentence}" if self.operand else ""
+        executed = patterns_of(self.stage)[self.pattern].sentence
+        return (
+            f"{self.operation} of {self.type}{reading}, executed {executed} in a {self.stage} shader, "
+            f"runs {FORMS[self.form]}."
+        )
+
+    @property
+    def older(self) -> Older:
+        """The row of the operation."""
+        return OLDER[self.operation]
+
+    @property
+    def core(self) -> Case:
+        """The case of KHR_shader_subgroup that has the same answer."""
+        core = self.older.core
+        row = BUILTIN_VARIABLES.get(core) or OPERATIONS[core]
+        return Case(row.category.value, self.stage, core, self.type, self.pattern, "exact", self.operand)
+
+
+def _operation_cases(stage: str, older: Older) -> Iterator[LegacyCase]:
+    reads = older.core == "subgroupBroadcast"
+    for type_ in older.types:
+        for pattern in patterns_of(stage):
+            for operand in _OPERANDS if reads else ("",):
+                for form in FORMS:
+                    if form != "lowered_1_3" or operand == "dynamic":
+                        yield LegacyCase(stage, older.name, type_, pattern, operand, form)
+
+
+@cache
+def legacy_cases() -> tuple[LegacyCase, ...]:
+    """Return every case, stage by stage."""
+    cases = [case for stage in STAGES for older in OLDER.values() for case in _operation_cases(stage, older)]
+    cases += [LegacyCase("compute", EXAMPLE, "", "", "", form) for form in ("declared", "lowered")]
+    return tuple(cases)

@@ -1,0 +1,115 @@
+"""The example of SPV_KHR_shader_ballot (issue 5): five ballots A to E, and what is promised of them.
+
+Dynamic instances are what the document replaces "lockstep" with. Only uniform control flow is sure to bring
+invocations together, so A and E name every invocation of the subgroup. B, C and D are executed in divergence:
+each names invocations that execute it together, itself among them. That B equals D is not promised.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.instances import unpack
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.verdict import Verdict
+
+WORKGROUPS, LOCAL_SIZE = 4, 61
+INVOCATIONS = WORKGROUPS * LOCAL_SIZE
+_BALLOTS = "ABCDE"
+WORDS = 2 + 5 * len(_BALLOTS)
+"""Words of each invocation: subgroup, lane; then for each ballot whether it was executed, and its words."""
+
+SOURCE = f"""#version 460
+// The example of SPV_KHR_shader_ballot. Binding 0: {WORDS} words of each invocation.
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_EXT_spirv_intrinsics : require
+spirv_instruction(extensions = ["SPV_KHR_shader_ballot"], capabilities = [4423], id = 4421)
+uvec4 ballot(bool predicate);
+layout(local_size_x = {LOCAL_SIZE}) in;
+layout(std430, binding = 0) writeonly buffer Results {{ uint results[][{WORDS}]; }};
+
+void keep(uint which, uvec4 found) {{
+    uint at = 2u + 5u * which;
+    results[gl_GlobalInvocationID.x][at] = 1u;
+    for (uint word = 0u; word < 4u; ++word) results[gl_GlobalInvocationID.x][at + 1u + word] = found[word];
+}}
+
+void main() {{
+    results[gl_GlobalInvocationID.x][0] = gl_SubgroupID;
+    results[gl_GlobalInvocationID.x][1] = gl_SubgroupInvocationID;
+    bool odd = (gl_SubgroupInvocationID & 1u) != 0u;
+    bool odd2 = (gl_SubgroupInvocationID & 2u) != 0u;
+    keep(0u, ballot(true));
+    if (odd) {{
+        keep(1u, ballot(true));
+        if (odd2) {{
+            keep(2u, ballot(true));
+        }}
+        keep(3u, ballot(true));
+    }}
+    keep(4u, ballot(true));
+}}
+"""
+
+
+def blank() -> NDArray[np.uint32]:
+    """Return the results before the dispatch: nothing executed."""
+    return np.zeros((INVOCATIONS, WORDS), np.uint32)
+
+
+def judge(results: NDArray[Any], size: int) -> Verdict:
+    """Judge what the example recorded.
+
+    Parameters
+    ----------
+    results : (`INVOCATIONS`, `WORDS`) uint32.
+    size : the subgroup's size.
+    """
+    workgroup = np.arange(INVOCATIONS) // LOCAL_SIZE
+    subgroup, lane = results[:, 0].astype(np.int64), results[:, 1].astype(np.int64)
+    if lane.max() >= size:
+        return Verdict(Status.FAIL, 0, 0, f"lane {lane.max()} is not below the subgroup size {size}")
+    _, row = np.unique(np.column_stack([workgroup, subgroup]), axis=0, return_inverse=True)
+    row = row.ravel()
+    odd, odd2 = lane & 1 == 1, lane & 2 == 2
+    executing = {"A": odd | True, "B": odd, "C": odd & odd2, "D": odd, "E": odd | True}
+    faults, masks = [], {}
+    for number, name in enumerate(_BALLOTS):
+        record = results[:, 2 + 5 * number : 7 + 5 * number]
+        masks[name] = unpack(np.ascontiguousarray(record[:, 1:]), 128)
+        if not np.array_equal(record[:, 0] == 1, executing[name]):
+            faults.append(f"{name} was not executed by the invocations that its branches let in")
+            continue
+        faults += _faults(name, masks[name], row, lane, executing[name], uniform=name in "AE")
+    judged = int(sum(int(flags.sum()) for flags in executing.values()))
+    if faults:
+        return Verdict(Status.FAIL, judged, 0, "; ".join(faults))
+    same = bool(np.array_equal(masks["B"][odd], masks["D"][odd]))
+    detail = f"B {'equals' if same else 'does not equal'} D here, which is not promised"
+    return Verdict(Status.PASS, judged, 0, detail)
+
+
+def _faults(
+    name: str, masks: NDArray[np.bool_], row: NDArray[Any], lane: NDArray[Any], active: Any, *, uniform: bool
+) -> list[str]:
+    """Return what a ballot's masks contradict."""
+    for one in np.unique(row[active]):
+        members = np.flatnonzero(active & (row == one))
+        there = np.zeros(128, np.bool_)
+        there[lane[members]] = True
+        found = masks[members]
+        if uniform and not np.all(found == there):
+            return [f"{name} is not every invocation of the subgroup, in uniform control flow"]
+        if np.any(found & ~there):
+            return [f"{name} names an invocation that does not execute it"]
+        if not np.all(found[np.arange(len(members)), lane[members]]):
+            return [f"{name} leaves out the invocation that executes it"]
+        place = {int(lane[member]): number for number, member in enumerate(members)}
+        for mask in found:
+            together = [place[int(other)] for other in np.flatnonzero(mask)]
+            if not np.all(found[together] == mask):
+                return [f"{name} differs between invocations that it says executed it together"]
+    return []

@@ -1,0 +1,126 @@
+"""The older ballots and votes: instructions, built-ins and ARB's GLSL, each with its twin in the core.
+
+The twin is the built-in of KHR_shader_subgroup of the same meaning (`vkgroup.reference.semantics.legacy`): a
+case asks the twin's question in the older words and is judged as the twin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+BALLOT, VOTE = "SPV_KHR_shader_ballot", "SPV_KHR_subgroup_vote"
+
+_BALLOT_CAPABILITY, _VOTE_CAPABILITY = 4423, 4431
+
+_SCALARS = ("int", "uint", "float")
+_READ = _SCALARS + tuple(f"{prefix}vec{count}" for prefix in ("i", "u", "") for count in (2, 3, 4))
+
+
+@dataclass(frozen=True)
+class Older:
+    """One older instruction, built-in, function or variable.
+
+    Attributes
+    ----------
+    name : SPIR-V's name, or ARB's.
+    core : the built-in of KHR_shader_subgroup of the same meaning.
+    call : GLSL of its result as the core's type, with {0} and {1} for the arguments.
+    types : GLSL types of its value, or of the variable.
+    extension : the SPIR-V extension that it needs.
+    glsl : the GLSL extension that it needs; "" for what is declared by SPIR-V's numbers.
+    wide : whether its result is a uint64_t.
+    declaration : GLSL that it needs: for the most part what declares it by its number.
+    alone : whether its programs ask for nothing else.
+    """
+
+    name: str
+    core: str
+    call: str
+    types: tuple[str, ...]
+    extension: str = BALLOT
+    glsl: str = ""
+    wide: bool = False
+    declaration: str = ""
+    alone: bool = False
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether it is a built-in variable."""
+        return self.core.startswith("gl_")
+
+
+def _instruction(
+    name: str, number: int, core: str, types: tuple[str, ...], result: str = "", second: str = ""
+) -> Older:
+    """Return an instruction, declared through GL_EXT_spirv_intrinsics for each type."""
+    vote = core in ("subgroupAll", "subgroupAny", "subgroupAllEqual")
+    extension, capability = (VOTE, _VOTE_CAPABILITY) if vote else (BALLOT, _BALLOT_CAPABILITY)
+    function = "older" + name.removeprefix("OpSubgroup")
+    declaration = "\n".join(
+        f'spirv_instruction(extensions = ["{extension}"], capabilities = [{capability}], id = {number}) '
+        f"{result or type_} {function}({type_} value{second});"
+        for type_ in types
+    )
+    call = f"{function}({{0}}, {{1}})" if second else f"{function}({{0}})"
+    return Older(name, core, call, types, extension, declaration=declaration)
+
+
+def _built_in(name: str, core: str, type_: str) -> Older:
+    """Return a built-in, read beside a ballot that makes the module declare the extension.
+
+    GLSL has it with 32-bit integers under the core's name alone; the number is the same.
+    """
+    ballot = _instruction("OpSubgroupBallotKHR", 4421, "subgroupBallot", ("bool",), result="uvec4")
+    call = f"({ballot.call.format('true')}, {core})"
+    return Older(name, core, call, (type_,), declaration=ballot.declaration)
+
+
+def _arb(name: str, core: str, call: str, types: tuple[str, ...], wide: bool = False) -> Older:
+    vote = name.startswith("a")
+    extension, glsl = (VOTE, "GL_ARB_shader_group_vote") if vote else (BALLOT, "GL_ARB_shader_ballot")
+    return Older(name, core, call, types, extension, glsl, wide)
+
+
+def _arb_lane(name: str, core: str) -> Older:
+    """Return a variable that a module may not have beside the core's of the same built-in.
+
+    The whole program uses it, under the core's name.
+    """
+    row = _arb(name, core, name, ("uint",))
+    return replace(row, declaration=f"#define {core} {name}", alone=True)
+
+
+def _masks() -> list[Older]:
+    rows = []
+    for relation in ("Eq", "Ge", "Gt", "Le", "Lt"):
+        core = f"gl_Subgroup{relation}Mask"
+        rows.append(_built_in(f"Subgroup{relation}MaskKHR", core, "uvec4"))
+        name = f"gl_SubGroup{relation}MaskARB"
+        rows.append(_arb(name, core, f"uvec4(unpackUint2x32({name}), 0u, 0u)", ("uvec4",), wide=True))
+    return rows
+
+
+_ROWS = (
+    _instruction("OpSubgroupBallotKHR", 4421, "subgroupBallot", ("bool",), result="uvec4"),
+    _instruction("OpSubgroupFirstInvocationKHR", 4422, "subgroupBroadcastFirst", _SCALARS),
+    _instruction("OpSubgroupReadInvocationKHR", 4432, "subgroupBroadcast", _SCALARS, second=", uint index"),
+    _instruction("OpSubgroupAllKHR", 4428, "subgroupAll", ("bool",)),
+    _instruction("OpSubgroupAnyKHR", 4429, "subgroupAny", ("bool",)),
+    _instruction("OpSubgroupAllEqualKHR", 4430, "subgroupAllEqual", ("bool",)),
+    _built_in("SubgroupSize", "gl_SubgroupSize", "uint"),
+    _built_in("SubgroupLocalInvocationId", "gl_SubgroupInvocationID", "uint"),
+    *_masks(),
+    _arb(
+        "ballotARB", "subgroupBallot", "uvec4(unpackUint2x32(ballotARB({0})), 0u, 0u)", ("bool",), wide=True
+    ),
+    _arb("readFirstInvocationARB", "subgroupBroadcastFirst", "readFirstInvocationARB({0})", _READ),
+    _arb("readInvocationARB", "subgroupBroadcast", "readInvocationARB({0}, {1})", _READ),
+    _arb("anyInvocationARB", "subgroupAny", "anyInvocationARB({0})", ("bool",)),
+    _arb("allInvocationsARB", "subgroupAll", "allInvocationsARB({0})", ("bool",)),
+    _arb("allInvocationsEqualARB", "subgroupAllEqual", "allInvocationsEqualARB({0})", ("bool",)),
+    _arb_lane("gl_SubGroupSizeARB", "gl_SubgroupSize"),
+    _arb_lane("gl_SubGroupInvocationARB", "gl_SubgroupInvocationID"),
+)
+
+OLDER: dict[str, Older] = {row.name: row for row in _ROWS}
+"""All by name."""
