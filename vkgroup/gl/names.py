@@ -54,9 +54,10 @@ class Names:
         block = None if self._interface is None else self._interface.default_block
         if self._interface is None or block is None:
             if values:
+                names = ", ".join(values)
                 raise InvalidDispatch(
-                    f"Values were given for {', '.join(values)}, and the module has no loose uniforms. Those are"
-                    " OpenGL's: compile with the dialect gl."
+                    f"Values were given for {names}, and the module has no loose uniforms, as OpenGL has:"
+                    " compile with the dialect gl."
                 )
             return {}
         contents = DefaultBlock(self._interface)
