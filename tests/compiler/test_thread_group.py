@@ -1,4 +1,4 @@
-"""GL_NV_shader_thread_group in sources of the GL dialect: names, types, behaviours, lines, what the module needs."""
+"""GL_NV_shader_thread_group in GL sources: names, types, behaviours, lines, what modules need."""
 
 from __future__ import annotations
 
