@@ -128,7 +128,7 @@ def write_color(
     Parameters
     ----------
     channels : red, green, blue and alpha of every fragment of the batch, (4, fragments).
-    undefined : what is undefined about them, (4, fragments); None for nothing.
+    undefined : what is undefined about them; broadcasts to their shape.
     causes : where to number what cannot be converted.
 
     Returns
@@ -141,7 +141,8 @@ def write_color(
     elements, wrong = encode(format_, chosen)
     cause = None
     if undefined is not None:
-        cause = undefined[: format_.channels, samples.fragment]
+        whole = np.broadcast_to(undefined, channels.shape)
+        cause = whole[: format_.channels, samples.fragment]
         cause = cause.max(axis=0, keepdims=True) if format_.packed else cause
     if wrong is not None:
         site = Site("", None, (), (), (), (), -1, causes)

@@ -140,13 +140,13 @@ def draw(
     outputs = Outputs(fragment, what.size, what.samples, what.colors, what.depth)
     log = EventLog(fragment.causes, quads.invocation)
     execution = Execution(fragment, resources, push, events=log, written=outputs.images, **limits)
-    if undefined:
-        outputs.undefine(log, carried(undefined, vertex.causes, fragment.causes))
     if shapes:
         stage = FragmentStage(execution, Shapes(shapes, shaded.position), columns, locations, quads, outputs)
         per_sample = what.samples > 1 and (what.sample_shading or stage.asks_for_sample)
         for batch in batches(shapes, what.size, locations, per_sample):
             stage.run(batch)
+    if undefined:
+        outputs.undefine(log, carried(undefined, vertex.causes, fragment.causes))
     return Drawn(
         (*vertex_events, *execution.finish()),
         what.vertices.total,

@@ -23,6 +23,7 @@ SUBPIXELS = 256
 _GUARD = 1 << 15
 _LEAST_W = 2.0**-40
 """Of the largest w: what is nearer to the plane of the viewer is clipped."""
+_TINY = 2.0**-140
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +96,7 @@ class Screen:
         planes = [z, w - z, guard[0] * w - x, guard[0] * w + x, guard[1] * w - y, guard[1] * w + y]
         planes += list(self._clip[chosen].T)
         if w.min() <= 0:
-            planes.append(w - _LEAST_W * np.abs(w).max())
+            planes.append(w - max(_LEAST_W * np.abs(w).max(), _TINY))
         return np.stack(planes)
 
     def _framebuffer(self, clip: Float64) -> Float64:

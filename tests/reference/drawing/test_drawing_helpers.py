@@ -1,0 +1,196 @@
+"""Helper invocations: no effect on memory, part in quads, and what of group operations is defined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from drawn import in_pixels, lanes, reference
+
+from vkgroup.compiler import Target
+from vkgroup.reference.interpreter.values import HARD
+
+# Covers the pixels (0, 0), (1, 0) and (0, 1) of one quad of 2x2, with an edge through no pixel's center.
+CORNER = in_pixels([(0, 0), (2.5, 0), (0, 2.5)], (4, 4))
+
+STORING = """
+#extension GL_KHR_shader_subgroup_quad : require
+layout(binding = 0) buffer Data { uint stored[4]; uint added; uint exchanged; };
+layout(binding = 1, r32ui) uniform uimage2D picture;
+layout(location = 0) out uvec4 color;
+void main() {
+    uint lane = uint(gl_FragCoord.x) + 2u * uint(gl_FragCoord.y);
+    stored[lane] = 1u + lane;
+    uint before = atomicAdd(added, 1u);
+    imageStore(picture, ivec2(gl_FragCoord.xy), uvec4(7));
+    imageAtomicAdd(picture, ivec2(gl_FragCoord.xy), 1u);
+    bool helper = subgroupQuadBroadcast(gl_HelperInvocation, 3u);
+    color = uvec4(uint(helper), subgroupQuadBroadcast(lane, 3u), subgroupQuadBroadcast(before, 3u), before);
+}"""
+
+
+def test_stores_and_atomics_of_helpers_have_no_effect() -> None:
+    device = reference(4)
+    found = device.draw(
+        "#version 450\n" + STORING,
+        (4, 4),
+        {0: np.zeros(6, np.uint32), 1: np.zeros((4, 4), np.uint32)},
+        vertices={"position": CORNER},
+    )
+    assert found[0].tolist() == [1, 2, 3, 0, 3, 0]
+    picture = np.zeros((4, 4), np.uint32)
+    picture[0, :2] = picture[1, 0] = 8
+    assert np.array_equal(found[1], picture)
+    assert (found["color"][0, 0, :2] == (1, 3)).all()
+    # What an atomic gives to a helper is anything.
+    assert found.defined["color"][0, 0].tolist() == [True, True, False, True]
+    assert [event.kind for event in found.events] == ["undefined"]
+
+
+def test_stores_of_helpers_out_of_bounds_are_nothing() -> None:
+    source = """
+    layout(binding = 0) buffer Data { uint data[]; };
+    layout(location = 0) out uvec4 color;
+    void main() {
+        uint at = uint(gl_FragCoord.x) + 2u * uint(gl_FragCoord.y);
+        data[at] = 1u;
+        atomicAdd(data[at], 1u);
+        color = uvec4(0);
+    }"""
+    data = np.zeros(3, np.uint32)
+    _, _, outcome = lanes(source, (4, 4), data, positions=CORNER)
+    assert outcome.events == ()
+    assert data.tolist() == [2, 2, 2]
+    assert [event.kind for event in lanes(source, (4, 4), data[:2], positions=CORNER)[2].events] == [
+        "bounds"
+    ] * 2
+
+
+TAKING_PART = """
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_vote : require
+%s
+layout(location = 0) out uvec4 color;
+void main() {
+    uint lane = gl_SubgroupInvocationID;
+    float derivative = dFdx(gl_FragCoord.x);
+    color = uvec4(%s);
+}"""
+
+
+def taking_part(*values: str) -> tuple[np.ndarray, np.ndarray]:
+    found, causes, _ = lanes(TAKING_PART % ("", ", ".join(values)), (4, 4), positions=CORNER, subgroup_size=8)
+    return found, causes
+
+
+def test_a_device_may_leave_helpers_out_of_group_operations() -> None:
+    found, causes = taking_part(
+        "subgroupBallot(true).x",
+        "subgroupInclusiveAdd(1u)",
+        "subgroupAdd(gl_HelperInvocation ? 0u : 1u)",
+        "subgroupBroadcastFirst(lane)",
+    )
+    assert found[0, 0].tolist() == [15, 1, 3, 0]
+    assert found[1, 0].tolist() == [15, 3, 3, 0]
+    # Lane 3 is the helper: a scan up to lane 2 does not have it.
+    soft = causes[0, 0]
+    assert ((soft > 0) & (soft < HARD)).tolist() == [True, False, True, False]
+
+
+def test_to_read_from_a_helper_may_be_to_read_from_an_inactive_lane() -> None:
+    _, causes = taking_part("subgroupShuffle(lane, 3u)", "subgroupShuffleXor(lane, 1u)", "0u", "0u")
+    assert causes[0, 0, 0] >= HARD
+    assert causes[0, 0, 1] == 0
+    assert causes[1, 0, 1] >= HARD
+
+
+def test_who_is_elected_is_open_where_a_helper_comes_first() -> None:
+    # The quad's first lane is not covered.
+    other = in_pixels([(2, -0.5), (2, 2), (-0.5, 2)], (4, 4))
+    source = TAKING_PART % ("", "uint(subgroupElect()), subgroupBroadcastFirst(lane), 0u, 0u")
+    found, causes, _ = lanes(source, (4, 4), positions=other, subgroup_size=4)
+    assert found[0, 1].tolist() == [0, 0, 0, 0]
+    assert [bool(cause) for cause in causes[0, 1, :2]] == [True, True]
+    # Lane 1 is there in any case, so no later one is the first.
+    assert [bool(cause) for cause in causes[1, 0, :2]] == [False, True]
+
+
+def test_with_maximal_reconvergence_helpers_take_part() -> None:
+    source = TAKING_PART % (
+        "#extension GL_EXT_spirv_intrinsics : require\n"
+        'spirv_execution_mode(extensions = ["SPV_KHR_maximal_reconvergence"], 6023);',
+        "subgroupBallot(true).x, subgroupInclusiveAdd(1u), subgroupShuffle(lane, 3u), 0u",
+    )
+    found, causes, _ = lanes(source, (4, 4), positions=CORNER, subgroup_size=8)
+    assert found[0, 0].tolist() == [15, 1, 3, 0]
+    assert not causes.any()
+
+
+# --- discard and demote -------------------------------------------------------------------------------
+
+ENDING = """
+#extension GL_KHR_shader_subgroup_quad : require
+#extension GL_EXT_demote_to_helper_invocation : require
+layout(binding = 0) buffer Data { uint data[16]; };
+layout(location = 0) out uvec4 color;
+void main() {
+    uint at = uint(gl_FragCoord.x) + 4u * uint(gl_FragCoord.y);
+    float slope = gl_FragCoord.x * 3.0;
+    if (at == 0u) { data[at] = 1u; %s; }
+    data[at] |= 2u;
+    color = uvec4(5u, uint(dFdxFine(slope)), subgroupQuadBroadcast(at, 0u), 7u);
+}"""
+
+
+@pytest.mark.parametrize("target", [Target.VULKAN_1_2, Target.VULKAN_1_3])
+def test_a_discarded_fragment_is_gone_and_so_are_its_quad_s_derivatives(target: Target) -> None:
+    data = np.zeros(16, np.uint32)
+    found, causes, _ = lanes(ENDING % "discard", (4, 4), data, target=target)
+    assert data.tolist() == [1] + [2] * 15
+    assert not found[0, 0].any()
+    assert not causes[0, 0].any()
+    # Its neighbour cannot know the slope, nor what lane 0 had; the other quads can.
+    assert (causes[0, 1] >= HARD).tolist() == [False, True, True, False]
+    assert (causes[1, 1] >= HARD).tolist() == [False, True, True, False]
+    assert not causes[:2, 2:].any()
+    assert (found[2:, 2:, 1] == 3).all()
+
+
+def test_a_demoted_fragment_goes_on_as_a_helper() -> None:
+    data = np.zeros(16, np.uint32)
+    found, causes, outcome = lanes(ENDING % "demote", (4, 4), data)
+    assert data.tolist() == [1] + [2] * 15
+    assert not found[0, 0].any()
+    assert found[0, 1].tolist() == [5, 3, 0, 7]
+    assert not causes.any()
+    assert outcome.events == ()
+
+
+def test_helpers_are_known_after_demotion() -> None:
+    source = """
+    #extension GL_KHR_shader_subgroup_quad : require
+    #extension GL_EXT_demote_to_helper_invocation : require
+    layout(location = 0) out uvec4 color;
+    void main() {
+        bool before = helperInvocationEXT();
+        if (uint(gl_FragCoord.x) == 0u) demote;
+        bool after = helperInvocationEXT();
+        color = uvec4(subgroupQuadBroadcast(uint(before), 0u), subgroupQuadBroadcast(uint(after), 0u),
+                      subgroupQuadBroadcast(uint(gl_HelperInvocation), 0u), uint(after));
+    }"""
+    found, causes, _ = lanes(source, (2, 2))
+    assert found[0, 1].tolist()[:2] == [0, 1]
+    assert found[0, 1, 3] == 0
+    # gl_HelperInvocation itself need not know of it.
+    assert (causes[0, 1] >= HARD).tolist() == [False, False, True, False]
+
+
+def test_a_discard_that_depends_on_an_undefined_value_leaves_the_pixel_undefined() -> None:
+    source = """
+    layout(location = 0) out uvec4 color;
+    void main() { uint x; color = uvec4(1); if (gl_FragCoord.x < 1.0 && x == 3u) discard; }"""
+    _, causes, outcome = lanes(source, (4, 2))
+    assert (causes[:, 0] >= HARD).all()
+    assert not causes[:, 1:].any()
+    assert outcome.events[0].message.startswith("where the shader goes on")
