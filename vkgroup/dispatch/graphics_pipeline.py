@@ -66,7 +66,7 @@ class GraphicsPipeline(BasePipeline):
         lacking: list[str] = []
         for shader in self.shaders:
             entry = shader.entry_point
-            lacking += shader.missing(self.device)
+            lacking += shader.missing(self.device, self.required_size(shader))
             lacking += limits.exceeded(shader.module.reflection, entry, shader.specialization, capabilities)
             lacking += limits.stage_size_problems(self.required_size(shader), entry.stage, capabilities)
         if self.state.sample_shading and "sampleRateShading" not in capabilities.features:
