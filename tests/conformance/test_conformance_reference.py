@@ -11,7 +11,8 @@ from test_mutations import cases_of
 from test_processes import GUILTY, NEIGHBOURS, hang_on_elect
 
 import vkgroup.conformance as conformance
-from vkgroup.conformance import AGAINST_THE_DEVICE, Status, all_cases, family_of
+from vkgroup.conformance import AGAINST_THE_DEVICE, Status, support
+from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.opening import open_device
 from vkgroup.opening import select as select_device
 
@@ -24,7 +25,7 @@ def test_a_sample_is_right_at_every_size(size: int) -> None:
     device = select_device(f"reference:{size}")
     with open_device(device) as opened:
         capabilities = opened.capabilities
-    supported = [case for case in all_cases() if not family_of(case).missing(case, capabilities)]
+    supported = [case for case in subgroup_cases() if not support.missing(case, capabilities)]
     # Another part of the suite for each size.
     sample = supported[size :: len(supported) // SAMPLE]
     found = conformance.run(device, cases=sample, isolate=False, seed=size)

@@ -79,6 +79,13 @@ def test_drivers_pass(driver) -> None:
     assert found.counts[Status.PASS] == len(found.results) > 300
 
 
+@pytest.mark.parametrize("size", [4, 32, 128])
+def test_the_reference_device_passes(size) -> None:
+    found = conformance.run(select_device(f"reference:{size}"), filters=("fragment.*",), isolate=False)
+    assert [result.case for result in found.failures] == []
+    assert found.counts[Status.PASS] == len(found.results)
+
+
 def _dropped(opcode: int, data: bytes) -> bytes:
     """Leave an instruction out that gives no result."""
     return rewritten(data, lambda i: [] if i[0] == opcode else [i])

@@ -20,6 +20,9 @@ from vkgroup.reference.types import TYPES, GlslType
 REQUIRED_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 """Subgroup sizes that a pipeline may require: the powers of two up to 128."""
 
+QUAD_SIZE = 4
+"""The smallest subgroup that holds a quad, which fragments are shaded in."""
+
 _VARIED_PATTERNS = {"compute": ("all", "partial", "data_mask"), "fragment": ("all",)}
 _SPECIAL_MOVE_PATTERNS = ("all", "partial")
 
@@ -149,7 +152,14 @@ def _variations(case: Case) -> Iterator[Case]:
         return
     if case.stage == "compute":
         yield from (replace(case, shape=shape) for shape in SHAPES if shape != "1d")
-    yield from (replace(case, subgroup_size=size) for size in REQUIRED_SIZES)
+    yield from _sizes(case)
+
+
+def _sizes(case: Case) -> Iterator[Case]:
+    """Yield the case again at each required subgroup size."""
+    for size in REQUIRED_SIZES:
+        if case.stage == "compute" or size >= QUAD_SIZE:
+            yield replace(case, subgroup_size=size)
 
 
 def _variable_cases(variable: BuiltinVariable, stage: str) -> Iterator[Case]:
@@ -167,7 +177,7 @@ def _barrier_cases(barrier: Barrier, stage: str) -> Iterator[Case]:
             case = Case("basic", stage, barrier.name, "uint", pattern, "exact", memory)
             yield case
             if pattern in _VARIED_PATTERNS[stage]:
-                yield from (replace(case, subgroup_size=size) for size in REQUIRED_SIZES)
+                yield from _sizes(case)
 
 
 def _stage_cases(stage: str) -> Iterator[Case]:
