@@ -1,0 +1,204 @@
+"""HLSL's wave and quad intrinsics, each as a question that KHR_shader_subgroup answers.
+
+The definitions are those of Microsoft's reference of Shader Model 6.0. Where an intrinsic asks the same as
+one built-in, that is its twin; where it asks something else, the expression around it makes it the twin's
+question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_INTEGERS = ("int", "uint")
+_NUMBERS = (*_INTEGERS, "float", "double")
+_ANY = (*_NUMBERS, "bool")
+_PREFIXES = {"int": "i", "uint": "u", "float": "", "double": "d", "bool": "b"}
+
+GLSL_OF: dict[str, str] = {
+    f"{scalar}{count if count > 1 else ''}": f"{prefix}vec{count}" if count > 1 else scalar
+    for scalar, prefix in _PREFIXES.items()
+    for count in (1, 2, 3, 4)
+}
+"""HLSL's types, and GLSL's of the same values."""
+
+_COMPONENTS = "xyzw"
+
+# A component that differs between lanes, beside the one whose values a case chooses.
+_VARYING = {
+    "int": "int(lane)",
+    "uint": "lane * 3u",
+    "float": "float(lane)",
+    "double": "double(float(lane))",
+    "bool": "((lane & 1u) == 1u)",
+}
+
+
+@dataclass(frozen=True)
+class Intrinsic:
+    """One intrinsic in one use.
+
+    Attributes
+    ----------
+    name : HLSL's name.
+    core : the built-in of KHR_shader_subgroup that has the same answer.
+    definition : what HLSL says that it gives, in short.
+    call : HLSL with {0} and {1} for the arguments and {type} for the result's type.
+    types : HLSL types of its value; of a query that of its result.
+    operands : choices for the twin's second operand; a name alone where the call itself has the operand.
+    data : data sets of the twin.
+    compared : the type that the twin sees, where that is a component of the value.
+    """
+
+    name: str
+    core: str
+    definition: str
+    call: str
+    types: tuple[str, ...]
+    operands: tuple[str, ...] = ("",)
+    data: tuple[str, ...] = ("exact",)
+    compared: str = ""
+
+
+def _vectors(scalars: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in GLSL_OF if name.rstrip("234") in scalars)
+
+
+def _of(name: str, core: str, definition: str, scalars: tuple[str, ...], *operands: str) -> Intrinsic:
+    """Return an intrinsic of scalars and vectors that gives a value of its type."""
+    second = ", {1}" if operands else ""
+    call = f"{{type}}({name}({{0}}{second}))"
+    return Intrinsic(name, core, definition, call, _vectors(scalars), operands or ("",))
+
+
+def _combining(name: str, core: str, definition: str, *, rounds: bool) -> Intrinsic:
+    """Return a sum, product, least or greatest value."""
+    row = _of(name, core, definition, _NUMBERS)
+    return Intrinsic(
+        name, core, definition, row.call, row.types, data=("exact", "rounding") if rounds else ("exact",)
+    )
+
+
+def _equal_components() -> list[Intrinsic]:
+    """Return WaveActiveAllEqual of vectors: the last component chosen by the case, the others varying."""
+    rows = []
+    for type_ in _vectors(_ANY):
+        scalar = type_.rstrip("234")
+        if type_ == scalar:
+            continue
+        count = int(type_[-1])
+        others = ", ".join([_VARYING[scalar]] * (count - 1))
+        call = f"WaveActiveAllEqual({type_}({others}, {{0}})).{_COMPONENTS[count - 1]}"
+        rows.append(
+            Intrinsic(
+                "WaveActiveAllEqual",
+                "subgroupAllEqual",
+                "for each component, whether it is the same in every active lane",
+                call,
+                (type_,),
+                compared=scalar,
+            )
+        )
+    return rows
+
+
+_EVERY_ACTIVE = "over the values of all active lanes"
+_BELOW = "over the values of the active lanes with smaller indices"
+_QUADS = ("q0", "q1", "q2", "q3", "dynamic")
+
+INTRINSICS: tuple[Intrinsic, ...] = (
+    Intrinsic(
+        "WaveGetLaneCount",
+        "gl_SubgroupSize",
+        "the number of lanes of a wave",
+        "WaveGetLaneCount()",
+        ("uint",),
+    ),
+    Intrinsic(
+        "WaveGetLaneIndex", "gl_SubgroupInvocationID", "the lane's index", "WaveGetLaneIndex()", ("uint",)
+    ),
+    Intrinsic(
+        "WaveIsFirstLane",
+        "subgroupElect",
+        "true in the active lane with the smallest index alone",
+        "WaveIsFirstLane()",
+        ("bool",),
+    ),
+    _of(
+        "WaveReadLaneFirst",
+        "subgroupBroadcastFirst",
+        "the value of the active lane of the smallest index",
+        _ANY,
+    ),
+    _of(
+        "WaveReadLaneAt",
+        "subgroupShuffle",
+        "the value of the lane of an index, which may differ between lanes",
+        _ANY,
+        *("last", "reverse", "dynamic", "data", "straddling"),
+    ),
+    Intrinsic(
+        "WaveActiveAnyTrue",
+        "subgroupAny",
+        "whether any active lane's is true",
+        "WaveActiveAnyTrue({0})",
+        ("bool",),
+    ),
+    Intrinsic(
+        "WaveActiveAllTrue",
+        "subgroupAll",
+        "whether all active lanes' are true",
+        "WaveActiveAllTrue({0})",
+        ("bool",),
+    ),
+    Intrinsic(
+        "WaveActiveBallot",
+        "subgroupBallot",
+        "a bit for each lane, set in those that are active and true",
+        "WaveActiveBallot({0})",
+        ("bool",),
+    ),
+    Intrinsic(
+        "WaveActiveAllEqual",
+        "subgroupAllEqual",
+        "whether the value is the same in every active lane",
+        "WaveActiveAllEqual({0})",
+        _ANY,
+    ),
+    *_equal_components(),
+    Intrinsic(
+        "WaveActiveCountBits",
+        "subgroupAdd",
+        "in how many active lanes it is true, asked of each bit of a word",
+        "counted({0})",
+        ("uint",),
+    ),
+    Intrinsic(
+        "WavePrefixCountBits",
+        "subgroupExclusiveAdd",
+        "in how many active lanes with smaller indices it is true, asked of each bit of a word",
+        "counted_below({0})",
+        ("uint",),
+    ),
+    _of("WaveActiveBitAnd", "subgroupAnd", f"bitwise and {_EVERY_ACTIVE}", _INTEGERS),
+    _of("WaveActiveBitOr", "subgroupOr", f"bitwise or {_EVERY_ACTIVE}", _INTEGERS),
+    _of("WaveActiveBitXor", "subgroupXor", f"bitwise exclusive or {_EVERY_ACTIVE}", _INTEGERS),
+    _combining("WaveActiveMax", "subgroupMax", f"the greatest {_EVERY_ACTIVE}", rounds=False),
+    _combining("WaveActiveMin", "subgroupMin", f"the least {_EVERY_ACTIVE}", rounds=False),
+    _combining("WaveActiveSum", "subgroupAdd", f"the sum {_EVERY_ACTIVE}", rounds=True),
+    _combining("WaveActiveProduct", "subgroupMul", f"the product {_EVERY_ACTIVE}", rounds=True),
+    _combining("WavePrefixSum", "subgroupExclusiveAdd", f"the sum {_BELOW}", rounds=True),
+    _combining("WavePrefixProduct", "subgroupExclusiveMul", f"the product {_BELOW}", rounds=True),
+    _of("QuadReadLaneAt", "subgroupQuadBroadcast", "the value of the quad's lane of an index", _ANY, *_QUADS),
+    Intrinsic(
+        "QuadReadLaneAt",
+        "subgroupQuadSwapHorizontal",
+        "the value of the quad's lane of an index that differs between lanes",
+        "{type}(QuadReadLaneAt({0}, (lane & 3u) ^ 1u))",
+        _vectors(_ANY),
+        operands=("across",),
+    ),
+    _of("QuadReadAcrossX", "subgroupQuadSwapHorizontal", "the value of the lane beside it", _ANY),
+    _of("QuadReadAcrossY", "subgroupQuadSwapVertical", "the value of the lane above or below it", _ANY),
+    _of("QuadReadAcrossDiagonal", "subgroupQuadSwapDiagonal", "the value of the lane opposite to it", _ANY),
+)
+"""All uses of all intrinsics of Shader Model 6.0."""
