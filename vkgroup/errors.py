@@ -54,6 +54,10 @@ class CompileError(VkgroupError):
         return "\n".join(lines)
 
 
+class LinkError(CompileError):
+    """Sources that compile, each on its own, and make no program together."""
+
+
 class CompilerUnavailable(VkgroupError):
     """A compiler that was asked for cannot be loaded; says what to install."""
 

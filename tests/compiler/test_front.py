@@ -229,7 +229,7 @@ def test_dialect_gl_takes_what_vulkan_refuses() -> None:
     found = diagnostics_of(lambda: compile_source(source, stage="compute"))
     assert ("<string>", 3) in places(found)
     bindings = compile_source(source, stage="compute", dialect="gl").reflection.bindings
-    assert len({binding.binding for binding in bindings}) == len(bindings) == 3
+    assert len({(binding.set, binding.binding) for binding in bindings}) == len(bindings) == 3
     assert {binding.kind for binding in bindings} == {"storage_buffer", "uniform_buffer", "storage_image"}
 
 

@@ -46,7 +46,8 @@ def test_no_version_means_the_same() -> None:
 
 
 def test_bindings_are_given_out_in_dialect_gl() -> None:
-    source = "#version 460\nlayout(std430) buffer A { uint a; };\nlayout(std430) buffer B { uint b; };\n"
+    source = "#version 460\nlayout(local_size_x = 1) in;\n"
+    source += "layout(std430) buffer A { uint a; };\nlayout(std430) buffer B { uint b; };\n"
     first, second = both(source + "void main() { a = b; }", stage="compute", dialect="gl")
     assert {b.binding for b in first.reflection.bindings} == {b.binding for b in second.reflection.bindings}
 

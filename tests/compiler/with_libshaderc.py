@@ -35,7 +35,8 @@ def test_rich_interface(target: Target) -> None:
 
 
 def test_dialects_entry_point_and_debug_lines() -> None:
-    loose = "uniform float k;\nlayout(std430) buffer B { float x[]; };\nvoid main() { x[0] = k; }"
+    loose = "layout(local_size_x = 1) in;\nuniform float k;\nlayout(std430) buffer B { float x[]; };\n"
+    loose += "void main() { x[0] = k; }"
     first, second = both(loose, stage="compute", dialect="gl")
     assert len(first.reflection.bindings) == len(second.reflection.bindings) == 2
     hlsl = "RWStructuredBuffer<uint> data;\n[numthreads(8, 1, 1)] void go() { data[0] = 1; }"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from vkgroup.compiler.front import COMPILERS, DIALECTS, CompileOptions, compile_file, compile_source
+from vkgroup.compiler.gl_interface import GlInterface, interface_of
 from vkgroup.compiler.optimizer import optimize
+from vkgroup.compiler.program import link
 from vkgroup.compiler.target import Target
 from vkgroup.compiler.tools import assemble, disassemble, validate
 
@@ -11,11 +13,14 @@ __all__ = [
     "COMPILERS",
     "DIALECTS",
     "CompileOptions",
+    "GlInterface",
     "Target",
     "assemble",
     "compile_file",
     "compile_source",
     "disassemble",
+    "interface_of",
+    "link",
     "optimize",
     "validate",
 ]

@@ -13,6 +13,9 @@ from typing import TypedDict, Unpack
 from vkgroup.compiler import cache as module_cache
 from vkgroup.compiler import extensions, hlsl, thread_group
 from vkgroup.compiler.existing import ASSEMBLY, WORDS, assemble_source, finish, read_module
+from vkgroup.compiler.gl_interface import interface_of, with_interface
+from vkgroup.compiler.gl_limits import Limit, limits_of
+from vkgroup.compiler.gl_program import build_program
 from vkgroup.compiler.glslang import compile_glslang, glslang_identity
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.optimizer import LEVELS, legalize
@@ -29,7 +32,7 @@ COMPILERS = ("glslang", "shaderc")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 #: Part of every key of the cache: to be raised when what is made of the same input changes.
-_REVISION = "2"
+_REVISION = "3"
 
 
 def compile_source(
@@ -47,6 +50,7 @@ def compile_source(
     compiler: str = "glslang",
     cache: bool = True,
     lower_legacy: bool = False,
+    limits: Mapping[str, Limit] | None = None,
 ) -> Module:
     """Compile GLSL or HLSL to a module that SPIRV-Tools has validated.
 
@@ -56,9 +60,9 @@ def compile_source(
     stage : name or suffix of the stage, for example ``"compute"`` or ``"comp"``; SPIR-V says it itself.
     name : what diagnostics call the source. Where it is a path, ``#include "…"`` looks beside it
         before the include paths.
-    dialect : ``"vulkan"`` (GL_KHR_vulkan_glsl), ``"gl"`` (GLSL as OpenGL takes it: loose uniforms,
-        bindings and locations given out automatically), ``"hlsl"``, or ``"spirv"`` (assembly, for which no
-        option of a compiler counts).
+    dialect : ``"vulkan"`` (GL_KHR_vulkan_glsl), ``"gl"`` (GLSL as OpenGL takes it; how a host finds
+        uniforms, counters and bindings says `gl_interface.interface_of`), ``"hlsl"``, or ``"spirv"``
+        (assembly, for which no option of a compiler counts).
     defines : macros, name and value.
     include_paths : folders where ``#include`` looks, in order.
     target : Vulkan version the module is for.
@@ -69,12 +73,17 @@ def compile_source(
     cache : whether to use the cache on disk.
     lower_legacy : whether to replace the instructions of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by
         those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.lower_legacy`.
+    limits : of the implementation, for the dialect ``"gl"``: numbers, or three of them, by OpenGL's names
+        (``"MAX_COMPUTE_WORK_GROUP_SIZE"``). They are the values of GLSL's constants
+        (``gl_MaxComputeWorkGroupSize``), and the shader is checked against them. Without them constants have
+        the least values that ARB_compute_shader allows.
 
     Raises
     ------
     CompileError
         `diagnostics` has file, line and message of each finding; also where the compiler made
-        a module that breaks SPIR-V's rules for `target`.
+        a module that breaks SPIR-V's rules for `target`. In the dialect ``"gl"`` a LinkError where the
+        shader makes no program by itself.
     CompilerUnavailable
         The compiler is not installed; says what to install.
 
@@ -84,12 +93,14 @@ def compile_source(
     >>> module.reflection.entry_points[0].stage
     'compute'
     """
-    request = _request(
+    request = request_of(
         source, stage, name, dialect, defines, include_paths, target, optimize, debug, entry_point
     )
-    request = replace(request, lower_legacy=lower_legacy)
+    request = replace(request, lower_legacy=lower_legacy, limits=limits_of(limits))
     if dialect == "spirv":
         return assemble_source(request.source, name, target, lower=lower_legacy, optimize=request.optimize)
+    if dialect == "gl":
+        return compile_program([request], compiler, cache)[request.stage.name]
     return _compile(request, compiler, cache)
 
 
@@ -105,6 +116,7 @@ class CompileOptions(TypedDict, total=False):
     compiler: str
     cache: bool
     lower_legacy: bool
+    limits: Mapping[str, Limit] | None
 
 
 def compile_file(
@@ -158,7 +170,7 @@ def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:
     )
 
 
-def _request(
+def request_of(
     source: str,
     stage: str,
     name: str,
@@ -254,6 +266,7 @@ def _key(request: Request, compiler: str) -> str | None:
         "debug" if request.debug else "",
         request.entry_point,
         "\0".join(f"{name} {value}" for name, value in request.defines),
+        repr(request.limits),
         places,
     )
 
@@ -296,17 +309,62 @@ def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
     module = thread_group.mark(module, dependencies)
     if request.dialect == "hlsl":
         module = hlsl.mended(legalize(module, request.target))
-    elif request.entry_point != "main":
+    return _finished(module, request, compiler), dependencies
+
+
+def compile_program(requests: Sequence[Request], compiler: str, use_cache: bool) -> dict[str, Module]:
+    """Return the modules of a program in the GL dialect by stage, from the cache or made and kept there."""
+    if compiler not in COMPILERS:
+        raise CompileError(f"no compiler {compiler!r}; there are: {', '.join(COMPILERS)}")
+    keys = _program_keys(requests, compiler) if use_cache else {}
+    cached = {stage: module_cache.load(key) for stage, key in keys.items()}
+    modules = {stage: module for stage, module in cached.items() if module is not None}
+    if keys and len(modules) == len(keys):
+        return modules
+    try:
+        built, dependencies = build_program([_rewritten(request) for request in requests], compiler)
+    except CompileError as error:
+        raise _restored(error, requests) from None
+    first = {request.stage.name: request for request in reversed(requests)}
+    modules = {}
+    for stage, module in built.items():
+        interface = interface_of(module)
+        module = _finished(thread_group.mark(module, dependencies), first[stage], compiler)
+        # The optimiser may drop what nothing refers to.
+        modules[stage] = module if interface is None else with_interface(module, interface)
+        if keys:
+            module_cache.store(keys[stage], modules[stage], dependencies)
+    return modules
+
+
+def _restored(error: CompileError, requests: Sequence[Request]) -> CompileError:
+    """Return the error of a program in the words of its sources, still of its kind."""
+    files = {diagnostic.file for diagnostic in error.diagnostics}
+    source = next((request.source for request in requests if request.name in files), "")
+    return type(error)(str(error.args[0]), thread_group.restore(error, source).diagnostics)
+
+
+def _program_keys(requests: Sequence[Request], compiler: str) -> dict[str, str]:
+    """Return the key of each stage of a program; none where the compiler's version cannot be known."""
+    parts = [_key(request, compiler) for request in requests]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return {}
+    return {request.stage.name: module_cache.key_of(request.stage.name, *known) for request in requests}
+
+
+def _finished(module: Module, request: Request, compiler: str) -> Module:
+    """Name the entry point and the source, validate, and (on request) optimise and validate again."""
+    if request.dialect != "hlsl" and request.entry_point != "main":
         module = rename_entry_point(module, request.entry_point)
     if request.debug:
         # Both compilers write down what is left of the source after preprocessing, and mangle
         # every character that is not ASCII.
         module = set_source(module, request.name, request.source)
     try:
-        module = finish(module, request.target, lower=request.lower_legacy, optimize=request.optimize)
+        return finish(module, request.target, lower=request.lower_legacy, optimize=request.optimize)
     except InvalidModule as error:
         message = f"{compiler} made a module that is {error}"
         raise CompileError(
             f"{request.name} does not compile", [Diagnostic("error", request.name, 0, 0, message)]
         ) from None
-    return module, dependencies

@@ -14,6 +14,7 @@ from typing import Any
 import cffi
 
 from vkgroup.compiler.diagnostics import from_glslang
+from vkgroup.compiler.gl_limits import RESOURCE_DECLARATION
 from vkgroup.compiler.hlsl import PRELUDE
 from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
 from vkgroup.compiler.libraries import find_library, library_identity, open_library
@@ -32,7 +33,7 @@ typedef struct {
     int language, stage, client, client_version, target_language, target_language_version;
     const char *code;
     int default_version, default_profile, force_default, forward_compatible, messages;
-    const void *resource;
+    const resource *resource;
     include_function include_system, include_local;
     free_function free_result;
     void *context;
@@ -62,7 +63,7 @@ void glslang_program_SPIRV_generate_with_options(void *program, int stage, optio
 size_t glslang_program_SPIRV_get_size(void *program);
 unsigned *glslang_program_SPIRV_get_ptr(void *program);
 const char *glslang_program_SPIRV_get_messages(void *program);
-const void *glslang_default_resource(void);
+const resource *glslang_default_resource(void);
 """
 
 #: ``glslang::TShader::setEntryPoint(const char*)`` as compilers mangle it. HLSL needs it, and the C
@@ -92,25 +93,27 @@ _STAGES = {
     )
 }
 
-_GLSL, _HLSL, _CLIENT_VULKAN, _TARGET_SPIRV, _CORE_PROFILE = 1, 2, 1, 1, 2
+_GLSL, _HLSL, _CLIENT_VULKAN, _CLIENT_OPENGL, _TARGET_SPIRV, _CORE_PROFILE = 1, 2, 1, 2, 1, 2
+_OPENGL_VERSION = 450
 _SPIRV_RULES, _VULKAN_RULES, _READ_HLSL = 1 << 3, 1 << 4, 1 << 6
 # With cascading errors, parsing goes on after the first one, so that each is reported.
 _CASCADING_ERRORS = 1 << 7
-_MAP_BINDINGS, _MAP_LOCATIONS, _RELAXED_RULES = 1 << 0, 1 << 1, 1 << 2
+_MAP_BINDINGS, _MAP_LOCATIONS = 1 << 0, 1 << 1
 
 #: Options of a shader by dialect.
-_OPTIONS = {
+OPTIONS = {
     "vulkan": 0,
-    "gl": _MAP_BINDINGS | _MAP_LOCATIONS | _RELAXED_RULES,
+    "gl": _MAP_BINDINGS | _MAP_LOCATIONS,
     "hlsl": _MAP_BINDINGS | _MAP_LOCATIONS,
 }
 
 
-class _Glslang:
+class Glslang:
     """The opened libraries, initialised."""
 
     def __init__(self) -> None:
         self.ffi = cffi.FFI()
+        self.ffi.cdef(RESOURCE_DECLARATION)
         self.ffi.cdef(_DECLARATIONS)
         self.front = open_library(self.ffi, _WHEEL, "glslang")
         self.back = open_library(self.ffi, _WHEEL, "SPIRV")
@@ -159,8 +162,9 @@ class _Glslang:
 
 
 @cache
-def _glslang() -> _Glslang:
-    return _Glslang()
+def opened_glslang() -> Glslang:
+    """Return the libraries, opened once a process."""
+    return Glslang()
 
 
 def glslang_identity() -> str:
@@ -171,6 +175,8 @@ def glslang_identity() -> str:
 def compile_glslang(request: Request) -> tuple[Module, Dependencies]:
     """Compile, without validating; return the module and what was included.
 
+    The GL dialect, which takes several shaders together, is compiled by `vkgroup.compiler.gl_front`.
+
     Raises
     ------
     CompileError
@@ -178,38 +184,38 @@ def compile_glslang(request: Request) -> tuple[Module, Dependencies]:
     CompilerUnavailable
         glslang is not installed.
     """
-    glslang = _glslang()
+    glslang = opened_glslang()
     inclusion = Inclusion(Includer(request.folder, request.include_paths))
     module = with_deep_stack(lambda longest: _compile(glslang, request, inclusion, longest))
     return module, inclusion.includer.dependencies
 
 
-def _compile(glslang: _Glslang, request: Request, inclusion: Inclusion, longest: int) -> Module:
+def _compile(glslang: Glslang, request: Request, inclusion: Inclusion, longest: int) -> Module:
     """Preprocess, parse, link, generate."""
     ffi, front = glslang.ffi, glslang.front
     handle = ffi.new_handle(inclusion)
-    code = ffi.new("char[]", _prepared(request).encode())
-    entry = _input(glslang, request, code, handle)
+    code = ffi.new("char[]", with_include_directive(request).encode())
+    entry = shader_input(glslang, request, code, handle)
     # A program refers to its shader, so it is deleted first; both in this thread, also on failure.
     with ffi.gc(front.glslang_shader_create(entry), front.glslang_shader_delete) as shader:
         _parse(glslang, request, entry, shader, inclusion, longest)
         with ffi.gc(front.glslang_program_create(), front.glslang_program_delete) as program:
             front.glslang_program_add_shader(program, shader)
             linked = front.glslang_program_link(program, entry.messages)
-            if linked and _OPTIONS[request.dialect]:
+            if linked and request.dialect == "hlsl":
                 linked = front.glslang_program_map_io(program)
             if not linked:
-                raise _failure(request, ffi.string(front.glslang_program_get_info_log(program)))
-            return _generate(glslang, request, program, entry.stage)
+                raise failure_of_log(request, ffi.string(front.glslang_program_get_info_log(program)))
+            return generate(glslang, request, program, entry.stage)
 
 
 def _parse(
-    glslang: _Glslang, request: Request, entry: Any, shader: Any, inclusion: Inclusion, longest: int
+    glslang: Glslang, request: Request, entry: Any, shader: Any, inclusion: Inclusion, longest: int
 ) -> None:
     """Preprocess and parse the source of a shader."""
     ffi, front = glslang.ffi, glslang.front
-    preamble = ffi.new("char[]", _preamble(request).encode())
-    front.glslang_shader_set_options(shader, _OPTIONS[request.dialect])
+    preamble = ffi.new("char[]", preamble_of(request).encode())
+    front.glslang_shader_set_options(shader, OPTIONS[request.dialect])
     front.glslang_shader_set_preamble(shader, preamble)
     if request.dialect == "hlsl":
         glslang.set_entry_point()(int(ffi.cast("uintptr_t", shader.shader)), request.entry_point.encode())
@@ -224,19 +230,22 @@ def _parse(
     # The preprocessed text has its macros replaced already: they must not be replaced again.
     front.glslang_shader_set_preamble(shader, ffi.NULL)
     if not preprocessed or not front.glslang_shader_parse(shader, entry):
-        raise _failure(request, ffi.string(front.glslang_shader_get_info_log(shader)))
+        raise failure_of_log(request, ffi.string(front.glslang_shader_get_info_log(shader)))
 
 
-def _input(glslang: _Glslang, request: Request, code: Any, handle: Any) -> Any:
+def shader_input(glslang: Glslang, request: Request, code: Any, handle: Any) -> Any:
     """Fill in glslang's description of what to compile."""
     is_hlsl = request.dialect == "hlsl"
     vulkan, spirv = request.target.vulkan_version, request.target.spirv_version
-    messages = _SPIRV_RULES | _VULKAN_RULES | _CASCADING_ERRORS
+    messages = _SPIRV_RULES | _CASCADING_ERRORS
+    messages |= 0 if request.dialect == "gl" else _VULKAN_RULES
     messages |= _READ_HLSL if is_hlsl else 0
     entry = glslang.ffi.new("input *")
     entry.language, entry.stage = (_HLSL if is_hlsl else _GLSL), _STAGES[request.stage.name]
     # Version 13 knows no Vulkan newer than 1.3; for the front end 1.4 is no different.
     entry.client, entry.client_version = _CLIENT_VULKAN, (1 << 22) | (min(vulkan[1], 3) << 12)
+    if request.dialect == "gl":
+        entry.client, entry.client_version = _CLIENT_OPENGL, _OPENGL_VERSION
     entry.target_language, entry.target_language_version = _TARGET_SPIRV, (1 << 16) | (spirv[1] << 8)
     entry.code, entry.messages, entry.resource = code, messages, glslang.resource
     entry.default_version, entry.default_profile = DEFAULT_VERSION, _CORE_PROFILE
@@ -246,28 +255,31 @@ def _input(glslang: _Glslang, request: Request, code: Any, handle: Any) -> Any:
     return entry
 
 
-def _generate(glslang: _Glslang, request: Request, program: Any, stage: int) -> Module:
+def generate(glslang: Glslang, request: Request, program: Any, stage: int) -> Module:
     """Make SPIR-V of a linked program."""
     ffi = glslang.ffi
     if request.debug:
         glslang.front.glslang_program_set_source_file(program, stage, request.name.encode())
     options = ffi.new("options *")
     options.generate_debug_info, options.disable_optimizer = request.debug, True
+    # A program keeps the words of one stage when it makes those of the next, behind them.
+    before = glslang.back.glslang_program_SPIRV_get_size(program)
     glslang.back.glslang_program_SPIRV_generate_with_options(program, stage, options)
-    count = glslang.back.glslang_program_SPIRV_get_size(program)
+    count = glslang.back.glslang_program_SPIRV_get_size(program) - before
     if not count:
         log = glslang.back.glslang_program_SPIRV_get_messages(program)
-        raise _failure(request, ffi.string(log) if log else b"")
+        raise failure_of_log(request, ffi.string(log) if log else b"")
     return Module.from_bytes(
-        bytes(ffi.buffer(glslang.back.glslang_program_SPIRV_get_ptr(program), 4 * count))
+        bytes(ffi.buffer(glslang.back.glslang_program_SPIRV_get_ptr(program) + before, 4 * count))
     )
 
 
-def _preamble(request: Request) -> str:
+def preamble_of(request: Request) -> str:
+    """Return what defines a request's macros."""
     return "".join(f"#define {name} {value}\n" for name, value in request.defines)
 
 
-def _prepared(request: Request) -> str:
+def with_include_directive(request: Request) -> str:
     """Allow ``#include`` in GLSL that uses it, leaving every line its number.
 
     The extension must follow ``#version``, and glslang repeats a preamble's ``#extension`` before
@@ -288,7 +300,7 @@ def _prepared(request: Request) -> str:
     return source[:end] + inserted + source[end:]
 
 
-def _failure(request: Request, log: bytes) -> CompileError:
+def failure_of_log(request: Request, log: bytes) -> CompileError:
     """Make the error from a log; a log without messages still becomes one."""
     text = log.decode("utf-8", "replace")
     found = from_glslang(text, request.name)

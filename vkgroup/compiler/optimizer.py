@@ -67,7 +67,20 @@ def legalize(module: Module, target: Target) -> Module:
     return _run(module, "--legalize-hlsl", target.environment, "--skip-validation")
 
 
-def _run(module: Module, passes: str, environment: str, *options: str) -> Module:
+def inline(module: Module) -> Module:
+    """Put the bodies of all functions where they are called, and drop what is unused, unvalidated."""
+    environment = universal_environment(module)
+    return _run(
+        module,
+        "--inline-entry-points-exhaustive",
+        environment,
+        "--skip-validation",
+        "--merge-return",
+        last=("--eliminate-dead-functions", "--eliminate-dead-code-aggressive"),
+    )
+
+
+def _run(module: Module, passes: str, environment: str, *options: str, last: tuple[str, ...] = ()) -> Module:
     # Warnings go to standard output, so the module does not.
     with tempfile.TemporaryDirectory(prefix="vkgroup-") as folder:
         result = Path(folder) / "optimized.spv"
@@ -78,6 +91,7 @@ def _run(module: Module, passes: str, environment: str, *options: str) -> Module
             "--preserve-spec-constants",
             *options,
             passes,
+            *last,
             "-o",
             str(result),
             "-",

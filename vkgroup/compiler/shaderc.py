@@ -52,7 +52,6 @@ void shaderc_compile_options_set_target_env(void *options, int target, uint32_t 
 void shaderc_compile_options_set_target_spirv(void *options, int version);
 void shaderc_compile_options_set_auto_bind_uniforms(void *options, bool value);
 void shaderc_compile_options_set_auto_map_locations(void *options, bool value);
-void shaderc_compile_options_set_vulkan_rules_relaxed(void *options, bool value);
 void *shaderc_compile_into_spv(void *compiler, const char *text, size_t length, int kind, const char *name,
                                const char *entry_point, void *options);
 void shaderc_result_release(void *result);
@@ -79,7 +78,8 @@ _KINDS = {
     "task": 26,
     "mesh": 27,
 }
-_LANGUAGE_HLSL, _TARGET_VULKAN, _CORE_PROFILE = 1, 0, 1
+_LANGUAGE_HLSL, _TARGET_VULKAN, _TARGET_OPENGL, _CORE_PROFILE = 1, 0, 1, 1
+_OPENGL_VERSION = 450
 _RELATIVE_INCLUDE = 0
 
 #: A compiler that has not answered after this many seconds never will.
@@ -157,8 +157,8 @@ def shaderc_identity() -> str | None:
 def compile_shaderc(request: Request) -> tuple[Module, Dependencies]:
     """Compile, without validating or optimising; return the module and what was included.
 
-    The module's entry point is called ``main`` if the source is GLSL. In the dialect ``"gl"``
-    ``glslc`` and old libraries give out bindings and locations, but take no uniforms outside blocks.
+    The module's entry point is called ``main`` if the source is GLSL. In the dialect ``"gl"`` the module is
+    one for OpenGL, to be lowered by `vkgroup.compiler.gl_program`.
 
     Raises
     ------
@@ -209,7 +209,10 @@ def _compile_by_library(library: _Library, request: Request) -> tuple[Module, De
 
 def _set_options(lib: Any, request: Request, options: Any) -> None:
     vulkan, spirv = _versions(request)
-    lib.shaderc_compile_options_set_target_env(options, _TARGET_VULKAN, (1 << 22) | (vulkan << 12))
+    if request.dialect == "gl":
+        lib.shaderc_compile_options_set_target_env(options, _TARGET_OPENGL, _OPENGL_VERSION)
+    else:
+        lib.shaderc_compile_options_set_target_env(options, _TARGET_VULKAN, (1 << 22) | (vulkan << 12))
     lib.shaderc_compile_options_set_target_spirv(options, (1 << 16) | (spirv << 8))
     for name, value in request.defines:
         pair = name.encode(), value.encode()
@@ -225,9 +228,6 @@ def _set_options(lib: Any, request: Request, options: Any) -> None:
     if request.dialect != "vulkan":
         lib.shaderc_compile_options_set_auto_bind_uniforms(options, True)
         lib.shaderc_compile_options_set_auto_map_locations(options, True)
-        # Versions before 2023.8 cannot relax the rules; their diagnostics then say what they refuse.
-        if request.dialect == "gl" and hasattr(lib, "shaderc_compile_options_set_vulkan_rules_relaxed"):
-            lib.shaderc_compile_options_set_vulkan_rules_relaxed(options, True)
 
 
 def _compile_by_executable(path: str, request: Request) -> tuple[Module, Dependencies]:
@@ -256,7 +256,7 @@ def _arguments(request: Request) -> list[str]:
     vulkan, spirv = _versions(request)
     arguments = [
         f"-fshader-stage={request.stage.suffix}",
-        f"--target-env=vulkan1.{vulkan}",
+        "--target-env=opengl4.5" if request.dialect == "gl" else f"--target-env=vulkan1.{vulkan}",
         f"--target-spv=spv1.{spirv}",
         *(f"-D{name}={value}" for name, value in request.defines),
     ]

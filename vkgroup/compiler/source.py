@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from vkgroup.compiler.gl_limits import Limits
 from vkgroup.compiler.target import Target
 from vkgroup.errors import CompileError, Diagnostic
 from vkgroup.spirv import Stage
@@ -33,6 +34,7 @@ class Request:
     stage, dialect, target, optimize, debug, entry_point, lower_legacy : see `compile_source`.
     defines : name and value of each macro.
     include_paths : folders for ``#include``, in order.
+    limits : of the implementation, by GL's names; for the GL dialect.
     """
 
     source: str
@@ -45,6 +47,7 @@ class Request:
     entry_point: str
     defines: tuple[tuple[str, str], ...]
     include_paths: tuple[Path, ...]
+    limits: Limits = ()
     lower_legacy: bool = False
 
     @property

@@ -118,6 +118,13 @@ class Editor:
         """Add a decoration."""
         self._decorations.append(self.instruction("OpDecorate", identifier, decoration, *literals))
 
+    def add(self, name: str, *operands: int) -> None:
+        """Declare a variable, or a type that shall be no other's (for its decorations), by all its words."""
+        words = self.instruction(name, *operands)
+        spec = grammar().instruction(words[0] & 0xFFFF)
+        self._added.append(words)
+        self._defining[words[2 if spec is not None and spec.has_type else 1]] = words
+
     def _declare(self, result: int, words: Words) -> int:
         known = self._declared.get((*words[:result], *words[result + 1 :]))
         if known is None:

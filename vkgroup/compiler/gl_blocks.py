@@ -1,0 +1,240 @@
+"""Writes types with a layout, variables, indices and conversions into a module that is being lowered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vkgroup.compiler.gl_layout import array_stride, data_members, matrix_stride, member_offsets
+from vkgroup.compiler.gl_stage import innermost
+from vkgroup.spirv.declarations import Declarations
+from vkgroup.spirv.editor import Editor, Words
+from vkgroup.spirv.grammar import grammar
+from vkgroup.spirv.types import ArrayType, MatrixType, StructType, Type
+
+
+class BlockTypes:
+    """What a stage's lowering declares.
+
+    Attributes
+    ----------
+    names, decorations : instructions for the sections before the types.
+    """
+
+    def __init__(self, editor: Editor, declared: Declarations) -> None:
+        self._editor, self._declared = editor, declared
+        self.names: list[Words] = []
+        self.decorations: list[Words] = []
+        self._stored: dict[int, int] = {}
+
+    # Declarations ----------------------------------------------------------------------------------
+
+    def name(self, identifier: int, text: str, member: int | None = None) -> None:
+        """Name an id, or a member of a structure."""
+        literal = _literal(text)
+        if member is None:
+            self.names.append(self._editor.instruction("OpName", identifier, *literal))
+        else:
+            self.names.append(self._editor.instruction("OpMemberName", identifier, member, *literal))
+
+    def decorate(self, identifier: int, decoration: str, *literals: int) -> None:
+        """Decorate an id."""
+        number = _decoration(decoration)
+        self.decorations.append(self._editor.instruction("OpDecorate", identifier, number, *literals))
+
+    def decorate_member(self, structure: int, member: int, decoration: str, *literals: int) -> None:
+        """Decorate a member of a structure."""
+        number = _decoration(decoration)
+        self.decorations.append(
+            self._editor.instruction("OpMemberDecorate", structure, member, number, *literals)
+        )
+
+    def put(self, variable: int, place: tuple[int, int]) -> None:
+        """Give a variable its set and binding."""
+        self.decorate(variable, "DescriptorSet", place[0])
+        self.decorate(variable, "Binding", place[1])
+
+    def variable(self, storage: str, type_: int) -> int:
+        """Declare a variable of global scope."""
+        identifier = self._editor.fresh()
+        pointer = self._pointer(storage, type_)
+        self._editor.add("OpVariable", pointer, identifier, _storage(storage))
+        return identifier
+
+    def _pointer(self, storage: str, type_: int) -> int:
+        return self._editor.declare("OpTypePointer", _storage(storage), type_)
+
+    def array_of(self, element: int, length: int) -> int:
+        """Return the id of an array type without layout."""
+        return self._editor.declare("OpTypeArray", element, self.index(length))
+
+    def counters(self) -> int:
+        """Declare a block of as many counters as its buffer has; the caller names and decorates it."""
+        array, structure = self._editor.fresh(), self._editor.fresh()
+        self._editor.add("OpTypeRuntimeArray", array, self._editor.integer())
+        self._editor.add("OpTypeStruct", structure, array)
+        self.decorate(array, "ArrayStride", 4)
+        self.decorate_member(structure, 0, "Offset", 0)
+        self.name(structure, "counters", 0)
+        return structure
+
+    def structure(self, name: str, members: Sequence[tuple[str, int, int]]) -> int:
+        """Declare a structure with a layout of members given by name, id of the type, and offset."""
+        types = [self.stored(kind) for _, kind, _ in members]
+        identifier = self._editor.fresh()
+        self._editor.add("OpTypeStruct", identifier, *types)
+        self.name(identifier, name)
+        for number, (member, kind, offset) in enumerate(members):
+            self.name(identifier, member, number)
+            self.decorate_member(identifier, number, "Offset", offset)
+            inner = innermost(self._type(kind))
+            if isinstance(inner, MatrixType):
+                self.decorate_member(identifier, number, "ColMajor")
+                self.decorate_member(identifier, number, "MatrixStride", matrix_stride(inner))
+        return identifier
+
+    def stored(self, kind: int) -> int:
+        """Return the id of the type that lies in a block for a type: the same where no layout is needed.
+
+        Booleans lie there as 32-bit numbers, and opaque members not at all.
+        """
+        if kind not in self._stored:
+            self._stored[kind] = self._store(kind)
+        return self._stored[kind]
+
+    def _store(self, kind: int) -> int:
+        name, words = self._editor.definition(kind)
+        if name == "OpTypeBool":
+            return self._editor.integer()
+        if name == "OpTypeVector":
+            return self._editor.vector(self.stored(words[2]), words[3])
+        if name == "OpTypeArray":
+            identifier, array = self._editor.fresh(), self._type(kind)
+            assert isinstance(array, ArrayType)
+            self._editor.add("OpTypeArray", identifier, self.stored(words[2]), words[3])
+            self.decorate(identifier, "ArrayStride", array_stride(array))
+            return identifier
+        if name == "OpTypeStruct":
+            structure = self._struct(kind)
+            return self.structure(
+                structure.name,
+                [
+                    (structure.members[member].name, words[2 + member], offset)
+                    for member, offset in member_offsets(structure)
+                ],
+            )
+        return kind
+
+    def position(self, structure: int, member: int) -> int | None:
+        """Return a member's index in the stored structure; None where it does not lie there."""
+        members = data_members(self._struct(structure))
+        return members.index(member) if member in members else None
+
+    def _type(self, kind: int) -> Type:
+        return self._declared.type(kind)
+
+    def _struct(self, kind: int) -> StructType:
+        structure = self._type(kind)
+        assert isinstance(structure, StructType)
+        return structure
+
+    # Indices ---------------------------------------------------------------------------------------
+
+    def index(self, value: int) -> int:
+        """Return the id of an unsigned constant."""
+        return self._editor.constant(self._editor.integer(), value)
+
+    def literal(self, identifier: int) -> int | None:
+        """Return the value of an integer constant; None for what is none."""
+        name, words = self._editor.definition(identifier)
+        return words[3] if name == "OpConstant" else None
+
+    def linear(self, sizes: Sequence[int], indices: Sequence[int], base: int = 0) -> tuple[list[Words], int]:
+        """Make the index of an element of an array of arrays laid out as one array.
+
+        Parameters
+        ----------
+        sizes, indices : length of each dimension, and the id of the index in it, the outermost first.
+        base : number of the first element.
+        """
+        made: list[Words] = []
+        unsigned, total = self._editor.integer(), self.index(base)
+        for number, index in enumerate(indices):
+            step = 1
+            for size in sizes[number + 1 :]:
+                step *= size
+            term = self._combined(made, "OpIMul", index, self.index(step), unsigned)
+            total = self._combined(made, "OpIAdd", total, term, unsigned)
+        return made, total
+
+    def _combined(self, made: list[Words], operation: str, one: int, other: int, type_: int) -> int:
+        """Compute a sum or product, at once where both are constants."""
+        a, b = self.literal(one), self.literal(other)
+        neutral = 1 if operation == "OpIMul" else 0
+        if a is not None and b is not None:
+            return self.index(a * b if operation == "OpIMul" else a + b)
+        if b == neutral:
+            return one
+        if a == neutral:
+            return other
+        result = self._editor.fresh()
+        made.append(self._editor.instruction(operation, type_, result, one, other))
+        return result
+
+    def chain(self, storage: str, type_: int, base: int, indices: Sequence[int]) -> tuple[list[Words], int]:
+        """Make a pointer to a part of a variable."""
+        result, pointer = self._editor.fresh(), self._pointer(storage, type_)
+        return [self._editor.instruction("OpAccessChain", pointer, result, base, *indices)], result
+
+    # Conversions -----------------------------------------------------------------------------------
+
+    def converted(self, value: int, kind: int, result: int) -> list[Words]:
+        """Make the value of a type from the value that was stored for it.
+
+        Parameters
+        ----------
+        value : id of the stored value.
+        kind : id of the type to make.
+        result : id to give to what is made.
+        """
+        name, words = self._editor.definition(kind)
+        if name == "OpTypeBool":
+            return [self._editor.instruction("OpINotEqual", kind, result, value, self.index(0))]
+        if name == "OpTypeVector":
+            zeros = self._editor.composite(self.stored(kind), *[self.index(0)] * words[3])
+            return [self._editor.instruction("OpINotEqual", kind, result, value, zeros)]
+        if name == "OpTypeArray":
+            length = self.literal(words[3]) or 0
+            parts = [words[2]] * length
+        else:
+            parts = words[2:]
+        made: list[Words] = []
+        built = []
+        for number, part in enumerate(parts):
+            extracted = self._editor.fresh()
+            stored = self.stored(part)
+            made.append(self._editor.instruction("OpCompositeExtract", stored, extracted, value, number))
+            if stored != part:
+                target = self._editor.fresh()
+                made += self.converted(extracted, part, target)
+                extracted = target
+            built.append(extracted)
+        return [*made, self._editor.instruction("OpCompositeConstruct", kind, result, *built)]
+
+
+def _decoration(name: str) -> int:
+    return _numbers("Decoration", name)
+
+
+def _storage(name: str) -> int:
+    return _numbers("StorageClass", name)
+
+
+def _numbers(kind: str, name: str) -> int:
+    return next(number for number, known in grammar().enumeration(kind).items() if known == name)
+
+
+def _literal(text: str) -> Words:
+    """Return a literal string: its bytes, a zero, and zeros up to a whole word (SPIR-V 2.2.1)."""
+    data = text.encode()
+    data += bytes(4 - len(data) % 4)
+    return [int.from_bytes(data[start : start + 4], "little") for start in range(0, len(data), 4)]

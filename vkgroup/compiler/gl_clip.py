@@ -1,0 +1,85 @@
+"""Makes OpenGL's clip coordinates Vulkan's: z from -w…w to 0…w (GL 4.3, 13.5; Vulkan 1.4, 24.2)."""
+
+from __future__ import annotations
+
+from vkgroup.spirv.declarations import Declarations
+from vkgroup.spirv.editor import Editor, Words
+from vkgroup.spirv.grammar import grammar
+from vkgroup.spirv.module import Module
+from vkgroup.spirv.types import StructType
+
+_ONE_HALF = 0x3F000000
+_OUTPUT = 3
+_STAGE_THAT_EMITS = "Geometry"
+
+
+def clip_depth(module: Module) -> Module:
+    """Return the module with z = (z + w) / 2 done to gl_Position where a vertex is finished.
+
+    That is where the entry point returns, in a geometry shader where a vertex is emitted. The depth range of
+    0 to 1, which is OpenGL's own default, then makes the same of it.
+    """
+    declared, editor = Declarations(module), Editor(module)
+    place = _position(declared)
+    if place is None:
+        return module
+    entry = declared.entry_points[0]
+    current = [0]
+
+    def enter(_: Editor, words: Words) -> list[Words]:
+        current[0] = words[2]
+        return [words]
+
+    def finish(_: Editor, words: Words) -> list[Words]:
+        return [*_conversion(editor, *place), words] if current[0] == entry.id else [words]
+
+    def emit(_: Editor, words: Words) -> list[Words]:
+        return [*_conversion(editor, *place), words]
+
+    if entry.execution_model == _STAGE_THAT_EMITS:
+        return editor.rewrite({"OpEmitVertex": emit, "OpEmitStreamVertex": emit})
+    return editor.rewrite({"OpFunction": enter, "OpReturn": finish})
+
+
+def _position(declared: Declarations) -> tuple[int, int | None] | None:
+    """Return the variable that is or holds the position that a stage writes, and the member in it."""
+    built_ins = grammar().enumeration("BuiltIn")
+    members = {
+        identifier: member
+        for (identifier, member), decorations in declared.member_decorations.items()
+        if built_ins.get(decorations.get("BuiltIn", (-1,))[0]) == "Position"
+    }
+    for variable in declared.variables:
+        if variable.storage_class != "Output":
+            continue
+        decorations = declared.decorations.get(variable.id, {})
+        if built_ins.get(decorations.get("BuiltIn", (-1,))[0]) == "Position":
+            return variable.id, None
+        for identifier, member in members.items():
+            kind = declared.types.get(identifier)
+            if isinstance(variable.type, StructType) and kind is variable.type:
+                return variable.id, member
+    return None
+
+
+def _conversion(editor: Editor, variable: int, member: int | None) -> list[Words]:
+    """Make the instructions that convert the position, and the depth in it."""
+    number = editor.declare("OpTypeFloat", 32)
+    vector = editor.vector(number, 4)
+    made: list[Words] = []
+
+    def add(name: str, type_: int, *operands: int) -> int:
+        made.append(editor.instruction(name, type_, result := editor.fresh(), *operands))
+        return result
+
+    pointer = variable
+    if member is not None:
+        index = editor.constant(editor.integer(), member)
+        pointer = add("OpAccessChain", editor.declare("OpTypePointer", _OUTPUT, vector), variable, index)
+    position = add("OpLoad", vector, pointer)
+    depth = add("OpCompositeExtract", number, position, 2)
+    homogeneous = add("OpCompositeExtract", number, position, 3)
+    doubled = add("OpFAdd", number, depth, homogeneous)
+    halved = add("OpFMul", number, doubled, editor.constant(number, _ONE_HALF))
+    changed = add("OpCompositeInsert", vector, halved, position, 2)
+    return [*made, editor.instruction("OpStore", pointer, changed)]

@@ -1,0 +1,143 @@
+"""Shaders of the GL dialect through glslang: those of a program, compiled and linked for OpenGL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from vkgroup.compiler import glslang as base
+from vkgroup.compiler.gl_limits import fill
+from vkgroup.compiler.gl_source import Facts, facts, mended
+from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
+from vkgroup.compiler.source import Request, failure
+from vkgroup.compiler.stack import with_deep_stack
+from vkgroup.errors import LinkError
+from vkgroup.spirv import Module
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What glslang made of a program.
+
+    Attributes
+    ----------
+    modules : SPIR-V for OpenGL by stage.
+    facts : of each shader, in order.
+    dependencies : the files that were included.
+    """
+
+    modules: dict[str, Module]
+    facts: tuple[Facts, ...]
+    dependencies: Dependencies
+
+
+def compile_for_opengl(requests: Sequence[Request]) -> Compiled:
+    """Compile the shaders of a program and link them.
+
+    Raises
+    ------
+    CompileError
+        A shader does not compile; with a diagnostic for each of glslang's messages.
+    LinkError
+        The shaders of a stage do not fit together.
+    CompilerUnavailable
+        glslang is not installed.
+    """
+    glslang = base.opened_glslang()
+    inclusions = [Inclusion(Includer(request.folder, request.include_paths)) for request in requests]
+    dependencies = Dependencies()
+
+    def work(longest: int) -> tuple[dict[str, Module], list[Facts]]:
+        with ExitStack() as stack:
+            return _Run(glslang, stack, longest).program(requests, inclusions)
+
+    modules, found = with_deep_stack(work)
+    for inclusion in inclusions:
+        dependencies.present.update(inclusion.includer.dependencies.present)
+        dependencies.absent |= inclusion.includer.dependencies.absent
+    return Compiled(modules, tuple(found), dependencies)
+
+
+class _Run:
+    """One program on its way through glslang; what C refers to lives until the stack is unwound."""
+
+    def __init__(self, glslang: base.Glslang, stack: ExitStack, longest: int) -> None:
+        self._glslang, self._front, self._ffi = glslang, glslang.front, glslang.ffi
+        self._stack, self._longest = stack, longest
+        self._kept: list[Any] = []
+
+    def program(
+        self, requests: Sequence[Request], inclusions: Sequence[Inclusion]
+    ) -> tuple[dict[str, Module], list[Facts]]:
+        """Parse each shader, link them, and generate each stage."""
+        found = []
+        entries, shaders = [], []
+        for request, inclusion in zip(requests, inclusions, strict=True):
+            entry, shader, facts_of_shader = self._shader(request, inclusion)
+            entries.append(entry)
+            shaders.append(shader)
+            found.append(facts_of_shader)
+        # A program refers to its shaders, so it comes last, and is deleted first.
+        program = self._stack.enter_context(
+            self._ffi.gc(self._front.glslang_program_create(), self._front.glslang_program_delete)
+        )
+        for shader in shaders:
+            self._front.glslang_program_add_shader(program, shader)
+        if not self._front.glslang_program_link(program, entries[0].messages):
+            log = self._ffi.string(self._front.glslang_program_get_info_log(program))
+            name = requests[0].name if len(requests) == 1 else "<program>"
+            error = base.failure_of_log(requests[0], log)
+            raise LinkError(f"{name} does not link", error.diagnostics)
+        modules: dict[str, Module] = {}
+        for request, entry in zip(requests, entries, strict=True):
+            if request.stage.name not in modules:
+                modules[request.stage.name] = base.generate(self._glslang, request, program, entry.stage)
+        return modules, found
+
+    def _shader(self, request: Request, inclusion: Inclusion) -> tuple[Any, Any, Facts]:
+        """Preprocess a shader, mend the text, and parse it."""
+        entry, shader = self._created(request, base.with_include_directive(request), inclusion)
+        preamble = self._ffi.new("char[]", base.preamble_of(request).encode())
+        self._front.glslang_shader_set_preamble(shader, preamble)
+        text = self._preprocessed(request, entry, shader, inclusion)
+        changed = mended(text, request.stage.name)
+        self._front.glslang_shader_set_preamble(shader, self._ffi.NULL)
+        if changed != text:
+            entry, shader = self._created(request, changed, inclusion)
+            self._preprocessed(request, entry, shader, inclusion)
+        if not self._front.glslang_shader_parse(shader, entry):
+            raise base.failure_of_log(request, self._log(shader))
+        return entry, shader, facts(text, request.name)
+
+    def _created(self, request: Request, source: str, inclusion: Inclusion) -> tuple[Any, Any]:
+        handle = self._ffi.new_handle(inclusion)
+        code = self._ffi.new("char[]", source.encode())
+        resource = self._ffi.new("resource *")
+        self._ffi.memmove(resource, self._glslang.resource, self._ffi.sizeof("resource"))
+        fill(resource, request.limits)
+        entry = base.shader_input(self._glslang, request, code, handle)
+        entry.resource = resource
+        self._kept += (handle, code, resource, entry)
+        shader = self._stack.enter_context(
+            self._ffi.gc(self._front.glslang_shader_create(entry), self._front.glslang_shader_delete)
+        )
+        self._front.glslang_shader_set_options(shader, base.OPTIONS["gl"])
+        return entry, shader
+
+    def _preprocessed(self, request: Request, entry: Any, shader: Any, inclusion: Inclusion) -> str:
+        done = self._front.glslang_shader_preprocess(shader, entry)
+        if inclusion.crash is not None:
+            raise inclusion.crash
+        if not done:
+            raise base.failure_of_log(request, self._log(shader))
+        text: bytes = self._ffi.string(self._front.glslang_shader_get_preprocessed_code(shader))
+        if len(text) > self._longest:
+            message = f"{len(text)} characters after preprocessing; at most {self._longest} compile"
+            raise failure(request.name, 0, message)
+        return text.decode("utf-8", "replace")
+
+    def _log(self, shader: Any) -> bytes:
+        log: bytes = self._ffi.string(self._front.glslang_shader_get_info_log(shader))
+        return log

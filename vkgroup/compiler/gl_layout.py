@@ -1,0 +1,175 @@
+"""How loose uniforms lie in their block (std140: GL 4.3, 7.6.2.2), and what GL calls their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vkgroup.spirv.types import (
+    ArrayType,
+    ImageType,
+    MatrixType,
+    OpaqueType,
+    SampledImageType,
+    ScalarType,
+    StructType,
+    Type,
+    VectorType,
+)
+
+#: A constant: a number, or the constants that it is made of; None where nothing is said, which means zeros.
+Value = float | int | bool | Sequence[Any] | None
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A part of a loose uniform that GL counts as one: a number, vector or matrix, or an array of these.
+
+    Attributes
+    ----------
+    name, type, length, offset, array_stride, matrix_stride, initial : see `gl_interface.Uniform`.
+    """
+
+    name: str
+    type: str
+    length: int | None
+    offset: int
+    array_stride: int
+    matrix_stride: int
+    initial: tuple[float | int | bool, ...]
+
+
+def is_opaque(kind: Type) -> bool:
+    """Whether a type has no place in a buffer: images, samplers."""
+    return isinstance(kind, ImageType | SampledImageType | OpaqueType)
+
+
+def holds_opaque(kind: Type) -> bool:
+    """Whether a type is opaque, or has an opaque part."""
+    while isinstance(kind, ArrayType):
+        kind = kind.element
+    if isinstance(kind, StructType):
+        return any(holds_opaque(member.type) for member in kind.members)
+    return is_opaque(kind)
+
+
+def holds_data(kind: Type) -> bool:
+    """Whether a type has a part that lies in a buffer."""
+    while isinstance(kind, ArrayType):
+        kind = kind.element
+    if isinstance(kind, StructType):
+        return any(holds_data(member.type) for member in kind.members)
+    return not is_opaque(kind)
+
+
+def data_members(kind: StructType) -> list[int]:
+    """Return the indices of the members that lie in a buffer."""
+    return [index for index, member in enumerate(kind.members) if holds_data(member.type)]
+
+
+def extent(kind: Type) -> tuple[int, int]:
+    """Return size and base alignment of a type in std140, bytes; opaque members are left out."""
+    if isinstance(kind, ScalarType):
+        size = kind.size or 4
+        return size, size
+    if isinstance(kind, VectorType):
+        size = kind.component.size or 4
+        return size * kind.count, size * (2 if kind.count == 2 else 4)
+    if isinstance(kind, MatrixType):
+        stride = matrix_stride(kind)
+        return stride * kind.columns, stride
+    if isinstance(kind, ArrayType):
+        stride = array_stride(kind)
+        return stride * (kind.length or 0), _round_up(extent(kind.element)[1], 16)
+    if isinstance(kind, StructType):
+        ends = [(offset, extent(kind.members[index].type)) for index, offset in member_offsets(kind)]
+        alignment = _round_up(max((extent[1] for _, extent in ends), default=1), 16)
+        end = max((offset + extent[0] for offset, extent in ends), default=0)
+        return _round_up(end, alignment), alignment
+    raise TypeError(f"{kind.glsl} lies in no block")
+
+
+def array_stride(kind: ArrayType) -> int:
+    """Return the bytes from one element of an array to the next."""
+    size, alignment = extent(kind.element)
+    return _round_up(size, _round_up(alignment, 16))
+
+
+def matrix_stride(kind: MatrixType) -> int:
+    """Return the bytes from one column of a matrix to the next."""
+    return _round_up(extent(kind.column)[1], 16)
+
+
+def member_offsets(kind: StructType) -> list[tuple[int, int]]:
+    """Return index and offset of each member that lies in a buffer."""
+    found, end = [], 0
+    for index in data_members(kind):
+        size, alignment = extent(kind.members[index].type)
+        offset = _round_up(end, alignment)
+        found.append((index, offset))
+        end = offset + size
+    return found
+
+
+def leaves(name: str, kind: Type, offset: int, value: Value) -> Iterator[Leaf]:
+    """Yield what GL counts as the uniforms of a variable (GL 4.3, 7.3.1), in the order of their offsets.
+
+    Parameters
+    ----------
+    name : the variable's.
+    offset : where it lies in the block.
+    value : the constant that it begins with.
+    """
+    parts = value if isinstance(value, Sequence) else None
+    if isinstance(kind, StructType):
+        for index, start in member_offsets(kind):
+            member = kind.members[index]
+            part = parts[index] if parts else None
+            yield from leaves(f"{name}.{member.name}", member.type, offset + start, part)
+    elif isinstance(kind, ArrayType) and isinstance(kind.element, ArrayType | StructType):
+        for number in range(kind.length or 0):
+            start, part = offset + number * array_stride(kind), parts[number] if parts else None
+            yield from leaves(f"{name}[{number}]", kind.element, start, part)
+    else:
+        element = kind.element if isinstance(kind, ArrayType) else kind
+        length = kind.length if isinstance(kind, ArrayType) else None
+        count = _components(element) * (1 if length is None else length)
+        yield Leaf(
+            name=name,
+            type=element.glsl,
+            length=length,
+            offset=offset,
+            array_stride=array_stride(kind) if isinstance(kind, ArrayType) else 0,
+            matrix_stride=matrix_stride(element) if isinstance(element, MatrixType) else 0,
+            initial=(0,) * count if value is None else tuple(_flat(value)),
+        )
+
+
+def same(one: Type, other: Type) -> bool:
+    """Whether two types are the same to GL: names of structures and members count, offsets do not."""
+    if isinstance(one, ArrayType) and isinstance(other, ArrayType):
+        return one.length == other.length and same(one.element, other.element)
+    if isinstance(one, StructType) and isinstance(other, StructType):
+        return (one.name, len(one.members)) == (other.name, len(other.members)) and all(
+            a.name == b.name and same(a.type, b.type) for a, b in zip(one.members, other.members, strict=True)
+        )
+    return one == other
+
+
+def _components(kind: Type) -> int:
+    if isinstance(kind, MatrixType):
+        return kind.columns * kind.column.count
+    return kind.count if isinstance(kind, VectorType) else 1
+
+
+def _flat(value: Value) -> Iterator[float | int | bool]:
+    if isinstance(value, Sequence):
+        for part in value:
+            yield from _flat(part)
+    elif value is not None:
+        yield value
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple

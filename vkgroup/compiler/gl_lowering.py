@@ -1,0 +1,266 @@
+"""SPIR-V for OpenGL made into SPIR-V for Vulkan: each stage of a program, by the program's plan.
+
+Loose uniforms become members of a uniform block, atomic counters elements of storage buffers, and everything
+gets the set, binding or location of the plan. What Vulkan numbers or measures otherwise is converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vkgroup.compiler.gl_blocks import BlockTypes
+from vkgroup.compiler.gl_clip import clip_depth
+from vkgroup.compiler.gl_interface import with_interface
+from vkgroup.compiler.gl_layout import holds_opaque
+from vkgroup.compiler.gl_plan import Plan, counter_buffer, kind_of_opaque, opaque_parts
+from vkgroup.compiler.gl_pointers import Moved, Part
+from vkgroup.compiler.gl_stage import GlStage, dimensions, innermost
+from vkgroup.spirv.editor import Words
+from vkgroup.spirv.grammar import grammar
+from vkgroup.spirv.module import Module
+from vkgroup.spirv.types import PointerType, StructType
+
+#: What Vulkan calls the built-ins that it counts otherwise. A draw's first vertex counts in both; its first
+#: instance counts in Vulkan alone, so a host draws from instance 0.
+_BUILT_INS = {"VertexId": "VertexIndex", "InstanceId": "InstanceIndex"}
+
+#: Row 0 is y = 0 in both, and y grows with the clip coordinate's y in both; which side is the lower one is a
+#: matter of showing the image.
+_EXECUTION_MODES = {"OriginLowerLeft": "OriginUpperLeft"}
+
+#: Stages that end before clipping, the last one of a program first.
+_CLIPPED = ("geometry", "tessellation_evaluation", "vertex")
+
+_PLACING = ("Location", "DescriptorSet", "Binding", "Offset")
+_KEPT_BY_PARTS = ("NonWritable", "NonReadable", "Coherent", "Volatile", "Restrict")
+
+
+def lower(stage: GlStage, plan: Plan) -> Module:
+    """Return a stage's module for Vulkan, carrying the record of the whole program."""
+    module = _Lowering(stage, plan).run()
+    last = next((name for name in _CLIPPED if name in plan.interface.stages), None)
+    if stage.name == last:
+        module = clip_depth(module)
+    return with_interface(module, plan.interface)
+
+
+class _Lowering:
+    """One stage on its way."""
+
+    def __init__(self, stage: GlStage, plan: Plan) -> None:
+        self._stage, self._plan, self._editor = stage, plan, stage.editor
+        self._types = BlockTypes(stage.editor, stage.declared)
+        self._variables = {variable.id: variable for variable in stage.variables}
+        self._removed: set[int] = set()
+        self._globals: list[int] = []
+        self._dropped = _structures_with_opaques(stage)
+
+    def run(self) -> Module:
+        """Rewrite the declarations, then the functions."""
+        block, members = self._default_block()
+        parts, buffers = self._parts(), self._counter_buffers()
+        moved = Moved(
+            self._stage, self._types, self._removed, block, members, parts, buffers, self._storage_class
+        )
+        self._place()
+        self._editor.instructions[:] = self._instructions()
+        return self._editor.rewrite(moved.rewrites())
+
+    # New variables ---------------------------------------------------------------------------------
+
+    def _default_block(self) -> tuple[int, dict[str, int]]:
+        """Declare what the stage uses of the default block; return its variable and the members' indices."""
+        members: list[tuple[str, int, int]] = []
+        indices: dict[str, int] = {}
+        for variable in self._stage.variables:
+            if variable.kind != "loose":
+                continue
+            self._removed.add(variable.id)
+            if variable.used and self._plan.loose[variable.name].in_block:
+                indices[variable.name] = len(members)
+                offset = self._plan.loose[variable.name].offset
+                members.append((variable.name, self._stage.pointee(variable.id), offset))
+        if not members:
+            return 0, indices
+        structure = self._types.structure("gl_DefaultUniformBlock", members)
+        self._types.decorate(structure, "Block")
+        return self._declare("Uniform", structure, "", self._plan.places["default_block", ""]), indices
+
+    def _parts(self) -> dict[Part, int]:
+        """Declare a variable for each opaque part of a structure, and for each array of arrays of opaques.
+
+        Vulkan has descriptors in arrays of one dimension, and none in structures.
+        """
+        found: dict[Part, int] = {}
+        for variable in self._stage.variables:
+            if variable.kind not in ("loose", "image", "sampler") or not variable.used:
+                continue
+            if variable.kind != "loose" and len(dimensions(variable.type)) < 2:
+                continue
+            self._removed.add(variable.id)
+            decorations = self._stage.declared.decorations.get(variable.id, {})
+            for name, path, kind in opaque_parts(variable.name, variable.type):
+                type_, count = self._stage.opaque_type(variable.id, path), 1
+                for length in dimensions(kind):
+                    count *= length
+                if dimensions(kind):
+                    type_ = self._types.array_of(type_, count)
+                place = self._plan.places[kind_of_opaque(kind), name]
+                found[variable.name, path] = self._declare("UniformConstant", type_, name, place)
+                for decoration in _KEPT_BY_PARTS:
+                    if decoration in decorations:
+                        self._types.decorate(found[variable.name, path], decoration)
+        return found
+
+    def _counter_buffers(self) -> dict[int, int]:
+        """Declare a buffer for each binding point of the stage's counters."""
+        found: dict[int, int] = {}
+        for variable in self._stage.variables:
+            if variable.kind != "counter":
+                continue
+            self._removed.add(variable.id)
+            binding = variable.binding or 0
+            if variable.used and binding not in found:
+                structure = self._types.counters()
+                self._types.name(structure, f"gl_AtomicCounterBuffer{binding}")
+                self._types.decorate(
+                    structure, "Block" if self._storage_class != "Uniform" else "BufferBlock"
+                )
+                place = self._plan.places["atomic_counter_buffer", counter_buffer(binding)]
+                found[binding] = self._declare(self._storage_class, structure, "", place)
+        return found
+
+    @property
+    def _storage_class(self) -> str:
+        """Storage class of storage buffers, which have their own from SPIR-V 1.3 on."""
+        return "StorageBuffer" if self._editor.version >= (1, 3) else "Uniform"
+
+    def _declare(self, storage: str, type_: int, name: str, place: tuple[int, int]) -> int:
+        variable = self._types.variable(storage, type_)
+        self._globals.append(variable)
+        self._types.name(variable, name)
+        self._types.put(variable, place)
+        return variable
+
+    def _place(self) -> None:
+        """Decorate what stays a variable of its own with its place."""
+        for variable in self._stage.variables:
+            location = self._plan.locations.get((self._stage.name, variable.id))
+            if location is not None:
+                self._types.decorate(variable.id, "Location", location)
+            elif variable.kind in ("image", "sampler") and not variable.used:
+                self._removed.add(variable.id)
+            elif variable.id not in self._removed and (variable.kind, variable.name) in self._plan.places:
+                self._types.put(variable.id, self._plan.places[variable.kind, variable.name])
+
+    # The rest of the declarations ------------------------------------------------------------------
+
+    def _instructions(self) -> list[Words]:
+        """Return all instructions, those before the functions changed; new ones in their sections."""
+        sections: tuple[list[Words], list[Words], list[Words]] = ([], [], [])
+        section = 0
+        in_functions = False
+        for words in self._editor.instructions:
+            name = grammar().name(words[0] & 0xFFFF)
+            in_functions = in_functions or name == "OpFunction"
+            # Debug instructions and what stands before them; annotations; types and what follows.
+            section = max(section, 0 if name in _FIRST else 1 if "Decorat" in name else 2)
+            changed = words if in_functions else self._declaration(name, words)
+            if changed is not None:
+                sections[section].append(changed)
+        first, annotations, rest = sections
+        return [*first, *self._types.names, *annotations, *self._types.decorations, *rest]
+
+    def _declaration(self, name: str, words: Words) -> Words | None:
+        """Change one instruction before the functions; None drops it."""
+        table = grammar()
+        if name == "OpCapability" and table.enumerant("Capability", words[1]) == "AtomicStorage":
+            return None
+        if name == "OpTypePointer" and table.enumerant("StorageClass", words[2]) == "AtomicCounter":
+            return None
+        if name == "OpVariable" and words[2] in self._removed:
+            return None
+        if name in _SPEAKING_OF_ONE and words[1] in self._dropped:
+            return None
+        if name == "OpEntryPoint":
+            return self._entry_point(words)
+        if name == "OpExecutionMode":
+            return [*words[:2], _renamed("ExecutionMode", words[2], _EXECUTION_MODES), *words[3:]]
+        if name in ("OpName", "OpDecorate", "OpDecorateId") and words[1] in self._removed:
+            return None
+        if name == "OpDecorate":
+            return self._decoration(words)
+        if name == "OpMemberDecorate" and table.enumerant("Decoration", words[3]) == "BuiltIn":
+            return [*words[:4], _renamed("BuiltIn", words[4], _BUILT_INS)]
+        return words
+
+    def _decoration(self, words: Words) -> Words | None:
+        decoration = grammar().enumerant("Decoration", words[2])
+        if decoration == "BuiltIn":
+            return [*words[:3], _renamed("BuiltIn", words[3], _BUILT_INS)]
+        variable = self._variables.get(words[1])
+        is_resource = variable is not None and variable.kind not in ("input", "output")
+        return None if is_resource and decoration in _PLACING else words
+
+    def _entry_point(self, words: Words) -> Words:
+        """Change the list of variables that the entry point names."""
+        # Its name ends with the first word of which a byte is zero.
+        end = 3
+        while all(words[end] >> shift & 0xFF for shift in (0, 8, 16, 24)):
+            end += 1
+        interface = [variable for variable in words[end + 1 :] if variable not in self._removed]
+        # From SPIR-V 1.4 on it names all global variables, before that inputs and outputs alone.
+        if self._editor.version >= (1, 4):
+            interface += self._globals
+        return self._editor.instruction("OpEntryPoint", *words[1 : end + 1], *interface)
+
+
+def _structures_with_opaques(stage: GlStage) -> frozenset[int]:
+    """Return the ids of structures that no buffer and no descriptor can be, and of what is made of them."""
+    found = set()
+    for identifier, kind in stage.declared.types.items():
+        pointee = kind.pointee if isinstance(kind, PointerType) else kind
+        if pointee is not None and isinstance(innermost(pointee), StructType) and holds_opaque(pointee):
+            found.add(identifier)
+    return frozenset(found)
+
+
+#: Instructions that declare, name or decorate the id that is their first operand.
+_SPEAKING_OF_ONE = frozenset(
+    (
+        "OpTypeStruct",
+        "OpTypeArray",
+        "OpTypePointer",
+        "OpName",
+        "OpMemberName",
+        "OpDecorate",
+        "OpMemberDecorate",
+    )
+)
+
+
+def _renamed(kind: str, number: int, names: Mapping[str, str]) -> int:
+    """Return the number of the name that stands in place of a number's; the number where none does."""
+    table = grammar().enumeration(kind)
+    wanted = names.get(table.get(number, ""))
+    return number if wanted is None else next(value for value, name in table.items() if name == wanted)
+
+
+#: Instructions of the sections up to the names (SPIR-V 2.4).
+_FIRST = frozenset(
+    (
+        "OpCapability",
+        "OpExtension",
+        "OpExtInstImport",
+        "OpMemoryModel",
+        "OpEntryPoint",
+        "OpExecutionMode",
+        "OpExecutionModeId",
+        "OpString",
+        "OpSource",
+        "OpSourceContinued",
+        "OpSourceExtension",
+        "OpName",
+        "OpMemberName",
+    )
+)

@@ -1,0 +1,432 @@
+"""Gives everything that a GL program shows to a host, or hands from stage to stage, its place in Vulkan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from vkgroup.compiler.gl_interface import (
+    COUNTER_BINDINGS,
+    DEFAULT_BLOCK_BINDING,
+    SETS,
+    AtomicCounter,
+    GlInterface,
+    Resource,
+    Uniform,
+)
+from vkgroup.compiler.gl_layout import Value, extent, holds_data, holds_opaque, leaves, same
+from vkgroup.compiler.gl_stage import (
+    GlStage,
+    GlVariable,
+    dimensions,
+    innermost,
+    location_count,
+    uniform_locations,
+)
+from vkgroup.spirv.types import ArrayType, ImageType, SampledImageType, StructType, Type
+
+#: Stages in the order in which they feed each other.
+ORDER = ("vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment", "compute")
+
+#: Stages whose inputs, and those whose outputs, are arrays over the vertices of a primitive.
+_ARRAYED_INPUTS = ("tessellation_control", "tessellation_evaluation", "geometry")
+_ARRAYED_OUTPUTS = ("tessellation_control",)
+
+
+class PlanError(Exception):
+    """What the stages of a program contradict each other in; each argument is one message."""
+
+
+@dataclass
+class Loose:
+    """A loose uniform of the program.
+
+    Attributes
+    ----------
+    type : as declared, opaque parts included.
+    in_block : whether a part of it lies in the default block.
+    offset : bytes from the start of the default block.
+    location : GL's.
+    initial : the constant that it begins with.
+    """
+
+    type: Type
+    in_block: bool
+    offset: int
+    location: int
+    initial: Value
+
+
+@dataclass
+class Plan:
+    """Where everything goes.
+
+    Attributes
+    ----------
+    loose : loose uniforms by name, in the order of the default block's members.
+    places : set and binding by kind and name.
+    locations : location by stage and variable, of inputs and outputs that have none of their author.
+    """
+
+    loose: dict[str, Loose] = field(default_factory=dict)
+    places: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    locations: dict[tuple[str, int], int] = field(default_factory=dict)
+    interface: GlInterface = field(default_factory=lambda: GlInterface((), (), (), (), 0, None, (), ()))
+
+
+@dataclass
+class _Item:
+    """A resource on its way to its place; the same name in several stages is one."""
+
+    kind: str
+    name: str
+    type: Type
+    binding: int | None
+    length: int | None
+    stages: list[str]
+
+
+def plan(stages: Sequence[GlStage]) -> Plan:
+    """Make the plan of a program.
+
+    Raises
+    ------
+    PlanError
+        The stages declare the same name differently.
+    """
+    stages = sorted(stages, key=lambda stage: ORDER.index(stage.name) if stage.name in ORDER else len(ORDER))
+    made = Plan()
+    _place_loose(made, stages)
+    counters, buffers = _counters(stages)
+    items = [*buffers, *_items(stages)]
+    _place(made, items)
+    _locate(made, stages)
+    size = max(
+        (loose.offset + extent(loose.type)[0] for loose in made.loose.values() if loose.in_block), default=0
+    )
+    size = -(-size // 16) * 16
+    made.interface = GlInterface(
+        stages=tuple(stage.name for stage in stages),
+        uniforms=tuple(_uniforms(made)),
+        resources=tuple(_resources(made, items, stages, size)),
+        counters=counters,
+        default_block_size=size,
+        local_size=_local_size(stages),
+        attributes=_located(made, stages[0], "input") if stages[0].name == "vertex" else (),
+        outputs=_located(made, stages[-1], "output") if stages[-1].name == "fragment" else (),
+    )
+    return made
+
+
+# Loose uniforms ------------------------------------------------------------------------------------
+
+
+def _place_loose(made: Plan, stages: Sequence[GlStage]) -> None:
+    explicit: dict[str, int | None] = {}
+    for stage in stages:
+        for variable in stage.variables:
+            if variable.kind != "loose" or not variable.used:
+                continue
+            initial = stage.initial(variable.id)
+            known = made.loose.get(variable.name)
+            if known is None:
+                made.loose[variable.name] = Loose(variable.type, holds_data(variable.type), 0, -1, initial)
+                explicit[variable.name] = variable.location
+                continue
+            if not same(known.type, variable.type):
+                raise PlanError(
+                    f"uniform {variable.name} is {known.type.glsl} in one stage and {variable.type.glsl} in "
+                    f"the {stage.name} stage: declare it alike in both"
+                )
+            if None not in (known.initial, initial) and known.initial != initial:
+                raise PlanError(f"uniform {variable.name} has different initialisers in two stages")
+            if known.initial is None:
+                known.initial = initial
+            explicit[variable.name] = (
+                variable.location if explicit[variable.name] is None else explicit[variable.name]
+            )
+    _lay_out(made)
+    taken = _Numbers()
+    for name, location in explicit.items():
+        if location is not None:
+            made.loose[name].location = location
+            taken.take(location, uniform_locations(made.loose[name].type))
+    for loose in made.loose.values():
+        if loose.location < 0:
+            loose.location = taken.free(uniform_locations(loose.type))
+
+
+def _lay_out(made: Plan) -> None:
+    end = 0
+    for loose in made.loose.values():
+        if loose.in_block:
+            size, alignment = extent(loose.type)
+            loose.offset = -(-end // alignment) * alignment
+            end = loose.offset + size
+
+
+def _uniforms(made: Plan) -> Iterator[Uniform]:
+    for name, loose in made.loose.items():
+        location = loose.location
+        if not loose.in_block:
+            continue
+        for leaf in leaves(name, loose.type, loose.offset, loose.initial):
+            yield Uniform(
+                leaf.name,
+                leaf.type,
+                leaf.length,
+                location,
+                leaf.offset,
+                leaf.array_stride,
+                leaf.matrix_stride,
+                leaf.initial,
+            )
+            location += leaf.length or 1
+
+
+# Resources -----------------------------------------------------------------------------------------
+
+
+def _counters(stages: Sequence[GlStage]) -> tuple[tuple[AtomicCounter, ...], list[_Item]]:
+    """Collect the atomic counters, and the buffers that hold them."""
+    counters: dict[str, AtomicCounter] = {}
+    buffers: dict[int, _Item] = {}
+    for stage in stages:
+        for variable in stage.variables:
+            if variable.kind != "counter" or not variable.used:
+                continue
+            length = 1
+            for dimension in dimensions(variable.type):
+                length *= dimension
+            binding, offset = variable.binding or 0, variable.offset or 0
+            counter = AtomicCounter(
+                variable.name, binding, offset, length if isinstance(variable.type, ArrayType) else None
+            )
+            if counters.setdefault(variable.name, counter) != counter:
+                raise PlanError(f"atomic counter {variable.name} has different places in two stages")
+            buffer = buffers.setdefault(
+                binding,
+                _Item("atomic_counter_buffer", counter_buffer(binding), variable.type, binding, None, []),
+            )
+            if stage.name not in buffer.stages:
+                buffer.stages.append(stage.name)
+    return tuple(counters.values()), list(buffers.values())
+
+
+def counter_buffer(binding: int) -> str:
+    """Return what the plan calls the counter buffer of a binding point."""
+    return f"#{binding}"
+
+
+def opaque_parts(name: str, kind: Type) -> Iterator[tuple[str, tuple[int, ...], Type]]:
+    """Yield name, member indices and type of each opaque part of a loose uniform.
+
+    The lengths of all arrays on the way are those of an array of the part.
+    """
+
+    def visit(name: str, path: tuple[int, ...], kind: Type, lengths: tuple[int, ...]) -> Iterator[_Part]:
+        lengths += dimensions(kind)
+        inner = innermost(kind)
+        if isinstance(inner, StructType):
+            for index, member in enumerate(inner.members):
+                yield from visit(f"{name}.{member.name}", (*path, index), member.type, lengths)
+        elif holds_opaque(inner):
+            for length in reversed(lengths):
+                inner = ArrayType(inner, length, None)
+            yield name, path, inner
+
+    yield from visit(name, (), kind, ())
+
+
+_Part = tuple[str, tuple[int, ...], Type]
+
+
+def kind_of_opaque(kind: Type) -> str:
+    """Return ``"image"`` or ``"sampler"``."""
+    inner = innermost(kind)
+    return "image" if isinstance(inner, ImageType) and inner.storage else "sampler"
+
+
+def _items(stages: Sequence[GlStage]) -> list[_Item]:
+    found: dict[tuple[str, str], _Item] = {}
+
+    def add(stage: GlStage, kind: str, name: str, type_: Type, binding: int | None) -> None:
+        total = 1
+        for dimension in dimensions(type_):
+            total *= dimension
+        length = total if isinstance(type_, ArrayType) else None
+        item = found.setdefault((kind, name), _Item(kind, name, type_, binding, length, []))
+        if item.length != length or not _alike(item.type, type_):
+            raise PlanError(f"{kind.replace('_', ' ')} {name} is declared differently in two stages")
+        if None not in (item.binding, binding) and item.binding != binding:
+            raise PlanError(f"{name} has binding {item.binding} in one stage and {binding} in another")
+        item.binding = binding if item.binding is None else item.binding
+        if stage.name not in item.stages:
+            item.stages.append(stage.name)
+
+    for stage in stages:
+        for variable in stage.variables:
+            if variable.kind == "loose" and variable.used:
+                for name, _, part in opaque_parts(variable.name, variable.type):
+                    add(stage, kind_of_opaque(part), name, part, None)
+            elif (variable.kind in ("image", "sampler") and variable.used) or variable.kind.endswith(
+                "_block"
+            ):
+                add(stage, variable.kind, variable.name, variable.type, variable.binding)
+    return list(found.values())
+
+
+def _alike(one: Type, other: Type) -> bool:
+    """Whether blocks agree in names and offsets, and opaque types in everything."""
+    return same(innermost(one), innermost(other))
+
+
+def _place(made: Plan, items: Sequence[_Item]) -> None:
+    """Give each resource its set and binding; what the author said goes first."""
+    taken = {number: _Numbers() for number in set(SETS.values())}
+    if any(loose.in_block for loose in made.loose.values()):
+        place = SETS["default_block"], DEFAULT_BLOCK_BINDING
+        made.places["default_block", ""] = place
+        taken[place[0]].take(place[1], 1)
+    for item in sorted(items, key=lambda item: (item.kind != "atomic_counter_buffer", item.binding is None)):
+        numbers = taken[SETS[item.kind]]
+        wanted = item.binding or 0
+        if item.kind == "atomic_counter_buffer":
+            wanted += COUNTER_BINDINGS
+        made.places[item.kind, item.name] = SETS[item.kind], numbers.free(1, wanted)
+
+
+def _resources(
+    made: Plan, items: Sequence[_Item], stages: Sequence[GlStage], size: int
+) -> Iterator[Resource]:
+    place = made.places.get(("default_block", ""))
+    if place is not None:
+        users = tuple(
+            stage.name
+            for stage in stages
+            if any(
+                variable.kind == "loose" and variable.used and holds_data(variable.type)
+                for variable in stage.variables
+            )
+        )
+        yield Resource("default_block", "", -1, False, *place, None, "", "", size, users)
+    for item in items:
+        kind = innermost(item.type)
+        image = kind.image if isinstance(kind, SampledImageType) else kind
+        is_counter = item.kind == "atomic_counter_buffer"
+        yield Resource(
+            kind=item.kind,
+            name="" if is_counter else item.name,
+            gl_binding=item.binding or 0,
+            explicit=item.binding is not None,
+            set=made.places[item.kind, item.name][0],
+            binding=made.places[item.kind, item.name][1],
+            length=item.length,
+            type=kind.glsl if item.kind in ("image", "sampler") else "",
+            format=image.format if isinstance(image, ImageType) and item.kind == "image" else "",
+            size=_counter_bytes(stages, item.binding or 0)
+            if is_counter
+            else kind.fixed_size
+            if isinstance(kind, StructType)
+            else 0,
+            stages=tuple(item.stages),
+        )
+
+
+def _counter_bytes(stages: Sequence[GlStage], binding: int) -> int:
+    end = 0
+    for stage in stages:
+        for variable in stage.variables:
+            if variable.kind == "counter" and variable.used and (variable.binding or 0) == binding:
+                count = 1
+                for dimension in dimensions(variable.type):
+                    count *= dimension
+                end = max(end, (variable.offset or 0) + 4 * count)
+    return end
+
+
+def _local_size(stages: Sequence[GlStage]) -> tuple[int, int, int] | None:
+    for stage in stages:
+        for entry in stage.module.reflection.entry_points:
+            if stage.name == "compute" and entry.local_size is not None:
+                return entry.local_size.resolve()
+    return None
+
+
+# Inputs and outputs --------------------------------------------------------------------------------
+
+
+def _locate(made: Plan, stages: Sequence[GlStage]) -> None:
+    """Give inputs and outputs locations: what one stage writes and the next reads by one name, the same."""
+    for number in range(len(stages) + 1):
+        sides = [
+            (stage, direction)
+            for stage, direction in (
+                (stages[number - 1] if number else None, "output"),
+                (stages[number] if number < len(stages) else None, "input"),
+            )
+            if stage is not None
+        ]
+        found = [
+            (stage, variable, _per_vertex(stage, variable))
+            for stage, direction in sides
+            for variable in stage.variables
+            if variable.kind == direction and not _members_located(stage, variable)
+        ]
+        by_name = {
+            variable.name: variable.location for _, variable, _ in found if variable.location is not None
+        }
+        taken = _Numbers()
+        for _, variable, kind in found:
+            if variable.location is not None:
+                taken.take(variable.location, location_count(kind))
+        for stage, variable, kind in found:
+            if variable.location is None:
+                if variable.name not in by_name:
+                    by_name[variable.name] = taken.free(location_count(kind))
+                made.locations[stage.name, variable.id] = by_name[variable.name]
+
+
+def _members_located(stage: GlStage, variable: GlVariable) -> bool:
+    """Whether the members of a block have locations of their author."""
+    structure = stage.struct_of(variable.id)
+    return any(
+        identifier == structure and "Location" in decorations
+        for (identifier, _), decorations in stage.declared.member_decorations.items()
+    )
+
+
+def _per_vertex(stage: GlStage, variable: GlVariable) -> Type:
+    """Return what an input or output is for one vertex."""
+    arrayed = _ARRAYED_INPUTS if variable.kind == "input" else _ARRAYED_OUTPUTS
+    patch = "Patch" in stage.declared.decorations.get(variable.id, {})
+    if stage.name in arrayed and not patch and isinstance(variable.type, ArrayType):
+        return variable.type.element
+    return variable.type
+
+
+def _located(made: Plan, stage: GlStage, kind: str) -> tuple[tuple[str, int], ...]:
+    found = []
+    for variable in stage.variables:
+        if variable.kind == kind:
+            location = made.locations.get((stage.name, variable.id), variable.location)
+            if location is not None:
+                found.append((variable.name, location))
+    return tuple(found)
+
+
+class _Numbers:
+    """Numbers that are taken."""
+
+    def __init__(self) -> None:
+        self._taken: set[int] = set()
+
+    def take(self, first: int, count: int) -> None:
+        self._taken.update(range(first, first + count))
+
+    def free(self, count: int, first: int = 0) -> int:
+        """Take the first run of `count` free numbers from `first` on."""
+        while any(number in self._taken for number in range(first, first + count)):
+            first += 1
+        self.take(first, count)
+        return first

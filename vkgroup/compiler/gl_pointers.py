@@ -1,0 +1,174 @@
+"""Rewrites the instructions of a stage's functions that reach loose uniforms, counters and moved samplers.
+
+An access chain into something that moved is not rewritten where it stands but made anew at each use, from the
+variable and all the indices on the way: so chains of chains need no care.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from vkgroup.compiler.gl_blocks import BlockTypes
+from vkgroup.compiler.gl_layout import is_opaque
+from vkgroup.compiler.gl_stage import GlStage, GlVariable, dimensions, innermost
+from vkgroup.spirv.editor import Editor, Rewrite, Words
+from vkgroup.spirv.grammar import grammar
+from vkgroup.spirv.types import StructType, Type
+
+_ATOMIC_COUNTER_MEMORY, _UNIFORM_MEMORY = 0x400, 0x40
+
+Part = tuple[str, tuple[int, ...]]
+"""A loose uniform's name, and the members that lead to an opaque part of it."""
+
+
+class Moved:
+    """Where the variables went.
+
+    Parameters
+    ----------
+    stage, types : the stage, and what writes into it.
+    removed : ids of the variables that are gone.
+    block : id of the default block's variable; 0 where there is none.
+    members : index in the block by loose uniform.
+    parts : variable by opaque part.
+    buffers : variable by binding point of counters.
+    storage : storage class of these.
+    """
+
+    def __init__(
+        self,
+        stage: GlStage,
+        types: BlockTypes,
+        removed: set[int],
+        block: int,
+        members: Mapping[str, int],
+        parts: Mapping[Part, int],
+        buffers: Mapping[int, int],
+        storage: str,
+    ) -> None:
+        self._stage, self._editor, self._types = stage, stage.editor, types
+        self._removed, self._block, self._members = removed, block, members
+        self._parts, self._buffers, self._storage = parts, buffers, storage
+        self._variables = {variable.id: variable for variable in stage.variables}
+        self._pointers: dict[int, tuple[int, tuple[int, ...]]] = {}
+
+    def rewrites(self) -> dict[str, Rewrite]:
+        """Return the rewrites by instruction, for `Editor.rewrite`."""
+        atomics = [name for name in grammar().opcodes if name.startswith("OpAtomic")]
+        return {
+            "OpAccessChain": self._chain,
+            "OpInBoundsAccessChain": self._chain,
+            "OpCopyObject": self._chain,
+            "OpLoad": self._load,
+            "OpImageTexelPointer": self._through(3),
+            **{name: self._through(3) for name in atomics},
+            "OpAtomicStore": self._through(1),
+            "OpMemoryBarrier": self._barrier(2),
+            "OpControlBarrier": self._barrier(3),
+        }
+
+    def _origin(self, pointer: int) -> tuple[int, tuple[int, ...]] | None:
+        """Return variable and indices of a pointer into something moved; None for every other."""
+        return (pointer, ()) if pointer in self._removed else self._pointers.get(pointer)
+
+    def _chain(self, _: Editor, words: Words) -> list[Words]:
+        origin = self._origin(words[3])
+        if origin is None:
+            return [words]
+        self._pointers[words[2]] = (origin[0], (*origin[1], *words[4:]))
+        return []
+
+    def _through(self, operand: int) -> Rewrite:
+        """Rewrite an instruction that goes through the pointer at a word."""
+
+        def rewrite(_: Editor, words: Words) -> list[Words]:
+            origin = self._origin(words[operand])
+            if origin is None:
+                return [words]
+            made, pointer, _stored = self._pointer(*origin)
+            return [*made, [*words[:operand], pointer, *words[operand + 1 :]]]
+
+        return rewrite
+
+    def _load(self, _: Editor, words: Words) -> list[Words]:
+        origin = self._origin(words[3])
+        if origin is None:
+            return [words]
+        made, pointer, stored = self._pointer(*origin)
+        if stored == words[1]:
+            return [*made, [*words[:3], pointer, *words[4:]]]
+        loaded = self._editor.fresh()
+        load = [words[0], stored, loaded, pointer, *words[4:]]
+        return [*made, load, *self._types.converted(loaded, words[1], words[2])]
+
+    def _barrier(self, operand: int) -> Rewrite:
+        """Let a barrier that orders atomic counters order buffers, for that is what they are here."""
+
+        def rewrite(editor: Editor, words: Words) -> list[Words]:
+            semantics = self._types.literal(words[operand])
+            if semantics is None or not semantics & _ATOMIC_COUNTER_MEMORY:
+                return [words]
+            changed = (semantics & ~_ATOMIC_COUNTER_MEMORY) | _UNIFORM_MEMORY
+            return [[*words[:operand], editor.constant(editor.integer(), changed), *words[operand + 1 :]]]
+
+        return rewrite
+
+    # Pointers --------------------------------------------------------------------------------------
+
+    def _pointer(self, identifier: int, indices: tuple[int, ...]) -> tuple[list[Words], int, int]:
+        """Make the pointer that stands for an old one; also return the id of the type that it points to."""
+        variable = self._variables[identifier]
+        if variable.kind == "counter":
+            return self._counter(variable, indices)
+        kind = self._stage.pointee(identifier)
+        members: list[int] = []
+        numbers: list[int] = []
+        places: list[int] = []
+        for index in indices:
+            name, words = self._editor.definition(kind)
+            if name == "OpTypeStruct":
+                member = self._types.literal(index)
+                assert member is not None
+                members.append(member)
+                place = self._types.position(kind, member)
+                # What leads to an opaque part has no place in the block.
+                places += [] if place is None else [self._types.index(place)]
+                kind = words[2 + member]
+            else:
+                numbers.append(index)
+                places.append(index)
+                kind = words[2]
+        if is_opaque(innermost(self._stage.declared.type(kind))):
+            return self._opaque(variable, tuple(members), numbers, kind)
+        stored = self._types.stored(kind)
+        chain = [self._types.index(self._members[variable.name]), *places]
+        made, pointer = self._types.chain("Uniform", stored, self._block, chain)
+        return made, pointer, stored
+
+    def _opaque(
+        self, variable: GlVariable, members: tuple[int, ...], numbers: list[int], kind: int
+    ) -> tuple[list[Words], int, int]:
+        part, sizes = self._parts[variable.name, members], _sizes(variable.type, members)
+        if not sizes:
+            return [], part, kind
+        made, index = self._types.linear(sizes, numbers)
+        chain, pointer = self._types.chain("UniformConstant", kind, part, [index])
+        return [*made, *chain], pointer, kind
+
+    def _counter(self, variable: GlVariable, indices: tuple[int, ...]) -> tuple[list[Words], int, int]:
+        first = (variable.offset or 0) // 4
+        made, index = self._types.linear(dimensions(variable.type), indices, first)
+        unsigned, buffer = self._editor.integer(), self._buffers[variable.binding or 0]
+        chain, pointer = self._types.chain(self._storage, unsigned, buffer, [self._types.index(0), index])
+        return [*made, *chain], pointer, unsigned
+
+
+def _sizes(kind: Type, members: Iterable[int]) -> tuple[int, ...]:
+    """Return the lengths of all arrays on the way to a part."""
+    sizes = dimensions(kind)
+    for member in members:
+        structure = innermost(kind)
+        assert isinstance(structure, StructType)
+        kind = structure.members[member].type
+        sizes += dimensions(kind)
+    return sizes

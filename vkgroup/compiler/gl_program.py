@@ -1,0 +1,96 @@
+"""A program in the GL dialect: its shaders compiled, linked by GL's rules, and lowered to Vulkan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vkgroup.compiler.gl_front import Compiled, compile_for_opengl
+from vkgroup.compiler.gl_interface import GlInterface
+from vkgroup.compiler.gl_lowering import lower
+from vkgroup.compiler.gl_plan import PlanError, plan
+from vkgroup.compiler.gl_rules import (
+    advise,
+    check_early_uses,
+    check_limits,
+    check_local_size,
+    check_module,
+    check_stages,
+    link_error,
+)
+from vkgroup.compiler.gl_stage import GlStage
+from vkgroup.compiler.includes import Dependencies
+from vkgroup.compiler.optimizer import inline
+from vkgroup.compiler.shaderc import compile_shaderc
+from vkgroup.compiler.source import Request
+from vkgroup.errors import CompileError
+from vkgroup.spirv import Module
+
+
+def build_program(requests: Sequence[Request], compiler: str) -> tuple[dict[str, Module], Dependencies]:
+    """Make the modules of a program, by stage, without validating them; also return what was included.
+
+    Each module carries the record of the program (`gl_interface.interface_of`).
+
+    Raises
+    ------
+    CompileError
+        A shader breaks a rule by itself.
+    LinkError
+        They make no program together, or it needs more than a limit allows.
+    """
+    check_stages([request.stage.name for request in requests])
+    try:
+        compiled = compile_for_opengl(requests) if compiler == "glslang" else _by_shaderc(requests)
+    except CompileError as error:
+        raise advise(error) from None
+    check_early_uses(compiled.facts)
+    for request in requests:
+        check_module(compiled.modules[request.stage.name], request.name)
+    stages = [
+        _without_moved_parameters(GlStage(name, module, _bound(compiled, requests, name)))
+        for name, module in compiled.modules.items()
+    ]
+    try:
+        planned = plan(stages)
+    except PlanError as error:
+        raise link_error([str(message) for message in error.args]) from None
+    _check(compiled, planned.interface, requests)
+    return {stage.name: lower(stage, planned) for stage in stages}, compiled.dependencies
+
+
+def _by_shaderc(requests: Sequence[Request]) -> Compiled:
+    """Compile by shaderc, which links nothing: one shader a stage."""
+    modules: dict[str, Module] = {}
+    dependencies = Dependencies()
+    for request in requests:
+        if request.stage.name in modules:
+            raise link_error([f"shaderc takes one {request.stage.name} shader a program: use glslang"])
+        modules[request.stage.name], found = compile_shaderc(request)
+        dependencies.present.update(found.present)
+        dependencies.absent |= found.absent
+    return Compiled(modules, (), dependencies)
+
+
+def _check(compiled: Compiled, interface: GlInterface, requests: Sequence[Request]) -> None:
+    if interface.local_size is not None and compiled.facts:
+        check_local_size(compiled.facts, interface.local_size)
+    check_limits(interface, compiled.modules, requests[0].limits)
+
+
+def _without_moved_parameters(stage: GlStage) -> GlStage:
+    """Inline functions that take counters or structures with samplers, for these move elsewhere."""
+    if not stage.hands_moved_pointers:
+        return stage
+    return GlStage(stage.name, inline(stage.module), stage.bound)
+
+
+def _bound(compiled: Compiled, requests: Sequence[Request], stage: str) -> frozenset[str] | None:
+    """Return what the shaders of a stage bind; None where that is not known."""
+    if not compiled.facts:
+        return None
+    of_stage = [
+        found.bound
+        for found, request in zip(compiled.facts, requests, strict=True)
+        if request.stage.name == stage
+    ]
+    return frozenset[str]().union(*of_stage)

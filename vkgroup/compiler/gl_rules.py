@@ -1,0 +1,267 @@
+"""GL's rules on programs that glslang leaves to others, and words of advice on those that it checks."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from vkgroup.compiler.gl_interface import GlInterface
+from vkgroup.compiler.gl_limits import Limit, Limits
+from vkgroup.compiler.gl_source import Facts
+from vkgroup.errors import CompileError, Diagnostic, LinkError
+from vkgroup.spirv import Module
+
+#: Advice by what glslang says (and the stage, if it matters), each with the place of the rule.
+_ADVICE = tuple(
+    (re.compile(pattern), advice)
+    for pattern, advice in (
+        (
+            r"'local_size' :\s*too large",
+            "the device's limit is in gl_MaxComputeWorkGroupSize: declare a smaller workgroup",
+        ),
+        (
+            r"'local_size' :\s*cannot change previously set size",
+            "all declarations of the workgroup's size in a shader must be the same",
+        ),
+        (r"Contradictory local size", "all compute shaders of a program must declare the same size"),
+        (r"'shared' :.*initializer", "shared variables have none: assign in main(), then call barrier()"),
+        (
+            r"'gl_(?:NumWorkGroups|WorkGroup(?:Size|ID)|LocalInvocation(?:ID|Index)|GlobalInvocationID)' :\s*"
+            r"identifiers starting",
+            "built-in variables of compute shaders cannot be redeclared: remove the declaration",
+        ),
+        (
+            r"'(?:in|out)' :\s*global storage (?:in|out)put qualifier cannot be used in a compute shader|"
+            r"'(?:in|out)put block' :\s*not supported in this stage: compute",
+            "compute shaders have no inputs and outputs of their own: use a uniform, an image or a buffer",
+        ),
+        (
+            r"'location qualifier on input' :\s*not supported in this stage: compute",
+            "inputs of compute shaders have local sizes and no locations: remove it",
+        ),
+        (
+            r"'shared' :\s*not supported in this stage",
+            "only compute shaders have shared variables",
+        ),
+        (
+            r"required extension not requested: GL_ARB_compute_shader",
+            "write #version 430, or #extension GL_ARB_compute_shader : require",
+        ),
+        (
+            r"'(?:memoryBarrierShared|groupMemoryBarrier)' :\s*no matching",
+            "only compute shaders have this function: use memoryBarrier()",
+        ),
+        (
+            r"'barrier' :\s*no matching",
+            "only compute and tessellation control shaders have this function",
+        ),
+        (r"Missing entry point", "exactly one of a stage's shaders must define main()"),
+        (
+            r"Multiple function bodies",
+            "one shader of a stage defines a function, the others only declare it",
+        ),
+        (r"'atomic_uint' :\s*layout\(binding=X\) is required", "say which counter buffer it lies in"),
+    )
+)
+
+
+def advise(error: CompileError) -> CompileError:
+    """Return an error whose messages also say what to do."""
+    found = [replace(entry, message=_advised(entry.message)) for entry in error.diagnostics]
+    return type(error)(str(error.args[0]), found)
+
+
+def _advised(message: str) -> str:
+    advice = [text for pattern, text in _ADVICE if pattern.search(message)]
+    return "; ".join([message, *advice])
+
+
+# Before linking ------------------------------------------------------------------------------------
+
+
+def check_stages(stages: Sequence[str]) -> None:
+    """Refuse compute shaders together with others (ARB_compute_shader, 2.11.3); raises LinkError."""
+    others = sorted(set(stages) - {"compute"})
+    if "compute" in stages and others:
+        raise link_error(
+            [
+                f"the program has a compute shader and shaders of other stages ({', '.join(others)}): make "
+                "two programs of them"
+            ]
+        )
+
+
+def check_early_uses(shaders: Sequence[Facts]) -> None:
+    """Refuse gl_WorkGroupSize ahead of the size's declaration (GLSL 4.30, 7.1); raises CompileError."""
+    for shader in shaders:
+        if shader.early_uses:
+            raise CompileError(
+                f"{shader.name} does not compile",
+                [
+                    Diagnostic(
+                        "error",
+                        token.file or shader.name,
+                        token.line,
+                        0,
+                        "gl_WorkGroupSize has no value yet: declare layout(local_size_x = …) in; before",
+                    )
+                    for token in shader.early_uses
+                ],
+            )
+
+
+#: What no module for Vulkan can have, by what OpenGL's has, and what to do.
+_MODES = {
+    "PixelCenterInteger": "Vulkan has the centres of pixels at half integers: remove pixel_center_integer",
+    "OriginUpperLeft": "gl_FragCoord counts rows as the image does, from row 0: remove origin_upper_left",
+}
+
+
+def check_module(module: Module, name: str) -> None:
+    """Refuse what Vulkan has nothing like; raises CompileError."""
+    reflection = module.reflection
+    found = [
+        _MODES[mode] for entry in reflection.entry_points for mode in entry.execution_modes if mode in _MODES
+    ]
+    if reflection.capabilities & {"SampledRect", "ImageRect"}:
+        found.append(
+            "Vulkan has no rectangle textures: use sampler2D and texelFetch, or divide by textureSize"
+        )
+    if found:
+        raise CompileError(
+            f"{name} does not compile", [Diagnostic("error", name, 0, 0, message) for message in found]
+        )
+
+
+# After linking -------------------------------------------------------------------------------------
+
+
+def check_local_size(shaders: Sequence[Facts], size: tuple[int, int, int]) -> None:
+    """Check the declarations of the workgroup's size against each other (ARB_compute_shader, 4.4.1.4).
+
+    A dimension that a declaration leaves out is 1 there.
+
+    Raises
+    ------
+    CompileError
+        Two declarations of one shader differ.
+    LinkError
+        Those of two shaders do, or no shader has one.
+    """
+    needed = frozenset(axis for axis, extent in zip("xyz", size, strict=True) if extent != 1)
+    for shader in shaders:
+        named = frozenset[str]().union(*(entry.dimensions for entry in shader.local_sizes))
+        for entry in shader.local_sizes:
+            if (missing := named & needed - entry.dimensions) and not entry.is_specializable:
+                axes = ", ".join(sorted(missing))
+                message = (
+                    f"this declaration says 1 for {axes} of the workgroup's size, by leaving it out, and "
+                    "another in this shader says more: all must be the same"
+                )
+                place = Diagnostic("error", entry.file or shader.name, entry.line, 0, message)
+                raise CompileError(f"{shader.name} does not compile", [place])
+    declaring = [shader for shader in shaders if shader.local_sizes]
+    if not declaring:
+        raise link_error(
+            ["no compute shader declares the workgroup's size: add layout(local_size_x = …) in; to one"]
+        )
+    for shader in declaring:
+        named = frozenset[str]().union(*(entry.dimensions for entry in shader.local_sizes))
+        if missing := needed - named:
+            raise link_error(
+                [
+                    f"{shader.name} declares a workgroup's size of 1 in {', '.join(sorted(missing))}, by "
+                    "leaving it out, and another shader a larger one: all must be the same"
+                ]
+            )
+
+
+def check_limits(interface: GlInterface, modules: Mapping[str, Module], limits: Limits) -> None:
+    """Check what a program uses against the limits that the host gave; raises LinkError."""
+    given = dict(limits)
+    over = [
+        f"{name} is {given[name]}, and the program uses {used}: {advice}"
+        for name, used, advice in _uses(interface, modules)
+        if name in given and _exceeds(used, given[name])
+    ]
+    if over:
+        raise link_error(over)
+
+
+def _exceeds(used: int, limit: Limit) -> bool:
+    return isinstance(limit, int) and used > limit
+
+
+def _uses(interface: GlInterface, modules: Mapping[str, Module]) -> Iterator[tuple[str, int, str]]:
+    """Yield GL's name of each limit, how much of it a program uses, and how it uses less."""
+    for stage in interface.stages:
+        yield from _uses_of_stage(interface, stage)
+    if "compute" in modules:
+        yield (
+            "MAX_COMPUTE_SHARED_MEMORY_SIZE",
+            modules["compute"].reflection.workgroup_memory,
+            "declare fewer or smaller shared variables",
+        )
+        yield (
+            "MAX_COMPUTE_WORK_GROUP_INVOCATIONS",
+            math.prod(interface.local_size or (1,)),
+            "declare a smaller workgroup",
+        )
+
+
+#: What limits of a stage's resources begin with.
+_PREFIXES = {
+    "compute": "MAX_COMPUTE",
+    "vertex": "MAX_VERTEX",
+    "tessellation_control": "MAX_TESS_CONTROL",
+    "tessellation_evaluation": "MAX_TESS_EVALUATION",
+    "geometry": "MAX_GEOMETRY",
+    "fragment": "MAX_FRAGMENT",
+}
+
+
+def _uses_of_stage(interface: GlInterface, stage: str) -> Iterator[tuple[str, int, str]]:
+    def count(kind: str) -> int:
+        return sum(
+            entry.length or 1 for entry in interface.resources if entry.kind == kind and stage in entry.stages
+        )
+
+    prefix = _PREFIXES.get(stage, "")
+    block = interface.default_block
+    own = block is not None and stage in block.stages
+    components = (
+        sum(entry.components * entry.dtype.itemsize // 4 for entry in interface.uniforms) if own else 0
+    )
+    blocks = sum(
+        entry.size // 4 * (entry.length or 1)
+        for entry in interface.resources
+        if entry.kind == "uniform_block" and stage in entry.stages
+    )
+    counted = {
+        entry.gl_binding
+        for entry in interface.resources
+        if entry.kind == "atomic_counter_buffer" and stage in entry.stages
+    }
+    counters = sum(entry.length or 1 for entry in interface.counters if entry.binding in counted)
+    texture_units = "MAX_TEXTURE_IMAGE_UNITS" if stage == "fragment" else f"{prefix}_TEXTURE_IMAGE_UNITS"
+    yield texture_units, count("sampler"), "use fewer samplers"
+    yield f"{prefix}_IMAGE_UNIFORMS", count("image"), "use fewer images"
+    yield f"{prefix}_UNIFORM_BLOCKS", count("uniform_block"), "use fewer uniform blocks"
+    yield f"{prefix}_SHADER_STORAGE_BLOCKS", count("storage_block"), "use fewer buffer blocks"
+    yield f"{prefix}_ATOMIC_COUNTERS", counters, "use fewer atomic counters, or a buffer's atomic functions"
+    yield (
+        f"{prefix}_ATOMIC_COUNTER_BUFFERS",
+        count("atomic_counter_buffer"),
+        "put the counters at fewer binding points",
+    )
+    yield f"{prefix}_UNIFORM_COMPONENTS", components, "move uniforms into a uniform or buffer block"
+    combined = prefix.replace("MAX_", "MAX_COMBINED_") + "_UNIFORM_COMPONENTS"
+    yield combined, components + blocks, "move uniforms into a buffer block"
+
+
+def link_error(messages: Sequence[str]) -> LinkError:
+    """Make the error of a program that does not link."""
+    found = [Diagnostic("error", "<program>", 0, 0, message) for message in messages]
+    return LinkError("the program does not link", found)

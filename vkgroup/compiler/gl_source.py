@@ -1,0 +1,186 @@
+"""GL sources after preprocessing: what tokens tell that a module does not, and mends before parsing.
+
+glslang's preprocessor has removed comments, branches not taken and macros, and kept every line's number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_TOKEN = re.compile(
+    r"(?P<directive>^[ \t]*#[^\n]*)|(?P<word>[A-Za-z_]\w*)|(?P<number>\.?\d[\w.]*)|(?P<end>\n)|(?P<other>\S)",
+    re.MULTILINE,
+)
+_LINE = re.compile(r'[ \t]*#[ \t]*line[ \t]+(\d+)(?:[ \t]+(?:\d+|"([^"\n]*)"))?')
+_EXTENSION = re.compile(r"[ \t]*#[ \t]*extension[ \t]+(\w+)[ \t]*:[ \t]*(\w+)")
+_VERSION = re.compile(r"([ \t]*#[ \t]*version[ \t]+)(\d+)([ \t]+\w+)?")
+
+_LOCAL_SIZE = re.compile(r"local_size_([xyz])(_id)?")
+_ON = ("require", "enable", "warn")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word or sign of a source: text, line, file (empty for the source itself), and place in the text."""
+
+    text: str
+    line: int
+    file: str
+    start: int
+
+
+@dataclass(frozen=True)
+class LocalSizeDeclaration:
+    """A ``layout(local_size_… = …) in``: the dimensions that it names, and its place."""
+
+    dimensions: frozenset[str]
+    is_specializable: bool
+    line: int
+    file: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a source says that its module does not.
+
+    Attributes
+    ----------
+    name : what diagnostics call the source.
+    local_sizes : declarations of the workgroup's size, in order.
+    early_uses : uses of gl_WorkGroupSize ahead of all of them.
+    bound : names of the variables and blocks that have a binding of their author; glslang gives the others
+        binding 0, which is where GL begins too, but not for all elements of an array.
+    """
+
+    name: str
+    local_sizes: tuple[LocalSizeDeclaration, ...]
+    early_uses: tuple[Token, ...]
+    bound: frozenset[str]
+
+
+def facts(text: str, name: str) -> Facts:
+    """Read the facts of a preprocessed source."""
+    tokens = list(_tokens(text))
+    sizes: list[LocalSizeDeclaration] = []
+    early: list[Token] = []
+    for position, token in enumerate(tokens):
+        if token.text == "gl_WorkGroupSize" and not sizes:
+            early.append(token)
+        if token.text == "layout":
+            found = [
+                match for word in _qualifiers(tokens, position) if (match := _LOCAL_SIZE.fullmatch(word.text))
+            ]
+            if found:
+                dimensions = frozenset(match[1] for match in found)
+                specializable = any(match[2] for match in found)
+                sizes.append(LocalSizeDeclaration(dimensions, specializable, token.line, token.file))
+    return Facts(name, tuple(sizes), tuple(early), frozenset(_bound(tokens)))
+
+
+def _bound(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the names that declarations of global scope with a ``binding`` declare."""
+    start = depth = 0
+    has_binding = False
+    for position, token in enumerate(tokens):
+        if token.text == "layout" and not depth:
+            has_binding = has_binding or "binding" in (word.text for word in _qualifiers(tokens, position))
+        if token.text == "{" and not depth:
+            yield from [tokens[position - 1].text] if has_binding and position else []
+            # The name of an instance, which follows the block, is no name of the block's.
+            has_binding = False
+        elif token.text == ";" and not depth:
+            yield from _declared(tokens[start:position]) if has_binding else []
+            has_binding = False
+        depth += {"{": 1, "}": -1}.get(token.text, 0)
+        if token.text in (";", "}") and not depth:
+            start = position + 1
+
+
+def _declared(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the words of a declaration that a list of variables goes on after, or that end it."""
+    depth = 0
+    following = [*(token.text for token in tokens[1:]), ";"]
+    for token, after in zip(tokens, following, strict=True):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if not depth and after in (",", ";", "=", "["):
+            yield token.text
+
+
+def mended(text: str, stage: str) -> str:
+    """Return a preprocessed source as glslang takes it when it makes SPIR-V; lines keep their numbers.
+
+    - Block layouts ``shared`` and ``packed``, which an implementation may choose, become std140.
+    - The compatibility profile becomes the core profile in compute shaders, which see no difference.
+    - GL_ARB_compute_shader brings the atomic functions without any other directive (ARB_compute_shader,
+      "Dependencies on OpenGL 4.3 and ARB_shader_storage_buffer_object").
+    - GL_ARB_shader_atomic_counter_ops asks for GLSL 4.20, glslang for 4.50.
+    """
+    on = {match[1] for match in map(_EXTENSION.match, text.splitlines()) if match and match[2] in _ON}
+    version = _VERSION.match(text)
+    edits: list[tuple[int, int, str]] = []
+    tokens = list(_tokens(text))
+    for position, token in enumerate(tokens):
+        if token.text == "layout":
+            edits += (
+                (word.start, word.start + len(word.text), "std140")
+                for word in _qualifiers(tokens, position)
+                if word.text in ("shared", "packed")
+            )
+    if version is not None:
+        number, profile = int(version[2]), version[3] or ""
+        is_compute = stage == "compute" and (number >= 430 or "GL_ARB_compute_shader" in on)
+        if profile.strip() == "compatibility" and stage == "compute":
+            profile = " core"
+        if number < 450 and "GL_ARB_shader_atomic_counter_ops" in on and (is_compute or stage != "compute"):
+            number = 450
+        edits.append((version.start(), version.end(), f"{version[1]}{number}{profile}"))
+    if stage == "compute" and "GL_ARB_compute_shader" in on:
+        edits += _with_atomics(text)
+    for start, end, replacement in sorted(edits, reverse=True):
+        text = text[:start] + replacement + text[end:]
+    return text
+
+
+def _with_atomics(text: str) -> Iterator[tuple[int, int, str]]:
+    """Enable the atomic functions behind the directive that brings compute shaders."""
+    line = 1
+    start = 0
+    for content in text.splitlines(keepends=True):
+        match = _EXTENSION.match(content)
+        if match and match[1] == "GL_ARB_compute_shader" and match[2] in _ON:
+            added = f"#extension GL_ARB_shader_storage_buffer_object : enable\n#line {line + 1}\n"
+            yield start + len(content), start + len(content), added
+        numbered = _LINE.match(content)
+        line = int(numbered[1]) if numbered else line + 1
+        start += len(content)
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    line, file = 1, ""
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup == "end":
+            line += 1
+        elif match.lastgroup == "directive":
+            numbered = _LINE.match(match[0])
+            if numbered:
+                # The end of this line counts one more.
+                line, file = int(numbered[1]) - 1, numbered[2] or ""
+        else:
+            yield Token(match[0], line, file, match.start())
+
+
+def _qualifiers(tokens: Sequence[Token], position: int) -> Iterator[Token]:
+    """Yield the first word of each qualifier of the ``layout(…)`` that begins at a position."""
+    depth = 0
+    for number in range(position + 1, len(tokens)):
+        text = tokens[number].text
+        if text == "(":
+            depth += 1
+        elif text == ")":
+            depth -= 1
+        elif depth == 1 and tokens[number - 1].text in ("(", ","):
+            yield tokens[number]
+        if depth <= 0:
+            return

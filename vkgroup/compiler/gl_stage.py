@@ -1,0 +1,227 @@
+"""One stage of a GL program as SPIR-V for OpenGL: its variables, sorted by what they are to GL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vkgroup.compiler.gl_layout import Value
+from vkgroup.spirv.access import find_access
+from vkgroup.spirv.declarations import Declarations, Variable
+from vkgroup.spirv.editor import Editor
+from vkgroup.spirv.module import Module
+from vkgroup.spirv.types import (
+    ArrayType,
+    ImageType,
+    MatrixType,
+    OpaqueType,
+    PointerType,
+    SampledImageType,
+    ScalarType,
+    StructType,
+    Type,
+    VectorType,
+)
+
+_FUNCTION_PARAMETER = 55
+
+
+@dataclass(frozen=True)
+class GlVariable:
+    """A variable of global scope that a host or another stage sees.
+
+    Attributes
+    ----------
+    id : its result id.
+    kind : ``"loose"`` (a uniform of the default block, opaque parts included), ``"counter"``, ``"image"``,
+        ``"sampler"``, ``"uniform_block"``, ``"storage_block"``, ``"input"`` or ``"output"``.
+    name : what GL calls it: of a block the block's name.
+    type : its type, arrays included.
+    binding, location, offset : the author's, None where there is none.
+    used : whether an instruction reaches it.
+    """
+
+    id: int
+    kind: str
+    name: str
+    type: Type
+    binding: int | None
+    location: int | None
+    offset: int | None
+    used: bool
+
+
+class GlStage:
+    """A stage before it is lowered.
+
+    Attributes
+    ----------
+    name : for example ``"compute"``.
+    module, declared, editor : the module, what it declares, and the editor that rewrites it.
+    variables : in the order of declaration.
+    bound : names that have a binding of their author; None where each binding in the module is one.
+    """
+
+    def __init__(self, name: str, module: Module, bound: frozenset[str] | None = None) -> None:
+        self.name = name
+        self.bound = bound
+        self.module = module
+        self.declared = Declarations(module)
+        self.editor = Editor(module)
+        described = frozenset(variable.id for variable in self.declared.variables)
+        access = find_access(module, described)
+        self._used = access.read | access.written
+        self.variables = tuple(self._variables())
+
+    def _variables(self) -> Iterator[GlVariable]:
+        for variable in self.declared.variables:
+            kind = self._kind(variable)
+            if kind is not None:
+                block = innermost(variable.type)
+                of_block = kind.endswith("_block") or (
+                    kind in ("input", "output")
+                    and isinstance(block, StructType)
+                    and self._is_block(variable.id)
+                )
+                name = block.glsl if of_block else self.declared.names.get(variable.id, "")
+                is_bound = kind == "counter" or self.bound is None or name in self.bound
+                yield GlVariable(
+                    variable.id,
+                    kind,
+                    name,
+                    variable.type,
+                    self.declared.decoration(variable.id, "Binding") if is_bound else None,
+                    self.declared.decoration(variable.id, "Location"),
+                    self.declared.decoration(variable.id, "Offset"),
+                    variable.id in self._used,
+                )
+
+    def _kind(self, variable: Variable) -> str | None:
+        storage, inner = variable.storage_class, innermost(variable.type)
+        if storage == "AtomicCounter":
+            return "counter"
+        if storage == "UniformConstant":
+            if isinstance(inner, ImageType):
+                return "image" if inner.storage else "sampler"
+            if isinstance(inner, SampledImageType):
+                return "sampler"
+            return None if isinstance(inner, OpaqueType) else "loose"
+        if storage == "StorageBuffer":
+            return "storage_block"
+        if storage == "Uniform":
+            old = "BufferBlock" in self.decorations_of_struct(variable.id)
+            return "storage_block" if old else "uniform_block"
+        if storage in ("Input", "Output") and not self.is_built_in(variable.id):
+            return storage.lower()
+        return None
+
+    def struct_of(self, variable: int) -> int:
+        """Return the id of the structure that a variable holds, arrays passed through; 0 for no structure."""
+        kind = self.pointee(variable)
+        while True:
+            name, words = self.editor.definition(kind)
+            if name not in ("OpTypeArray", "OpTypeRuntimeArray"):
+                return kind if name == "OpTypeStruct" else 0
+            kind = words[2]
+
+    @property
+    def hands_moved_pointers(self) -> bool:
+        """Whether a function takes a pointer to a counter, a structure of uniforms, or an array of arrays."""
+        for words in self.editor.instructions:
+            if words[0] & 0xFFFF != _FUNCTION_PARAMETER:
+                continue
+            kind = self.declared.type(words[1])
+            if not isinstance(kind, PointerType) or kind.pointee is None:
+                continue
+            if kind.storage_class == "AtomicCounter":
+                return True
+            inner = innermost(kind.pointee)
+            is_structure = isinstance(inner, StructType) or len(dimensions(kind.pointee)) > 1
+            if kind.storage_class == "UniformConstant" and is_structure:
+                return True
+        return False
+
+    def pointee(self, variable: int) -> int:
+        """Return the id of the type that a variable holds."""
+        _, words = self.editor.definition(variable)
+        _, words = self.editor.definition(words[1])
+        return words[3]
+
+    def opaque_type(self, variable: int, members: tuple[int, ...]) -> int:
+        """Return the id of the opaque type that members lead to, arrays left out."""
+        kind, steps = self.pointee(variable), list(members)
+        while True:
+            name, words = self.editor.definition(kind)
+            if name == "OpTypeArray":
+                kind = words[2]
+            elif name == "OpTypeStruct" and steps:
+                kind = words[2 + steps.pop(0)]
+            else:
+                return kind
+
+    def decorations_of_struct(self, variable: int) -> dict[str, tuple[int, ...]]:
+        """Return the decorations of the structure that a variable holds."""
+        return self.declared.decorations.get(self.struct_of(variable), {})
+
+    def _is_block(self, variable: int) -> bool:
+        return "Block" in self.decorations_of_struct(variable)
+
+    def is_built_in(self, variable: int) -> bool:
+        """Whether a variable, or a member of the block that it is, is a built-in."""
+        if "BuiltIn" in self.declared.decorations.get(variable, {}):
+            return True
+        structure = self.struct_of(variable)
+        return any(
+            identifier == structure and "BuiltIn" in decorations
+            for (identifier, _), decorations in self.declared.member_decorations.items()
+        )
+
+    def initial(self, variable: int) -> Value:
+        """Return the constant that a variable begins with; None where it has no initialiser."""
+        _, words = self.editor.definition(variable)
+        return self._value(words[4]) if len(words) > 4 else None
+
+    def _value(self, identifier: int) -> Value:
+        name, words = self.editor.definition(identifier)
+        if name in ("OpConstantComposite", "OpSpecConstantComposite"):
+            return [self._value(part) for part in words[3:]]
+        constant = self.declared.constants.get(identifier)
+        return None if name == "OpConstantNull" or constant is None else constant.evaluate()
+
+
+def innermost(kind: Type) -> Type:
+    """Return the element of an array, and of arrays of arrays; any other type itself."""
+    while isinstance(kind, ArrayType):
+        kind = kind.element
+    return kind
+
+
+def location_count(kind: Type) -> int:
+    """Return how many locations an input or output takes (Vulkan 1.4, 15.1.5)."""
+    if isinstance(kind, ArrayType):
+        return location_count(kind.element) * (kind.length or 1)
+    if isinstance(kind, StructType):
+        return sum(location_count(member.type) for member in kind.members)
+    if isinstance(kind, MatrixType):
+        return kind.columns * location_count(kind.column)
+    if isinstance(kind, VectorType):
+        return 2 if kind.component.bits == 64 and kind.count > 2 else 1
+    return 1 if isinstance(kind, ScalarType) else 0
+
+
+def uniform_locations(kind: Type) -> int:
+    """Return how many locations a loose uniform takes: one for each number, vector, matrix or sampler."""
+    if isinstance(kind, ArrayType):
+        return uniform_locations(kind.element) * (kind.length or 1)
+    if isinstance(kind, StructType):
+        return sum(uniform_locations(member.type) for member in kind.members)
+    return 1
+
+
+def dimensions(kind: Type) -> tuple[int, ...]:
+    """Return the lengths of an array of arrays, the outermost first; () for no array."""
+    found = []
+    while isinstance(kind, ArrayType):
+        found.append(kind.length or 0)
+        kind = kind.element
+    return tuple(found)
