@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from vkgroup import gl
@@ -145,3 +146,36 @@ def test_a_context_tells_its_devices_limits(device: Device) -> None:
     for name, index in (("MAX_COMPUTE_WORK_GROUPS", None), ("MAX_COMPUTE_IMAGE_UNIFORMS", 0)):
         with pytest.raises(gl.InvalidEnum):
             context.get(name, index)
+
+
+def test_the_compiler_knows_the_devices_limits(device: Device) -> None:
+    """GLSL's constants have the device's values, through `Device.compile` and through programs."""
+    source = """
+    #version 430
+    layout(local_size_x = 1) in;
+    layout(std430, binding = 0) buffer Found { int found[11]; };
+    void main() {
+        for (int i = 0; i < 3; ++i) {
+            found[i] = gl_MaxComputeWorkGroupCount[i];
+            found[3 + i] = gl_MaxComputeWorkGroupSize[i];
+        }
+        found[6] = gl_MaxComputeUniformComponents;
+        found[7] = gl_MaxComputeTextureImageUnits;
+        found[8] = gl_MaxComputeImageUniforms;
+        found[9] = gl_MaxComputeAtomicCounters;
+        found[10] = gl_MaxComputeAtomicCounterBuffers;
+    }
+    """
+    limits = gl_limits(device.capabilities)
+    wanted = [*limits["MAX_COMPUTE_WORK_GROUP_COUNT"].each, *limits["MAX_COMPUTE_WORK_GROUP_SIZE"].each]
+    for name in ("UNIFORM_COMPONENTS", "TEXTURE_IMAGE_UNITS", "IMAGE_UNIFORMS", "ATOMIC_COUNTERS"):
+        wanted.append(limits[f"MAX_COMPUTE_{name}"].number)
+    wanted.append(limits["MAX_COMPUTE_ATOMIC_COUNTER_BUFFERS"].number)
+    zeros = np.zeros(11, np.int32)
+    module = device.compile(source, dialect="gl")
+    assert device.run(module, 1, {"Found": zeros})["Found"].tolist() == wanted
+    context = gl.Context(device)
+    context.use(context.program(compute=source))
+    found = context.bind("shader_storage", 0, zeros)
+    context.dispatch_compute(1)
+    assert found.read().tolist() == wanted

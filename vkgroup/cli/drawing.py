@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from vkgroup.cli import pairs, shaders
+from vkgroup.cli import pairs
 from vkgroup.dispatch import Device, RunResult
 from vkgroup.dispatch.drawing import COMPARISONS, SAMPLES, TOPOLOGIES
 from vkgroup.errors import InvalidInput
@@ -60,12 +60,10 @@ def _size(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def draw(device: Device, module: Module, arguments: argparse.Namespace, **options: Any) -> RunResult:
+def draw(
+    device: Device, module: Module, vertex: Module | None, arguments: argparse.Namespace, **options: Any
+) -> RunResult:
     """Draw as the command line says; `options` are those that draws and dispatches share."""
-    vertex = None
-    if arguments.vertex is not None:
-        given = vars(arguments) | {"shader": arguments.vertex, "stage": "vertex"}
-        vertex = shaders.load(argparse.Namespace(**given), device.target)
     return device.draw(
         module,
         arguments.size,

@@ -60,7 +60,7 @@ def execute(arguments: argparse.Namespace) -> int:
     bindings: dict[pairs.Key, npt.NDArray[Any]] = pairs.arrays(arguments.inputs)
     files = _outputs(arguments, bindings)
     with vkgroup.open(arguments.device) as device:
-        module = shaders.load(arguments, device.target)
+        module, vertex = shaders.load_stages(arguments, device.target, device.capabilities)
         names = Names(module)
         uniforms = names.uniforms({name: pairs.values(text) for name, text in arguments.uniforms})
         options = {
@@ -75,7 +75,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.size is None:
             result = device.run(module, arguments.groups, full_subgroups=arguments.full_subgroups, **options)
         else:
-            result = drawing.draw(device, module, arguments, **options)
+            result = drawing.draw(device, module, vertex, arguments, **options)
         time = f", {result.seconds * 1e6:.1f} µs" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
     for key, file in files.items():

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-from vkgroup.compiler import COMPILERS, DIALECTS, Target, compile_file
+from vkgroup.compiler import COMPILERS, DIALECTS, Target, compile_file, link
 from vkgroup.compiler.optimizer import LEVELS
+from vkgroup.compiler.source import read
+from vkgroup.device import Capabilities
+from vkgroup.device.gl_limits import gl_values
 from vkgroup.spirv import STAGE_NAMES, Module
 
 _TARGETS = {".".join(map(str, target.vulkan_version)): target for target in reversed(Target)}
@@ -55,21 +59,54 @@ def named_target(arguments: argparse.Namespace) -> Target:
     return _TARGETS[arguments.target]
 
 
-def load(arguments: argparse.Namespace, target: Target) -> Module:
-    """The module that the command line names: compiled, assembled or read, and validated."""
+def load(arguments: argparse.Namespace, target: Target, capabilities: Capabilities | None = None) -> Module:
+    """The module that the command line names: compiled, assembled or read, and validated.
+
+    Parameters
+    ----------
+    capabilities : those of the device that it is for; from them follow OpenGL's limits for ``--dialect gl``.
+    """
+    limits = gl_values(capabilities) if arguments.dialect == "gl" and capabilities is not None else None
     return compile_file(
         arguments.shader,
         stage=arguments.stage,
         dialect=arguments.dialect,
-        defines=dict(_define(text) for text in arguments.defines),
-        include_paths=arguments.include_paths,
-        target=target,
-        optimize=arguments.optimize or False,
-        debug=arguments.debug,
         entry_point=arguments.entry_point,
-        compiler=arguments.compiler,
-        lower_legacy=arguments.lower_legacy,
+        limits=limits,
+        **_options(arguments, target),
     )
+
+
+def load_stages(
+    arguments: argparse.Namespace, target: Target, capabilities: Capabilities
+) -> tuple[Module, Module | None]:
+    """The shader that the command line names, and the vertex shader that it is to be drawn with, if any.
+
+    In the dialect gl both are linked: they share uniforms.
+    """
+    if arguments.vertex is None:
+        return load(arguments, target, capabilities), None
+    if arguments.dialect != "gl":
+        given = vars(arguments) | {"shader": arguments.vertex, "stage": "vertex"}
+        vertex = load(argparse.Namespace(**given), target, capabilities)
+        return load(arguments, target, capabilities), vertex
+    files = {"fragment": arguments.shader, "vertex": arguments.vertex}
+    sources = [(read(file), stage, str(file)) for stage, file in files.items()]
+    modules = link(sources, limits=gl_values(capabilities), **_options(arguments, target))
+    return modules["fragment"], modules["vertex"]
+
+
+def _options(arguments: argparse.Namespace, target: Target) -> dict[str, Any]:
+    """The options that compiling one shader and linking several have in common."""
+    return {
+        "defines": dict(_define(text) for text in arguments.defines),
+        "include_paths": arguments.include_paths,
+        "target": target,
+        "optimize": arguments.optimize or False,
+        "debug": arguments.debug,
+        "compiler": arguments.compiler,
+        "lower_legacy": arguments.lower_legacy,
+    }
 
 
 def _define(text: str) -> tuple[str, str]:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from vkgroup.compiler import Target, compile_file, compile_source
 from vkgroup.device.capabilities import Capabilities
+from vkgroup.device.gl_limits import gl_values
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.buffer import Buffer, checked_array
@@ -78,8 +79,8 @@ class Device(Drawing):
         ----------
         source : a file as `pathlib.Path`; or source text, which is a compute shader unless `stage` says
             otherwise. A text of one line that ends as a shader's file name does is taken for a path.
-        stage, **options : as for `vkgroup.compiler.compile_source` and `compile_file`; `target` is the
-            device's unless given.
+        stage, **options : as for `vkgroup.compiler.compile_source` and `compile_file`; `target` and, for
+            the dialect ``"gl"``, `limits` are the device's unless given.
 
         Raises
         ------
@@ -87,6 +88,8 @@ class Device(Drawing):
             With file, line and message of each finding.
         """
         options.setdefault("target", self.target)
+        if options.get("dialect") == "gl":
+            options.setdefault("limits", gl_values(self.capabilities))
         if isinstance(source, os.PathLike) or _is_path(source):
             return compile_file(Path(source), stage=stage, **options)
         return compile_source(source, stage=stage or "compute", **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vkgroup.dispatch import Buffer
 from vkgroup.dispatch.sources import Condition
 from vkgroup.gl.errors import InvalidOperation, InvalidValue
-from vkgroup.gl.tokens import is_inverted
+from vkgroup.gl.tokens import Name, is_inverted
 
 Query = Buffer | bool | int
 """The result of a query: itself, or a buffer that has it."""
@@ -17,7 +17,7 @@ class ConditionalRendering:
     def __init__(self) -> None:
         self._condition: Condition | bool | None = None
 
-    def begin(self, query: Query, mode: str, offset: int) -> None:
+    def begin(self, query: Query, mode: Name, offset: int) -> None:
         """Begin; see `Context.begin_conditional_render`."""
         inverted = is_inverted(mode)
         if self._condition is not None:

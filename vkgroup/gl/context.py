@@ -14,8 +14,9 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.gl.conditional import ConditionalRendering, Query
 from vkgroup.gl.errors import InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable
+from vkgroup.gl.stages import apart, moved
 from vkgroup.gl.state import State
-from vkgroup.gl.tokens import check_barriers
+from vkgroup.gl.tokens import Name, check_barriers
 
 
 class Context(State):
@@ -143,22 +144,22 @@ class Context(State):
         if self._conditional.discards or (condition is not None and not condition.holds()):
             return None
         bindings = fragment.bindings(self._points, ("fragment",))
-        for place, value in ({} if vertex is None else vertex.bindings(self._points, ("vertex",))).items():
-            if bindings.setdefault(place, value) != value:
-                raise InvalidDispatch(
-                    f"Both stages' programs use binding {place} in Vulkan, for different things; link both"
-                    " shaders into one program."
-                )
+        shader = None if vertex is None else vertex.modules["vertex"]
+        if vertex is fragment:
+            bindings |= vertex.bindings(self._points, ("vertex",))
+        elif vertex is not None and shader is not None:
+            shader = apart(shader)
+            bindings |= moved(vertex.bindings(self._points, ("vertex",)))
         return self.device.draw(
             fragment.modules["fragment"],
             size,
             bindings=bindings,
-            vertex=None if vertex is None else vertex.modules["vertex"],
+            vertex=shader,
             timeout=self.timeout,
             **options,
         )
 
-    def memory_barrier(self, *barriers: str) -> None:
+    def memory_barrier(self, *barriers: Name) -> None:
         """Order what shaders wrote before all that follows (MemoryBarrier).
 
         Every command of a context has finished, and what it wrote is visible to everything, before the next
@@ -166,7 +167,8 @@ class Context(State):
 
         Parameters
         ----------
-        *barriers : ``"SHADER_STORAGE_BARRIER_BIT"``, ``"COMMAND_BARRIER_BIT"``, …, ``"ALL_BARRIER_BITS"``.
+        *barriers : ``"SHADER_STORAGE_BARRIER_BIT"``, ``"COMMAND_BARRIER_BIT"``, …, ``"ALL_BARRIER_BITS"``;
+            or OpenGL's bits as a number.
 
         Raises
         ------
@@ -195,7 +197,7 @@ class Context(State):
 
     @contextmanager
     def conditional_render(
-        self, query: Query, mode: str = "QUERY_WAIT", *, offset: int = 0
+        self, query: Query, mode: Name = "QUERY_WAIT", *, offset: int = 0
     ) -> Iterator[None]:
         """Discard the commands inside of a ``with`` block by a condition; see `begin_conditional_render`."""
         self.begin_conditional_render(query, mode, offset=offset)
@@ -204,7 +206,7 @@ class Context(State):
         finally:
             self.end_conditional_render()
 
-    def begin_conditional_render(self, query: Query, mode: str = "QUERY_WAIT", *, offset: int = 0) -> None:
+    def begin_conditional_render(self, query: Query, mode: Name = "QUERY_WAIT", *, offset: int = 0) -> None:
         """Begin to discard commands by a condition (BeginConditionalRender).
 
         Parameters

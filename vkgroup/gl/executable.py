@@ -41,9 +41,7 @@ class Executable:
         self.modules, self.interface = dict(modules), interface
         self.block = DefaultBlock(interface)
         self.points = {
-            resource.name: list(range(resource.gl_binding, resource.gl_binding + (resource.length or 1)))
-            for resource in interface.resources
-            if resource.name
+            resource.name: _initial_points(resource) for resource in interface.resources if resource.name
         }
         self._uploaded: tuple[int, Buffer] | None = None
         self._last: tuple[dict[Place, Any], Bound] | None = None
@@ -111,7 +109,7 @@ class Executable:
         """Return the binding points that a resource uses now."""
         if resource.name:
             return self.points[resource.name]
-        return list(range(resource.gl_binding, resource.gl_binding + (resource.length or 1)))
+        return _initial_points(resource)
 
     # --- running --------------------------------------------------------------------------------------
 
@@ -162,3 +160,9 @@ class Executable:
         if self._uploaded is not None:
             self._uploaded[1].close()
         self._last = self._pipeline = self._uploaded = None
+
+
+def _initial_points(resource: Resource) -> list[int]:
+    """Return the binding points after linking: elements of an array follow the author's; else all are 0."""
+    count = resource.length or 1
+    return list(range(resource.gl_binding, resource.gl_binding + count)) if resource.explicit else [0] * count

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from vkgroup.gl.errors import InvalidOperation
 from vkgroup.gl.program import Program
-from vkgroup.gl.tokens import stages_of
+from vkgroup.gl.tokens import Name, stages_of
 
 
 class ProgramPipeline:
@@ -15,13 +15,13 @@ class ProgramPipeline:
     def __init__(self) -> None:
         self._programs: dict[str, tuple[Program, int]] = {}
 
-    def use_stages(self, stages: str | Iterable[str], program: Program | None) -> None:
+    def use_stages(self, stages: Name | Iterable[Name], program: Program | None) -> None:
         """Make a program current for some stages (UseProgramStages).
 
         Parameters
         ----------
         stages : ``"COMPUTE_SHADER_BIT"``, ``"VERTEX_SHADER_BIT"``, …, or several of them;
-            ``"ALL_SHADER_BITS"`` means all.
+            ``"ALL_SHADER_BITS"`` means all. Or OpenGL's bits as a number.
         program : linked as separable; None leaves the stages without one.
 
         Raises

@@ -11,12 +11,11 @@ from vkgroup.errors import CompileError
 from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable
 from vkgroup.gl.linking import Source, build
-from vkgroup.gl.tokens import STAGE_BITS, plain
+from vkgroup.gl.tokens import STAGES, TOKENS, Name, name_of
 
 if TYPE_CHECKING:
     from vkgroup.dispatch import Device
 
-_STAGES = tuple(stage for _, stage in STAGE_BITS.values())
 _BLOCKS = ("uniform_block", "storage_block")
 
 
@@ -80,8 +79,8 @@ class Program:
         InvalidEnum
             There is no such stage.
         """
-        if stage not in _STAGES:
-            raise InvalidEnum(f"There is no stage {stage!r}. There are: {', '.join(_STAGES)}.")
+        if stage not in STAGES.values():
+            raise InvalidEnum(f"There is no stage {stage!r}. There are: {', '.join(STAGES.values())}.")
         self._shaders.setdefault(stage, []).extend(sources)
 
     def link(self, **options: Any) -> None:
@@ -231,13 +230,14 @@ class Program:
             if entry.kind == "atomic_counter_buffer"
         )
 
-    def get(self, name: str) -> Any:
+    def get(self, name: Name) -> Any:
         """Return a value by OpenGL's name (GetProgramiv).
 
         Parameters
         ----------
         name : ``"LINK_STATUS"``, ``"PROGRAM_SEPARABLE"``, ``"ATTACHED_SHADERS"``,
-            ``"ACTIVE_UNIFORM_BLOCKS"``, ``"ACTIVE_ATOMIC_COUNTER_BUFFERS"`` or ``"COMPUTE_WORK_GROUP_SIZE"``.
+            ``"ACTIVE_UNIFORM_BLOCKS"``, ``"ACTIVE_ATOMIC_COUNTER_BUFFERS"`` or ``"COMPUTE_WORK_GROUP_SIZE"``;
+            of the last also the value, 0x8267.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class Program:
         InvalidOperation
             As for `work_group_size`.
         """
-        match plain(name):
+        match name_of(name, TOKENS):
             case "LINK_STATUS":
                 return self.linked
             case "PROGRAM_SEPARABLE":

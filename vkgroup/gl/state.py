@@ -13,7 +13,7 @@ from vkgroup.gl.linking import Source
 from vkgroup.gl.pipeline import ProgramPipeline
 from vkgroup.gl.points import KINDS, BindingPoints
 from vkgroup.gl.program import Program
-from vkgroup.gl.tokens import plain
+from vkgroup.gl.tokens import TOKENS, Name, name_of
 from vkgroup.gl.validation import problems
 from vkgroup.sampler import Sampler
 
@@ -175,13 +175,14 @@ class State:
         """Return every limit of ARB_compute_shader by name, with its minimum and the device's value."""
         return dict(self._limits)
 
-    def get(self, name: str, index: int | None = None) -> Any:
+    def get(self, name: Name, index: int | None = None) -> Any:
         """Return a value by OpenGL's name (GetIntegerv, GetIntegeri_v).
 
         Parameters
         ----------
         name : a limit's, ``"DISPATCH_INDIRECT_BUFFER_BINDING"``, ``"CURRENT_PROGRAM"`` or
-            ``"PROGRAM_PIPELINE_BINDING"``; the last three give the object, None where nothing is bound.
+            ``"PROGRAM_PIPELINE_BINDING"``; these three give the object, None where nothing is bound.
+            Of those that the document adds also the value, such as 0x90EF.
         index : 0, 1 or 2 of a limit with three dimensions; None gives all three.
 
         Raises
@@ -191,7 +192,7 @@ class State:
         InvalidValue
             The index is none of 0, 1 and 2.
         """
-        name = plain(name)
+        name = name_of(name, {**TOKENS, **{limit.name: limit.token for limit in self._limits.values()}})
         bound = {
             "DISPATCH_INDIRECT_BUFFER_BINDING": self._indirect,
             "CURRENT_PROGRAM": self._program,

@@ -17,14 +17,24 @@ TOKENS: Mapping[str, int] = {
     "COMPUTE_SHADER_BIT": 0x00000020,
 }
 
-#: Bits of UseProgramStages, and the stages that they mean.
-STAGE_BITS: Mapping[str, tuple[int, str]] = {
-    "VERTEX_SHADER_BIT": (0x01, "vertex"),
-    "FRAGMENT_SHADER_BIT": (0x02, "fragment"),
-    "GEOMETRY_SHADER_BIT": (0x04, "geometry"),
-    "TESS_CONTROL_SHADER_BIT": (0x08, "tessellation_control"),
-    "TESS_EVALUATION_SHADER_BIT": (0x10, "tessellation_evaluation"),
-    "COMPUTE_SHADER_BIT": (0x20, "compute"),
+#: Bits of UseProgramStages.
+STAGE_BITS: Mapping[str, int] = {
+    "VERTEX_SHADER_BIT": 0x01,
+    "FRAGMENT_SHADER_BIT": 0x02,
+    "GEOMETRY_SHADER_BIT": 0x04,
+    "TESS_CONTROL_SHADER_BIT": 0x08,
+    "TESS_EVALUATION_SHADER_BIT": 0x10,
+    "COMPUTE_SHADER_BIT": TOKENS["COMPUTE_SHADER_BIT"],
+}
+
+#: The stages that these bits mean.
+STAGES: Mapping[str, str] = {
+    "VERTEX_SHADER_BIT": "vertex",
+    "FRAGMENT_SHADER_BIT": "fragment",
+    "GEOMETRY_SHADER_BIT": "geometry",
+    "TESS_CONTROL_SHADER_BIT": "tessellation_control",
+    "TESS_EVALUATION_SHADER_BIT": "tessellation_evaluation",
+    "COMPUTE_SHADER_BIT": "compute",
 }
 
 #: Bits of MemoryBarrier.
@@ -44,55 +54,72 @@ BARRIER_BITS: Mapping[str, int] = {
     "SHADER_STORAGE_BARRIER_BIT": 0x2000,
 }
 
-#: Modes of BeginConditionalRender, and whether they are inverted.
-CONDITIONAL_MODES: Mapping[str, tuple[int, bool]] = {
-    "QUERY_WAIT": (0x8E13, False),
-    "QUERY_NO_WAIT": (0x8E14, False),
-    "QUERY_BY_REGION_WAIT": (0x8E15, False),
-    "QUERY_BY_REGION_NO_WAIT": (0x8E16, False),
-    "QUERY_WAIT_INVERTED": (0x8E17, True),
-    "QUERY_NO_WAIT_INVERTED": (0x8E18, True),
-    "QUERY_BY_REGION_WAIT_INVERTED": (0x8E19, True),
-    "QUERY_BY_REGION_NO_WAIT_INVERTED": (0x8E1A, True),
+#: Modes of BeginConditionalRender.
+CONDITIONAL_MODES: Mapping[str, int] = {
+    "QUERY_WAIT": 0x8E13,
+    "QUERY_NO_WAIT": 0x8E14,
+    "QUERY_BY_REGION_WAIT": 0x8E15,
+    "QUERY_BY_REGION_NO_WAIT": 0x8E16,
+    "QUERY_WAIT_INVERTED": 0x8E17,
+    "QUERY_NO_WAIT_INVERTED": 0x8E18,
+    "QUERY_BY_REGION_WAIT_INVERTED": 0x8E19,
+    "QUERY_BY_REGION_NO_WAIT_INVERTED": 0x8E1A,
 }
 
+_ALL_BITS = 0xFFFFFFFF
 
-def plain(name: str) -> str:
-    """Return an enumerant's name without ``GL_``."""
-    return name.removeprefix("GL_")
+Name = str | int
+"""An enumerant: its name, with ``GL_`` or without, or its value."""
 
 
-def stages_of(bits: str | Iterable[str]) -> set[str]:
-    """Return the stages of UseProgramStages' names.
+def name_of(given: Name, tokens: Mapping[str, int]) -> str:
+    """Return an enumerant's name without ``GL_``; of a value, the name that `tokens` has for it."""
+    if isinstance(given, str):
+        return given.removeprefix("GL_")
+    return next((name for name, value in tokens.items() if value == given), hex(given))
+
+
+def stages_of(bits: Name | Iterable[Name]) -> set[str]:
+    """Return the stages of UseProgramStages' bits.
 
     Raises
     ------
     InvalidValue
-        A name is none of a stage's bit (OpenGL 4.2, 2.11.4).
+        A bit is no stage's (OpenGL 4.2, 2.11.4).
     """
-    names = {plain(name) for name in ([bits] if isinstance(bits, str) else bits)}
-    if names == {"ALL_SHADER_BITS"}:
-        return {stage for _, stage in STAGE_BITS.values()}
-    unknown = sorted(names - STAGE_BITS.keys())
-    if unknown or not names:
+    several = [bits] if isinstance(bits, str | int) else bits
+    return {STAGES[name] for name in _bits(several, STAGE_BITS, "ALL_SHADER_BITS")}
+
+
+def check_barriers(bits: Iterable[Name]) -> None:
+    """Raise `InvalidValue` where a bit is none of MemoryBarrier's (OpenGL 4.2, 2.11.13)."""
+    _bits(bits, BARRIER_BITS, "ALL_BARRIER_BITS")
+
+
+def _bits(given: Iterable[Name], valid: Mapping[str, int], everything: str) -> set[str]:
+    """Return the names of bits; some may be given together as one number."""
+    found: set[str] = set()
+    for entry in given:
+        if isinstance(entry, int):
+            number = entry & sum(valid.values()) if entry == _ALL_BITS else entry
+            found |= {name for name, value in valid.items() if value & number}
+            left = number & ~sum(valid.values())
+            found |= {hex(left)} if left else set()
+        elif name_of(entry, valid) == everything:
+            found |= valid.keys()
+        else:
+            found.add(name_of(entry, valid))
+    unknown = sorted(found - valid.keys())
+    if unknown or not found:
         raise InvalidValue(
-            f"{', '.join(unknown) or 'Nothing'} is no stage. There are: {', '.join(STAGE_BITS)}."
+            f"{', '.join(unknown) or 'Nothing'} is no such bit. There are: {', '.join(valid)}."
         )
-    return {STAGE_BITS[name][1] for name in names}
+    return found
 
 
-def check_barriers(bits: Iterable[str]) -> None:
-    """Raise `InvalidValue` where a name is none of MemoryBarrier's bits (OpenGL 4.2, 2.11.13)."""
-    names = {plain(name) for name in bits}
-    unknown = sorted(names - BARRIER_BITS.keys() - {"ALL_BARRIER_BITS"})
-    if unknown or not names:
-        raise InvalidValue(
-            f"{', '.join(unknown) or 'Nothing'} is no barrier. There are: {', '.join(BARRIER_BITS)}."
-        )
-
-
-def is_inverted(mode: str) -> bool:
+def is_inverted(mode: Name) -> bool:
     """Tell whether a mode of BeginConditionalRender is inverted; `InvalidEnum` where there is none such."""
-    if plain(mode) not in CONDITIONAL_MODES:
+    name = name_of(mode, CONDITIONAL_MODES)
+    if name not in CONDITIONAL_MODES:
         raise InvalidEnum(f"{mode!r} is no mode. There are: {', '.join(CONDITIONAL_MODES)}.")
-    return CONDITIONAL_MODES[plain(mode)][1]
+    return name.endswith("_INVERTED")

@@ -1,0 +1,36 @@
+"""What docs/gl.md says is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from vkgroup.device import Capabilities
+from vkgroup.device.gl_limits import gl_limits
+from vkgroup.reference.device.capabilities import capabilities_of
+
+_PAGE = (Path(__file__).parents[2] / "docs" / "gl.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_limits() -> None:
+    """Names, minima and derivations are those of the code."""
+    capabilities: Capabilities = capabilities_of()
+    rows = re.findall(r"^\| (MAX_\w+) \| ([\d, x]+) \| (.+) \|$", _PAGE, re.MULTILINE)
+    expected = []
+    for limit in gl_limits(capabilities).values():
+        least = limit.minimum if isinstance(limit.minimum, tuple) else (limit.minimum,)
+        expected.append((limit.name, " x ".join(f"{number:,}" for number in least), limit.derivation))
+    assert rows == expected
+
+
+def test_the_first_example(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It prints what it says."""
+    monkeypatch.setenv("VKGROUP_DEVICE", "reference")
+    code = re.search(r"```python\n(.*?)```", _PAGE, re.DOTALL)
+    assert code is not None
+    exec(compile(code[1], "docs/gl.md", "exec"), {})
+    printed = re.search(r"print\(.*?# (.*)", code[1])
+    assert printed is not None
+    assert capsys.readouterr().out.strip() == printed[1]
