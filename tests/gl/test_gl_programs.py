@@ -329,7 +329,8 @@ def test_only_separable_programs_become_part_of_a_pipeline(context: gl.Context) 
         pipeline.use_stages("COMPUTE_SHADER_BIT", context.program(compute=_write(1)))
     with pytest.raises(gl.InvalidOperation, match="linked"):
         pipeline.use_stages("COMPUTE_SHADER_BIT", context.create_program())
-    for stages in ("COMPUTE_BIT", []):
+    wrong: list[str | list[str]] = ["COMPUTE_BIT", []]
+    for stages in wrong:
         with pytest.raises(gl.InvalidValue, match="COMPUTE_SHADER_BIT"):
             pipeline.use_stages(stages, None)
 

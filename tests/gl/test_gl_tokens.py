@@ -42,7 +42,8 @@ def test_stage_bits() -> None:
     assert stages_of(0x03) == stages_of(["VERTEX_SHADER_BIT", 0x02]) == {"vertex", "fragment"}
     assert stages_of(0xFFFFFFFF) == stages_of("ALL_SHADER_BITS")
     assert "compute" in stages_of("ALL_SHADER_BITS")
-    for bits in (0x40, 0, ["COMPUTE_SHADER_BIT", 0x60], ()):
+    wrong: list[int | list[str | int]] = [0x40, 0, ["COMPUTE_SHADER_BIT", 0x60], []]
+    for bits in wrong:
         with pytest.raises(gl.InvalidValue):
             stages_of(bits)
 

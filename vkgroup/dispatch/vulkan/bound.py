@@ -55,7 +55,7 @@ class VulkanBound(VulkanBindings, Bound):
                 functions.vkCmdBeginConditionalRenderingEXT(commands, _begin(condition))
             if indirect is not None:
                 functions.vkCmdDispatchIndirect(commands, _handle(indirect.buffer), indirect.offset)
-            else:
+            elif counts is not None:
                 functions.vkCmdDispatch(commands, *counts)
             if condition is not None:
                 functions.vkCmdEndConditionalRenderingEXT(commands)
