@@ -4,46 +4,51 @@
 // so a source's lines keep their numbers. A warp is a subgroup of at most 32 invocations, a thread's id in its
 // warp is gl_SubgroupInvocationID.
 //
-// Each name X of the document is a macro for the function vkgroup_X here: functions have no precision but
+// Each name X of the document is a macro for a function VKGROUP(_X) here: functions have no precision but
 // their type's (gl_SubgroupInvocationID is mediump, and 1u << gl_SubgroupInvocationID would be so too), cannot
 // be assigned to, and vanish from the module when nobody calls them, with the capabilities that they need. The
 // parentheses around a call keep "uint X;" from being the declaration of a function.
 //
-// Defined from outside: VKGROUP_STAGE_fragment in fragment shaders; VKGROUP_USES_quads where the source has a
+// Defined from outside: VKGROUP_SHADER, the part of all names that tells this shader's from those of others that
+// are linked with it; VKGROUP_STAGE_fragment in fragment shaders; VKGROUP_USES_quads where the source has a
 // quadSwizzle; VKGROUP_USES_helpers where it has gl_HelperThreadNV; VKGROUP_KEEPS_<extension> for each extension
 // that the source enables itself and would miss if it were disabled at the end.
 
 #ifndef VKGROUP_NV_SHADER_THREAD_GROUP
 #define VKGROUP_NV_SHADER_THREAD_GROUP
 
+#define VKGROUP_PASTE(shader, name) vkgroup_##shader##name
+#define VKGROUP_PASTED(shader, name) VKGROUP_PASTE(shader, name)
+#define VKGROUP(name) VKGROUP_PASTED(VKGROUP_SHADER, name)
+
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_NV_shader_sm_builtins : require
 
 // Section 7.1 and 7.4, built-in variables.
-uint vkgroup_gl_ThreadInWarpNV() { return gl_SubgroupInvocationID; }
-uint vkgroup_gl_WarpSizeNV() { return gl_SubgroupSize; }
-uint vkgroup_gl_WarpIDNV() { return gl_WarpIDNV; }
-uint vkgroup_gl_SMIDNV() { return gl_SMIDNV; }
-uint vkgroup_gl_WarpsPerSMNV() { return gl_WarpsPerSMNV; }
-uint vkgroup_gl_SMCountNV() { return gl_SMCountNV; }
+uint VKGROUP(_gl_ThreadInWarpNV)() { return gl_SubgroupInvocationID; }
+uint VKGROUP(_gl_WarpSizeNV)() { return gl_SubgroupSize; }
+uint VKGROUP(_gl_WarpIDNV)() { return gl_WarpIDNV; }
+uint VKGROUP(_gl_SMIDNV)() { return gl_SMIDNV; }
+uint VKGROUP(_gl_WarpsPerSMNV)() { return gl_WarpsPerSMNV; }
+uint VKGROUP(_gl_SMCountNV)() { return gl_SMCountNV; }
 
 // "Derived from the value of gl_ThreadInWarpNV using simple bit-shift arithmetic": neither activity nor the
 // size of the warp takes bits away, unlike in gl_SubgroupGeMask and gl_SubgroupGtMask.
-uint vkgroup_gl_ThreadEqMaskNV() { return 1u << vkgroup_gl_ThreadInWarpNV(); }
-uint vkgroup_gl_ThreadGeMaskNV() { return 0xFFFFFFFFu << vkgroup_gl_ThreadInWarpNV(); }
-uint vkgroup_gl_ThreadGtMaskNV() { return 0xFFFFFFFEu << vkgroup_gl_ThreadInWarpNV(); }
-uint vkgroup_gl_ThreadLeMaskNV() { return ~(0xFFFFFFFEu << vkgroup_gl_ThreadInWarpNV()); }
-uint vkgroup_gl_ThreadLtMaskNV() { return ~(0xFFFFFFFFu << vkgroup_gl_ThreadInWarpNV()); }
+uint VKGROUP(_gl_ThreadEqMaskNV)() { return 1u << VKGROUP(_gl_ThreadInWarpNV)(); }
+uint VKGROUP(_gl_ThreadGeMaskNV)() { return 0xFFFFFFFFu << VKGROUP(_gl_ThreadInWarpNV)(); }
+uint VKGROUP(_gl_ThreadGtMaskNV)() { return 0xFFFFFFFEu << VKGROUP(_gl_ThreadInWarpNV)(); }
+uint VKGROUP(_gl_ThreadLeMaskNV)() { return ~(0xFFFFFFFEu << VKGROUP(_gl_ThreadInWarpNV)()); }
+uint VKGROUP(_gl_ThreadLtMaskNV)() { return ~(0xFFFFFFFFu << VKGROUP(_gl_ThreadInWarpNV)()); }
 
 // Section 8.3, the active threads, and a condition over them.
-uint vkgroup_activeThreadsNV() { return subgroupBallot(true).x; }
-uint vkgroup_ballotThreadNV(bool value) { return subgroupBallot(value).x; }
+uint VKGROUP(_activeThreadsNV)() { return subgroupBallot(true).x; }
+uint VKGROUP(_ballotThreadNV)(bool value) { return subgroupBallot(value).x; }
 
 #ifdef VKGROUP_STAGE_fragment
 #ifdef VKGROUP_USES_helpers
 #if __VERSION__ >= 450
-bool vkgroup_gl_HelperThreadNV() { return gl_HelperInvocation; }
+bool VKGROUP(_gl_HelperThreadNV)() { return gl_HelperInvocation; }
 #else
 // GLSL has gl_HelperInvocation since 4.50; this is SPIR-V's HelperInvocation (BuiltIn 23) for older sources.
 // GLSL refuses inputs of type bool, SPIR-V's own bool (OpTypeBool, 20) passes; OpCopyObject (83) converts.
@@ -51,7 +56,7 @@ bool vkgroup_gl_HelperThreadNV() { return gl_HelperInvocation; }
 #define VKGROUP_BOOL spirv_type(id = 20)
 spirv_decorate(11, 23) flat in VKGROUP_BOOL vkgroup_helper;
 spirv_instruction(id = 83) bool vkgroup_bool(VKGROUP_BOOL value);
-bool vkgroup_gl_HelperThreadNV() { return vkgroup_bool(vkgroup_helper); }
+bool VKGROUP(_gl_HelperThreadNV)() { return vkgroup_bool(vkgroup_helper); }
 #endif
 #endif
 
@@ -59,28 +64,32 @@ bool vkgroup_gl_HelperThreadNV() { return vkgroup_bool(vkgroup_helper); }
 #extension GL_KHR_shader_subgroup_quad : require
 
 // The first thread of the own quad, as a number of 32 bits (see above).
-uint vkgroup_quad = gl_SubgroupInvocationID & ~3u;
+uint VKGROUP(_quad) = gl_SubgroupInvocationID & ~3u;
 
 // Bit k: thread k of the own quad is missing from ballots although it executes. Vulkan allows that of helper
 // invocations ("Helper Invocations"), where the document counts them. All four threads execute this, at the
 // start of main, so whoever is missing is one of those.
-uint vkgroup_left_out = ~(subgroupBallot(true).x >> vkgroup_quad) & 15u;
+uint VKGROUP(_left_out) = ~(subgroupBallot(true).x >> VKGROUP(_quad)) & 15u;
 
 // Whether all four threads of the quad execute this: otherwise the quad is divergent.
-bool vkgroup_whole() { return (subgroupBallot(true).x >> vkgroup_quad & 15u | vkgroup_left_out) == 15u; }
+bool VKGROUP(_whole)()
+{
+    uint executing = (subgroupBallot(true).x >> VKGROUP(_quad)) & 15u;
+    return (executing | VKGROUP(_left_out)) == 15u;
+}
 
 // What a divergent quad reads from a thread that is not there is undefined, and replaced by zero. `precise`
 // keeps the addition a rounding of its own.
-#define VKGROUP_QUAD_SWIZZLE_OF(name, read, type)                              \
-    type vkgroup_##name(type swizzledValue)                                    \
-    {                                                                          \
-        type found = read;                                                     \
-        return vkgroup_whole() ? found : type(0.0);                            \
-    }                                                                          \
-    type vkgroup_##name(type swizzledValue, type unswizzledValue)              \
-    {                                                                          \
-        precise type sum = read + unswizzledValue;                             \
-        return vkgroup_whole() ? sum : type(0.0);                              \
+#define VKGROUP_QUAD_SWIZZLE_OF(name, read, type)              \
+    type name(type swizzledValue)                              \
+    {                                                          \
+        type found = read;                                     \
+        return VKGROUP(_whole)() ? found : type(0.0);          \
+    }                                                          \
+    type name(type swizzledValue, type unswizzledValue)        \
+    {                                                          \
+        precise type sum = read + unswizzledValue;             \
+        return VKGROUP(_whole)() ? sum : type(0.0);            \
     }
 
 #define VKGROUP_QUAD_SWIZZLE(name, read)         \
@@ -89,12 +98,12 @@ bool vkgroup_whole() { return (subgroupBallot(true).x >> vkgroup_quad & 15u | vk
     VKGROUP_QUAD_SWIZZLE_OF(name, read, vec3)    \
     VKGROUP_QUAD_SWIZZLE_OF(name, read, vec4)
 
-VKGROUP_QUAD_SWIZZLE(quadSwizzle0NV, subgroupQuadBroadcast(swizzledValue, 0u))
-VKGROUP_QUAD_SWIZZLE(quadSwizzle1NV, subgroupQuadBroadcast(swizzledValue, 1u))
-VKGROUP_QUAD_SWIZZLE(quadSwizzle2NV, subgroupQuadBroadcast(swizzledValue, 2u))
-VKGROUP_QUAD_SWIZZLE(quadSwizzle3NV, subgroupQuadBroadcast(swizzledValue, 3u))
-VKGROUP_QUAD_SWIZZLE(quadSwizzleXNV, subgroupQuadSwapHorizontal(swizzledValue))
-VKGROUP_QUAD_SWIZZLE(quadSwizzleYNV, subgroupQuadSwapVertical(swizzledValue))
+VKGROUP_QUAD_SWIZZLE(VKGROUP(_quadSwizzle0NV), subgroupQuadBroadcast(swizzledValue, 0u))
+VKGROUP_QUAD_SWIZZLE(VKGROUP(_quadSwizzle1NV), subgroupQuadBroadcast(swizzledValue, 1u))
+VKGROUP_QUAD_SWIZZLE(VKGROUP(_quadSwizzle2NV), subgroupQuadBroadcast(swizzledValue, 2u))
+VKGROUP_QUAD_SWIZZLE(VKGROUP(_quadSwizzle3NV), subgroupQuadBroadcast(swizzledValue, 3u))
+VKGROUP_QUAD_SWIZZLE(VKGROUP(_quadSwizzleXNV), subgroupQuadSwapHorizontal(swizzledValue))
+VKGROUP_QUAD_SWIZZLE(VKGROUP(_quadSwizzleYNV), subgroupQuadSwapVertical(swizzledValue))
 #endif
 #endif
 
@@ -118,25 +127,25 @@ VKGROUP_QUAD_SWIZZLE(quadSwizzleYNV, subgroupQuadSwapVertical(swizzledValue))
 #endif
 #endif
 
-#define gl_ThreadInWarpNV (vkgroup_gl_ThreadInWarpNV())
-#define gl_ThreadEqMaskNV (vkgroup_gl_ThreadEqMaskNV())
-#define gl_ThreadGeMaskNV (vkgroup_gl_ThreadGeMaskNV())
-#define gl_ThreadGtMaskNV (vkgroup_gl_ThreadGtMaskNV())
-#define gl_ThreadLeMaskNV (vkgroup_gl_ThreadLeMaskNV())
-#define gl_ThreadLtMaskNV (vkgroup_gl_ThreadLtMaskNV())
-#define gl_WarpIDNV (vkgroup_gl_WarpIDNV())
-#define gl_SMIDNV (vkgroup_gl_SMIDNV())
-#define gl_WarpSizeNV (vkgroup_gl_WarpSizeNV())
-#define gl_WarpsPerSMNV (vkgroup_gl_WarpsPerSMNV())
-#define gl_SMCountNV (vkgroup_gl_SMCountNV())
-#define activeThreadsNV vkgroup_activeThreadsNV
-#define ballotThreadNV vkgroup_ballotThreadNV
+#define gl_ThreadInWarpNV (VKGROUP(_gl_ThreadInWarpNV)())
+#define gl_ThreadEqMaskNV (VKGROUP(_gl_ThreadEqMaskNV)())
+#define gl_ThreadGeMaskNV (VKGROUP(_gl_ThreadGeMaskNV)())
+#define gl_ThreadGtMaskNV (VKGROUP(_gl_ThreadGtMaskNV)())
+#define gl_ThreadLeMaskNV (VKGROUP(_gl_ThreadLeMaskNV)())
+#define gl_ThreadLtMaskNV (VKGROUP(_gl_ThreadLtMaskNV)())
+#define gl_WarpIDNV (VKGROUP(_gl_WarpIDNV)())
+#define gl_SMIDNV (VKGROUP(_gl_SMIDNV)())
+#define gl_WarpSizeNV (VKGROUP(_gl_WarpSizeNV)())
+#define gl_WarpsPerSMNV (VKGROUP(_gl_WarpsPerSMNV)())
+#define gl_SMCountNV (VKGROUP(_gl_SMCountNV)())
+#define activeThreadsNV VKGROUP(_activeThreadsNV)
+#define ballotThreadNV VKGROUP(_ballotThreadNV)
 #ifdef VKGROUP_STAGE_fragment
-#define gl_HelperThreadNV (vkgroup_gl_HelperThreadNV())
-#define quadSwizzle0NV vkgroup_quadSwizzle0NV
-#define quadSwizzle1NV vkgroup_quadSwizzle1NV
-#define quadSwizzle2NV vkgroup_quadSwizzle2NV
-#define quadSwizzle3NV vkgroup_quadSwizzle3NV
-#define quadSwizzleXNV vkgroup_quadSwizzleXNV
-#define quadSwizzleYNV vkgroup_quadSwizzleYNV
+#define gl_HelperThreadNV (VKGROUP(_gl_HelperThreadNV)())
+#define quadSwizzle0NV VKGROUP(_quadSwizzle0NV)
+#define quadSwizzle1NV VKGROUP(_quadSwizzle1NV)
+#define quadSwizzle2NV VKGROUP(_quadSwizzle2NV)
+#define quadSwizzle3NV VKGROUP(_quadSwizzle3NV)
+#define quadSwizzleXNV VKGROUP(_quadSwizzleXNV)
+#define quadSwizzleYNV VKGROUP(_quadSwizzleYNV)
 #endif

@@ -8,6 +8,7 @@ import pytest
 from sources import diagnostics_of, places
 
 from vkgroup.compiler import compile_source, disassemble, optimize
+from vkgroup.compiler.program import link
 from vkgroup.reference.thread_group_operations import STAGES, THREAD_GROUP_OPERATIONS
 from vkgroup.spirv import Module
 from vkgroup.spirv.source_extensions import source_extensions
@@ -274,6 +275,18 @@ def test_what_the_source_enables_itself_stays(category: str, body: str) -> None:
     own = f"#extension GL_KHR_shader_subgroup_{category} : require\n"
     for before, after in (("#version 430\n", "#version 430\n" + own), ("layout(local", own + "layout(local")):
         assert compile_source(source_of(body).replace(before, after, 1), stage="compute", dialect="gl")
+
+
+def test_several_shaders_of_a_stage_may_have_the_extension() -> None:
+    first = source_of("found[0] = gl_ThreadInWarpNV + other(); quadSwizzle0NV(1.0);", stage="fragment")
+    first = first.replace("void main", "uint other();\nvoid main")
+    second = (
+        f"#version 430\n#extension {EXTENSION} : enable\n"
+        "uint other() { return gl_HelperThreadNV ? uint(quadSwizzleXNV(2.0)) : gl_ThreadEqMaskNV; }\n"
+    )
+    module = link([(first, "fragment", "first"), (second, "fragment", "second")])["fragment"]
+    assert EXTENSION in source_extensions(module)
+    assert "GroupNonUniformQuad" in module.reflection.capabilities
 
 
 def test_masks_are_no_numbers_of_low_precision() -> None:

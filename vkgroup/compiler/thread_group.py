@@ -6,6 +6,7 @@ directive is, and what was included tells whether the extension was on.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from dataclasses import replace
@@ -34,6 +35,7 @@ _ENABLED_BY_HEADER = (
 )
 
 _COMMENT = re.compile(r"//(?:\\.|[^\n\\])*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_SHADER = re.compile(r"^#define VKGROUP_SHADER (\w+)$", re.MULTILINE)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b(?! <nv_shader_thread_group)", re.MULTILINE)
 _EXTENSION = re.compile(r"^[ \t]*#[ \t]*extension[ \t]+(\w+)", re.MULTILINE)
 
@@ -41,7 +43,7 @@ _EXTENSION = re.compile(r"^[ \t]*#[ \t]*extension[ \t]+(\w+)", re.MULTILINE)
 _LINE_IS_THE_NEXT = 330
 
 #: The header's functions, by the names that the document gives them.
-_FUNCTION = re.compile(r"\bvkgroup_((?:gl_)?\w+NV)\b")
+_FUNCTION = re.compile(r"\bvkgroup_s[0-9a-f]{8}_((?:gl_)?\w+NV)\b")
 
 _VARIABLE = re.compile(r"\bgl_(?:Thread|Warp|SM|HelperThread)\w*NV\b")
 
@@ -58,7 +60,7 @@ def rewrite(use: Use) -> str:
     if use.behaviour == "disable":
         lines = [f"#include <{_HEADER_DISABLED}>"]
     else:
-        lines = [*(f"#define {name} 1" for name in _settings(use)), f"#include <{_HEADER}>"]
+        lines = [*(f"#define {name}" for name in _settings(use)), f"#include <{_HEADER}>"]
     step = len(lines) - (1 if use.version >= _LINE_IS_THE_NEXT else 0)
     lines.append(f"#line __LINE__ - {step}")
     return _without_comment_at_version(use.source[: use.start] + "\n".join(lines) + use.source[use.end :])
@@ -71,7 +73,10 @@ def _settings(use: Use) -> list[str]:
     """
     bare = _bare(use.source)
     includes = _INCLUDE.search(bare) is not None
-    settings = [f"VKGROUP_STAGE_{use.stage}"]
+    # A directive that was replaced before has named the shader.
+    known = _SHADER.search(bare)
+    shader = known[1] if known else "s" + hashlib.blake2b(bare.encode(), digest_size=4).hexdigest()
+    settings = [f"VKGROUP_SHADER {shader}", f"VKGROUP_STAGE_{use.stage}"]
     if includes or "quadSwizzle" in bare:
         settings.append("VKGROUP_USES_quads")
     if includes or "gl_HelperThreadNV" in bare:
