@@ -53,6 +53,23 @@ def test_uniforms_by_name(shader: str, device: str, swiftshader: Driver) -> None
     assert np.load(Path(shader).parent / "counters.npy").tolist() == [0, 8]
 
 
+def test_uniforms_of_one_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without file the results are printed."""
+    file = tmp_path / "sum.comp"
+    file.write_text(
+        """
+        #version 430
+        layout(local_size_x = 1) in;
+        uniform float first, second = 0.5;
+        layout(std430, binding = 0) buffer Found { float found; };
+        void main() { found = first + second; }
+        """
+    )
+    options = ["--dialect", "gl", "--groups", "1", "--device", "reference", "--uniform", "first=2"]
+    assert main(["run", str(file), *options, "--out", "Found=float[1]"]) == 0
+    assert capsys.readouterr().out == "Found = [2.5]\n"
+
+
 def test_initialisers_where_nothing_is_given(shader: str) -> None:
     assert _run(shader) == 0
     assert np.load(Path(shader).parent / "found.npy").tolist() == [3 * value for value in range(8)]

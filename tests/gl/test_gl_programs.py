@@ -10,6 +10,7 @@ import pytest
 from vkgroup import gl
 from vkgroup.dispatch import Device
 from vkgroup.errors import CompileError, InvalidDispatch
+from vkgroup.gl.validation import problems
 
 _WRITE = """
 #version 430
@@ -68,7 +69,7 @@ def test_compute_and_other_shaders_do_not_link(context: gl.Context) -> None:
 
 
 def test_a_program_without_shaders_does_not_link(context: gl.Context) -> None:
-    with pytest.raises(CompileError, match="at least one shader"):
+    with pytest.raises(CompileError, match="no shaders"):
         context.create_program().link()
 
 
@@ -390,3 +391,52 @@ def test_unknown_values_of_a_program(context: gl.Context) -> None:
         program.get("LINKED")
     with pytest.raises(gl.InvalidEnum):
         program.attach("kernel", _write(1))
+
+
+def test_graphics_programs_count_for_dispatches_too(context: gl.Context) -> None:
+    """What makes draws invalid makes dispatches invalid, and the other way round (issue 11)."""
+    sample = """
+    #version 430
+    layout(binding = 1) uniform {kind} image;
+    layout(location = 0) out vec4 color;
+    void main() {{ color = vec4(textureSize(image, 0).x); }}
+    """
+    compute = """
+    #version 430
+    layout(local_size_x = 1) in;
+    layout(binding = 1) uniform sampler2D image;
+    layout(std430, binding = 0) buffer Found { int found; };
+    void main() { found = textureSize(image, 0).x; }
+    """
+    pipeline = context.create_pipeline()
+    context.bind_pipeline(pipeline)
+    pipeline.use_stages("COMPUTE_SHADER_BIT", context.program(separable=True, compute=compute))
+    drawing = context.program(separable=True, fragment=sample.format(kind="sampler3D"))
+    pipeline.use_stages("FRAGMENT_SHADER_BIT", drawing)
+    context.bind("texture", 1, np.zeros((2, 5), np.float32))
+    found = context.bind("shader_storage", 0, np.zeros(1, np.int32))
+    with pytest.raises(gl.InvalidOperation, match="texture unit 1"):
+        context.dispatch_compute(1)
+    with pytest.raises(gl.InvalidOperation, match="texture unit 1"):
+        context.draw((2, 2))
+    drawing["image"] = 2
+    context.dispatch_compute(1)
+    assert found.read().tolist() == [5]
+
+
+def test_samplers_are_counted_over_all_programs(context: gl.Context) -> None:
+    """Their sum is at most MAX_COMBINED_TEXTURE_IMAGE_UNITS."""
+    program = context.program(
+        compute="""
+        #version 430
+        layout(local_size_x = 1) in;
+        uniform sampler2D one[3];
+        uniform sampler2D other;
+        layout(std430, binding = 0) buffer Found { int found; };
+        void main() { found = textureSize(one[1], 0).x + textureSize(other, 0).x; }
+        """
+    )
+    assert program.executable is not None
+    assert problems([program.executable], 4) == []
+    (told,) = problems([program.executable], 3)
+    assert told == "MAX_COMBINED_TEXTURE_IMAGE_UNITS is 3, and 4 samplers are active"

@@ -63,4 +63,5 @@ class Names:
         contents = DefaultBlock(self._interface)
         for name, value in values.items():
             contents[name] = value
-        return {(block.set, block.binding): contents.data}
+        # Bytes without a type go into a block of any types.
+        return {(block.set, block.binding): contents.data.view("V4")}
