@@ -10,6 +10,7 @@ from vkgroup.conformance.compute_model.atomics import ATOMICS_TOPIC
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.coherence import COHERENCE_TOPIC
 from vkgroup.conformance.compute_model.constants import CONSTANTS_TOPIC
+from vkgroup.conformance.compute_model.counters import COUNTERS_TOPIC
 from vkgroup.conformance.compute_model.dispatches import DISPATCHES_TOPIC
 from vkgroup.conformance.compute_model.litmus import LITMUS_TOPIC
 from vkgroup.conformance.compute_model.shared_memory import SHARED_TOPIC
@@ -27,6 +28,7 @@ _TOPICS = (
     COHERENCE_TOPIC,
     LITMUS_TOPIC,
     ATOMICS_TOPIC,
+    COUNTERS_TOPIC,
     DISPATCHES_TOPIC,
 )
 

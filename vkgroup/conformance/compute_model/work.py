@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
+from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch import Pipeline
 from vkgroup.spirv import Module
 
@@ -32,10 +33,7 @@ SHOWN = 4
 
 def compiled(executor: Executor, source: str, stage: str = "compute") -> Module:
     """Compile a shader as OpenGL takes it, for the device and its limits, and let the executor rewrite it."""
-    module = executor.device.compile(
-        source, stage=stage, dialect="gl", target=executor.target, name="<compute model>"
-    )
-    return executor.transform_module(module)
+    return executor.compile(source, stage=stage, dialect="gl", limits=gl_values(executor.capabilities))
 
 
 @contextmanager
