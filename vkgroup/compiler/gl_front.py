@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vkgroup.compiler import glslang as base
@@ -87,9 +87,11 @@ class _Run:
             self._front.glslang_program_add_shader(program, shader)
         if not self._front.glslang_program_link(program, entries[0].messages):
             log = self._ffi.string(self._front.glslang_program_get_info_log(program))
-            name = requests[0].name if len(requests) == 1 else "<program>"
-            error = base.failure_of_log(requests[0], log)
-            raise LinkError(f"{name} does not link", error.diagnostics)
+            found_by_glslang = base.failure_of_log(requests[0], log).diagnostics
+            if len(requests) == 1:
+                raise LinkError(f"{requests[0].name} does not link", found_by_glslang)
+            of_program = [replace(entry, file="<program>") for entry in found_by_glslang]
+            raise LinkError("the program does not link", of_program)
         modules: dict[str, Module] = {}
         for request, entry in zip(requests, entries, strict=True):
             if request.stage.name not in modules:

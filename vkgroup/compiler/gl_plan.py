@@ -15,26 +15,17 @@ from vkgroup.compiler.gl_interface import (
     Uniform,
 )
 from vkgroup.compiler.gl_layout import Value, extent, holds_data, holds_opaque, leaves, same
+from vkgroup.compiler.gl_locations import Locations, Numbers, PlanError, locate, located
 from vkgroup.compiler.gl_stage import (
     GlStage,
-    GlVariable,
     dimensions,
     innermost,
-    location_count,
     uniform_locations,
 )
 from vkgroup.spirv.types import ArrayType, ImageType, SampledImageType, StructType, Type
 
 #: Stages in the order in which they feed each other.
 ORDER = ("vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment", "compute")
-
-#: Stages whose inputs, and those whose outputs, are arrays over the vertices of a primitive.
-_ARRAYED_INPUTS = ("tessellation_control", "tessellation_evaluation", "geometry")
-_ARRAYED_OUTPUTS = ("tessellation_control",)
-
-
-class PlanError(Exception):
-    """What the stages of a program contradict each other in; each argument is one message."""
 
 
 @dataclass
@@ -70,7 +61,7 @@ class Plan:
 
     loose: dict[str, Loose] = field(default_factory=dict)
     places: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
-    locations: dict[tuple[str, int], int] = field(default_factory=dict)
+    locations: Locations = field(default_factory=dict)
     interface: GlInterface = field(default_factory=lambda: GlInterface((), (), (), (), 0, None, (), ()))
 
 
@@ -100,7 +91,7 @@ def plan(stages: Sequence[GlStage]) -> Plan:
     counters, buffers = _counters(stages)
     items = [*buffers, *_items(stages)]
     _place(made, items)
-    _locate(made, stages)
+    made.locations = locate(stages)
     size = max(
         (loose.offset + extent(loose.type)[0] for loose in made.loose.values() if loose.in_block), default=0
     )
@@ -112,8 +103,8 @@ def plan(stages: Sequence[GlStage]) -> Plan:
         counters=counters,
         default_block_size=size,
         local_size=_local_size(stages),
-        attributes=_located(made, stages[0], "input") if stages[0].name == "vertex" else (),
-        outputs=_located(made, stages[-1], "output") if stages[-1].name == "fragment" else (),
+        attributes=located(made.locations, stages[0], "input") if stages[0].name == "vertex" else (),
+        outputs=located(made.locations, stages[-1], "output") if stages[-1].name == "fragment" else (),
     )
     return made
 
@@ -146,7 +137,7 @@ def _place_loose(made: Plan, stages: Sequence[GlStage]) -> None:
                 variable.location if explicit[variable.name] is None else explicit[variable.name]
             )
     _lay_out(made)
-    taken = _Numbers()
+    taken = Numbers()
     for name, location in explicit.items():
         if location is not None:
             made.loose[name].location = location
@@ -283,7 +274,7 @@ def _alike(one: Type, other: Type) -> bool:
 
 def _place(made: Plan, items: Sequence[_Item]) -> None:
     """Give each resource its set and binding; what the author said goes first."""
-    taken = {number: _Numbers() for number in set(SETS.values())}
+    taken = {number: Numbers() for number in set(SETS.values())}
     if any(loose.in_block for loose in made.loose.values()):
         place = SETS["default_block"], DEFAULT_BLOCK_BINDING
         made.places["default_block", ""] = place
@@ -351,82 +342,3 @@ def _local_size(stages: Sequence[GlStage]) -> tuple[int, int, int] | None:
             if stage.name == "compute" and entry.local_size is not None:
                 return entry.local_size.resolve()
     return None
-
-
-# Inputs and outputs --------------------------------------------------------------------------------
-
-
-def _locate(made: Plan, stages: Sequence[GlStage]) -> None:
-    """Give inputs and outputs locations: what one stage writes and the next reads by one name, the same."""
-    for number in range(len(stages) + 1):
-        sides = [
-            (stage, direction)
-            for stage, direction in (
-                (stages[number - 1] if number else None, "output"),
-                (stages[number] if number < len(stages) else None, "input"),
-            )
-            if stage is not None
-        ]
-        found = [
-            (stage, variable, _per_vertex(stage, variable))
-            for stage, direction in sides
-            for variable in stage.variables
-            if variable.kind == direction and not _members_located(stage, variable)
-        ]
-        by_name = {
-            variable.name: variable.location for _, variable, _ in found if variable.location is not None
-        }
-        taken = _Numbers()
-        for _, variable, kind in found:
-            if variable.location is not None:
-                taken.take(variable.location, location_count(kind))
-        for stage, variable, kind in found:
-            if variable.location is None:
-                if variable.name not in by_name:
-                    by_name[variable.name] = taken.free(location_count(kind))
-                made.locations[stage.name, variable.id] = by_name[variable.name]
-
-
-def _members_located(stage: GlStage, variable: GlVariable) -> bool:
-    """Whether the members of a block have locations of their author."""
-    structure = stage.struct_of(variable.id)
-    return any(
-        identifier == structure and "Location" in decorations
-        for (identifier, _), decorations in stage.declared.member_decorations.items()
-    )
-
-
-def _per_vertex(stage: GlStage, variable: GlVariable) -> Type:
-    """Return what an input or output is for one vertex."""
-    arrayed = _ARRAYED_INPUTS if variable.kind == "input" else _ARRAYED_OUTPUTS
-    patch = "Patch" in stage.declared.decorations.get(variable.id, {})
-    if stage.name in arrayed and not patch and isinstance(variable.type, ArrayType):
-        return variable.type.element
-    return variable.type
-
-
-def _located(made: Plan, stage: GlStage, kind: str) -> tuple[tuple[str, int], ...]:
-    found = []
-    for variable in stage.variables:
-        if variable.kind == kind:
-            location = made.locations.get((stage.name, variable.id), variable.location)
-            if location is not None:
-                found.append((variable.name, location))
-    return tuple(found)
-
-
-class _Numbers:
-    """Numbers that are taken."""
-
-    def __init__(self) -> None:
-        self._taken: set[int] = set()
-
-    def take(self, first: int, count: int) -> None:
-        self._taken.update(range(first, first + count))
-
-    def free(self, count: int, first: int = 0) -> int:
-        """Take the first run of `count` free numbers from `first` on."""
-        while any(number in self._taken for number in range(first, first + count)):
-            first += 1
-        self.take(first, count)
-        return first

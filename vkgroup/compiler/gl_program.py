@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from vkgroup.compiler.gl_front import Compiled, compile_for_opengl
 from vkgroup.compiler.gl_interface import GlInterface
+from vkgroup.compiler.gl_locations import PlanError
 from vkgroup.compiler.gl_lowering import lower
-from vkgroup.compiler.gl_plan import PlanError, plan
+from vkgroup.compiler.gl_plan import plan
 from vkgroup.compiler.gl_rules import (
     advise,
+    check_counters,
     check_early_uses,
     check_limits,
     check_local_size,
@@ -44,6 +46,7 @@ def build_program(requests: Sequence[Request], compiler: str) -> tuple[dict[str,
     except CompileError as error:
         raise advise(error) from None
     check_early_uses(compiled.facts)
+    check_counters(compiled.facts)
     for request in requests:
         check_module(compiled.modules[request.stage.name], request.name)
     stages = [

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from vkgroup.compiler.gl_interface import GlInterface
 from vkgroup.compiler.gl_limits import Limit, Limits
-from vkgroup.compiler.gl_source import Facts
+from vkgroup.compiler.gl_source import Facts, Token
 from vkgroup.errors import CompileError, Diagnostic, LinkError
 from vkgroup.spirv import Module
 
@@ -25,7 +25,10 @@ _ADVICE = tuple(
             r"'local_size' :\s*cannot change previously set size",
             "all declarations of the workgroup's size in a shader must be the same",
         ),
-        (r"Contradictory local size", "all compute shaders of a program must declare the same size"),
+        (
+            r"Contradictory local size|Initializers must match: gl_WorkGroupSize",
+            "all compute shaders of a program must declare the same size",
+        ),
         (r"'shared' :.*initializer", "shared variables have none: assign in main(), then call barrier()"),
         (
             r"'gl_(?:NumWorkGroups|WorkGroup(?:Size|ID)|LocalInvocation(?:ID|Index)|GlobalInvocationID)' :\s*"
@@ -50,6 +53,10 @@ _ADVICE = tuple(
             "write #version 430, or #extension GL_ARB_compute_shader : require",
         ),
         (
+            r"'gl_WorkGroupSize' :\s*not supported for this version",
+            "write #version 430, or #extension GL_ARB_compute_shader : require",
+        ),
+        (
             r"'(?:memoryBarrierShared|groupMemoryBarrier)' :\s*no matching",
             "only compute shaders have this function: use memoryBarrier()",
         ),
@@ -57,12 +64,15 @@ _ADVICE = tuple(
             r"'barrier' :\s*no matching",
             "only compute and tessellation control shaders have this function",
         ),
-        (r"Missing entry point", "exactly one of a stage's shaders must define main()"),
+        (
+            r"Missing entry point|multiple entry points per stage",
+            "exactly one of a stage's shaders must define main()",
+        ),
+        (r"No function definition \(body\) found", "define it in one of the stage's shaders"),
         (
             r"Multiple function bodies",
             "one shader of a stage defines a function, the others only declare it",
         ),
-        (r"'atomic_uint' :\s*layout\(binding=X\) is required", "say which counter buffer it lies in"),
     )
 )
 
@@ -97,19 +107,8 @@ def check_early_uses(shaders: Sequence[Facts]) -> None:
     """Refuse gl_WorkGroupSize ahead of the size's declaration (GLSL 4.30, 7.1); raises CompileError."""
     for shader in shaders:
         if shader.early_uses:
-            raise CompileError(
-                f"{shader.name} does not compile",
-                [
-                    Diagnostic(
-                        "error",
-                        token.file or shader.name,
-                        token.line,
-                        0,
-                        "gl_WorkGroupSize has no value yet: declare layout(local_size_x = …) in; before",
-                    )
-                    for token in shader.early_uses
-                ],
-            )
+            message = "gl_WorkGroupSize has no value yet: declare layout(local_size_x = …) in; before"
+            raise _compile_error(shader, shader.early_uses, message)
 
 
 #: What no module for Vulkan can have, by what OpenGL's has, and what to do.
@@ -133,6 +132,19 @@ def check_module(module: Module, name: str) -> None:
         raise CompileError(
             f"{name} does not compile", [Diagnostic("error", name, 0, 0, message) for message in found]
         )
+
+
+def check_counters(shaders: Sequence[Facts]) -> None:
+    """Refuse atomic counters of which nobody knows the buffer (GLSL 4.30, 4.4.6.1); raises CompileError."""
+    for shader in shaders:
+        if shader.unbound_counters:
+            message = "an atomic counter needs a binding: write layout(binding = …) uniform atomic_uint"
+            raise _compile_error(shader, shader.unbound_counters, message)
+
+
+def _compile_error(shader: Facts, places: Sequence[Token], message: str) -> CompileError:
+    found = [Diagnostic("error", token.file or shader.name, token.line, 0, message) for token in places]
+    return CompileError(f"{shader.name} does not compile", found)
 
 
 # After linking -------------------------------------------------------------------------------------

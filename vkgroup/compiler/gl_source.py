@@ -52,12 +52,14 @@ class Facts:
     early_uses : uses of gl_WorkGroupSize ahead of all of them.
     bound : names of the variables and blocks that have a binding of their author; glslang gives the others
         binding 0, which is where GL begins too, but not for all elements of an array.
+    unbound_counters : declarations of atomic counters without binding.
     """
 
     name: str
     local_sizes: tuple[LocalSizeDeclaration, ...]
     early_uses: tuple[Token, ...]
     bound: frozenset[str]
+    unbound_counters: tuple[Token, ...]
 
 
 def facts(text: str, name: str) -> Facts:
@@ -76,26 +78,34 @@ def facts(text: str, name: str) -> Facts:
                 dimensions = frozenset(match[1] for match in found)
                 specializable = any(match[2] for match in found)
                 sizes.append(LocalSizeDeclaration(dimensions, specializable, token.line, token.file))
-    return Facts(name, tuple(sizes), tuple(early), frozenset(_bound(tokens)))
+    bound, unbound = _bindings(tokens)
+    return Facts(name, tuple(sizes), tuple(early), frozenset(bound), tuple(unbound))
 
 
-def _bound(tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the names that declarations of global scope with a ``binding`` declare."""
+def _bindings(tokens: Sequence[Token]) -> tuple[list[str], list[Token]]:
+    """Return the names that declarations of global scope with a ``binding`` declare, and counters without."""
+    bound: list[str] = []
+    unbound: list[Token] = []
     start = depth = 0
     has_binding = False
     for position, token in enumerate(tokens):
         if token.text == "layout" and not depth:
             has_binding = has_binding or "binding" in (word.text for word in _qualifiers(tokens, position))
         if token.text == "{" and not depth:
-            yield from [tokens[position - 1].text] if has_binding and position else []
+            bound += [tokens[position - 1].text] if has_binding and position else []
             # The name of an instance, which follows the block, is no name of the block's.
             has_binding = False
         elif token.text == ";" and not depth:
-            yield from _declared(tokens[start:position]) if has_binding else []
+            declaration = tokens[start:position]
+            bound += _declared(declaration) if has_binding else []
+            words = [word.text for word in declaration]
+            if not has_binding and "uniform" in words and "atomic_uint" in words:
+                unbound.append(declaration[words.index("atomic_uint")])
             has_binding = False
         depth += {"{": 1, "}": -1}.get(token.text, 0)
         if token.text in (";", "}") and not depth:
             start = position + 1
+    return bound, unbound
 
 
 def _declared(tokens: Sequence[Token]) -> Iterator[str]:

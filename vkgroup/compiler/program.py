@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from vkgroup.compiler.front import compile_program, request_of
 from vkgroup.compiler.gl_limits import Limit, limits_of
+from vkgroup.compiler.gl_rules import link_error
 from vkgroup.compiler.target import Target
-from vkgroup.errors import CompileError, LinkError
+from vkgroup.errors import CompileError
 from vkgroup.spirv import Module
 
 
@@ -57,7 +58,7 @@ def link(
     if dialect != "gl":
         raise CompileError(f"only sources of the dialect 'gl' are linked, not of {dialect!r}")
     if not shaders:
-        raise LinkError("a program needs at least one shader")
+        raise link_error(["the program has no shaders: give at least one"])
     checked = limits_of(limits)
     requests = [
         replace(
