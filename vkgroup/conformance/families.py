@@ -7,6 +7,7 @@ from functools import cache
 from re import compile as compile_pattern
 
 from vkgroup.conformance.family import AnyCase, Family
+from vkgroup.conformance.compute_model import ComputeModelFamily
 from vkgroup.conformance.fragment import FragmentFamily
 from vkgroup.conformance.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
@@ -17,6 +18,7 @@ FAMILIES: tuple[Family, ...] = (
     FragmentFamily(),
     ThreadGroupFamily(),
     LegacyBallotFamily(),
+    ComputeModelFamily(),
 )
 """Every family, in the order in which their cases are listed."""
 
