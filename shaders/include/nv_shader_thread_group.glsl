@@ -78,18 +78,21 @@ bool VKGROUP(_whole)()
     return (executing | VKGROUP(_left_out)) == 15u;
 }
 
-// What a divergent quad reads from a thread that is not there is undefined, and replaced by zero. `precise`
-// keeps the addition a rounding of its own.
+// What a divergent quad reads from a thread that is not there is undefined, and replaced by zero. The ballot comes
+// first: behind the last quad operation a device may end helper threads. `precise` keeps the addition a rounding of
+// its own.
 #define VKGROUP_QUAD_SWIZZLE_OF(name, read, type)              \
     type name(type swizzledValue)                              \
     {                                                          \
+        bool whole = VKGROUP(_whole)();                        \
         type found = read;                                     \
-        return VKGROUP(_whole)() ? found : type(0.0);          \
+        return whole ? found : type(0.0);                      \
     }                                                          \
     type name(type swizzledValue, type unswizzledValue)        \
     {                                                          \
+        bool whole = VKGROUP(_whole)();                        \
         precise type sum = read + unswizzledValue;             \
-        return VKGROUP(_whole)() ? sum : type(0.0);            \
+        return whole ? sum : type(0.0);                        \
     }
 
 #define VKGROUP_QUAD_SWIZZLE(name, read)         \

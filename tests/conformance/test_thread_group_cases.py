@@ -219,7 +219,7 @@ def _outputs(program: Program, size: int) -> np.ndarray:
     outputs[3], outputs[4] = index // size * size, (1 << size) - 1
     at = program.slot_at(0)
     outputs[at] = expected[index % size]
-    outputs[at + 1] = sum(1 << thread for thread in np.flatnonzero(expected).tolist())
+    outputs[at + 1 : at + 3] = sum(1 << thread for thread in np.flatnonzero(expected).tolist())
     return outputs
 
 

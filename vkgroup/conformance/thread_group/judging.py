@@ -136,7 +136,7 @@ def _expected(case: ThreadGroupCase, program: Program, one: Executions) -> Expec
         lanes = reference(*arguments, one.executing)
         # Ballots of a device may leave helper threads out (Vulkan, "Helper Invocations").
         left_out = (one.left_out << np.arange(size)).sum(axis=1).astype(np.uint32)
-        return Expected(lanes.value[rows, one.lane], ~left_out[:, None])
+        return Expected(lanes.value[rows, one.lane], ~(left_out | one.ended)[:, None])
     # Whoever has left a record is no helper thread.
     arguments = (~one.helper,) if case.operation == "gl_HelperThreadNV" else ()
     lanes = reference(one.active, *arguments)
@@ -175,7 +175,8 @@ def _masks_of_active(one: Executions) -> Expected:
         reference = THREAD_GROUP_OPERATIONS[f"gl_Thread{relation}MaskNV"].reference
         assert reference is not None
         masks.append(reference(one.active).value[rows, one.lane, 0] & one.mask)
-    return Expected.exactly(np.column_stack(masks))
+    words = np.column_stack(masks)
+    return Expected(words, np.broadcast_to(~one.ended[:, None], words.shape))
 
 
 _OBSERVED: dict[str, Callable[[Executions], Expected]] = {

@@ -25,8 +25,9 @@ RECORD = ("recorded", "lane", "size", "warp", "present")
 """Planes that every invocation fills at the start: 1, its id, the warp's size, a number that the warp shares,
 and the ballot of all threads."""
 
-SLOT = ("executed", "active")
-"""Planes of each slot before the results: 1, and the ballot of the threads that execute the slot."""
+SLOT = ("executed", "active", "after")
+"""Planes of each slot before the results: 1, and the ballots of the threads that execute it, in front of the
+results and behind them: a device may end helper threads in between, when no quad operation needs them."""
 
 POISON = 0xA5A5A5A5
 """What the outputs hold before: what nobody records, shows."""
@@ -172,7 +173,8 @@ def _source(
             here = (
                 f"\n        uint base = {len(RECORD)}u + {slot} * {slot_planes}u;"
                 "\n        record(base, 1u); record(base + 1u, subgroupBallot(true).x);"
-                f"\n        {observe}\n    "
+                f"\n        {observe}"
+                "\n        record(base + 2u, subgroupBallot(true).x);\n    "
             )
             code = code.replace(f"@OBSERVE({slot})", f"{{{here}}}")
         return code

@@ -30,6 +30,7 @@ class Executions:
     company : (n,) the threads of the warp that left a record.
     mask : (n,) the ballot of those that executed the slot together.
     active : (n, size) its bits.
+    ended : (n,) the bits of those that executed before the results and not behind them.
     helper : (n, size) the helper threads of the own quad: those without a record.
     left_out : (n, size) those of them that ballots of the device leave out, which Vulkan allows.
     expected : (size,) the threads that the control flow sends here.
@@ -43,6 +44,7 @@ class Executions:
     company: Words
     mask: Words
     active: Flags
+    ended: Words
     helper: Flags
     left_out: Flags
     expected: Flags
@@ -99,6 +101,7 @@ def executions(program: Program, outputs: Words, slot: int, size: int) -> Execut
         company=company,
         mask=mask,
         active=bits_of(mask, size),
+        ended=mask & ~outputs[at + 2, index],
         helper=helper,
         left_out=helper & ~present,
         expected=program.flow.executing(slot, size),
@@ -138,6 +141,8 @@ def _company_faults(program: Program, found: Executions) -> list[str]:
     keys = list(zip(found.warp.tolist(), found.company.tolist(), found.mask.tolist(), strict=True))
     for key, lane in zip(keys, found.lane.tolist(), strict=True):
         met[key] = met.get(key, 0) | 1 << lane
+    if (found.ended & found.company).any():
+        return ["a mask lost threads between two ballots of straight code"]
     for (_, company, mask), recorded in met.items():
         if mask & ~recorded & company and not program.flow.demotes:
             return [f"the mask 0x{mask:x} names threads that did not execute with 0x{recorded:x}"]
