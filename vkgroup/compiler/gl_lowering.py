@@ -15,7 +15,7 @@ from vkgroup.compiler.gl_layout import holds_opaque
 from vkgroup.compiler.gl_plan import Plan, counter_buffer, kind_of_opaque, opaque_parts
 from vkgroup.compiler.gl_pointers import Moved, Part
 from vkgroup.compiler.gl_stage import GlStage, dimensions, innermost
-from vkgroup.spirv.editor import Words
+from vkgroup.spirv.editor import Words, text_of
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.module import Module
 from vkgroup.spirv.types import PointerType, StructType
@@ -30,6 +30,10 @@ _EXECUTION_MODES = {"OriginLowerLeft": "OriginUpperLeft"}
 
 #: Stages that end before clipping, the last one of a program first.
 _CLIPPED = ("geometry", "tessellation_evaluation", "vertex")
+
+#: What counters need in OpenGL, and buffers do not.
+_CAPABILITIES = ("AtomicStorage", "AtomicStorageOps")
+_COUNTER_EXTENSION = "SPV_KHR_shader_atomic_counter_ops"
 
 _PLACING = ("Location", "DescriptorSet", "Binding", "Offset")
 _KEPT_BY_PARTS = ("NonWritable", "NonReadable", "Coherent", "Volatile", "Restrict")
@@ -174,7 +178,9 @@ class _Lowering:
     def _declaration(self, name: str, words: Words) -> Words | None:
         """Change one instruction before the functions; None drops it."""
         table = grammar()
-        if name == "OpCapability" and table.enumerant("Capability", words[1]) == "AtomicStorage":
+        if name == "OpCapability" and table.enumerant("Capability", words[1]) in _CAPABILITIES:
+            return None
+        if name == "OpExtension" and text_of(words[1:]) == _COUNTER_EXTENSION:
             return None
         if name == "OpTypePointer" and table.enumerant("StorageClass", words[2]) == "AtomicCounter":
             return None
