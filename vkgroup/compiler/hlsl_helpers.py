@@ -23,11 +23,14 @@ _WAVE = tuple(
         *("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
     )
 )
+#: What stands before the first instruction that does something in a function.
+_HEADS = ("OpFunctionParameter", "OpLabel", "OpVariable", "OpLine", "OpNoLine")
+
 _SUBGROUP = 3  # Scope (SPIR-V 3.27)
 _BUILT_IN, _HELPER_INVOCATION = 11, 23  # Decoration, BuiltIn (SPIR-V 3.20, 3.21)
-_INPUT = 1  # Storage Class (SPIR-V 3.7)
+_INPUT, _PRIVATE = 1, 6  # Storage Class (SPIR-V 3.7)
+_WHOLE_INTERFACE = (1, 4)  # from here on entry points list all variables of global scope
 _FRAGMENT = 4  # Execution Model (SPIR-V 3.3)
-_VOLATILE = 1  # Memory Operands (SPIR-V 3.26)
 
 
 def exclude_helpers(module: Module) -> Module:
@@ -50,18 +53,35 @@ class _Guard:
         codes = grammar().opcodes
         self._wave = {codes[name] for name in _WAVE}
         self._codes = codes
+        self._heads = {codes[name] for name in _HEADS}
         self._boolean = editor.declare("OpTypeBool")
         pointer = editor.declare("OpTypePointer", _INPUT, self._boolean)
         self._helper = editor.variable(pointer, _INPUT)
         editor.decorate(self._helper, _BUILT_IN, _HELPER_INVOCATION)
-        # A lane that was demoted is a helper from then on: the variable changes (Vulkan, HelperInvocation).
-        demotes = "DemoteToHelperInvocation" in module.reflection.capabilities
-        self._memory = (_VOLATILE,) if demotes else ()
+        self._interface = [self._helper]
+        self._state = self._helper
+        self._begins = False
+        if "DemoteToHelperInvocation" in module.reflection.capabilities:
+            self._watch_demotion(module.version)
         self._votes = "GroupNonUniformVote" in module.reflection.capabilities
+        self._entries: set[int] = set()
         self._out: list[Words] = []
         self._last: dict[int, int] = {}
+        self._choices: list[int] = []
         self._block = self._part = 0
         self._merges = self._loop_merges()
+
+    def _watch_demotion(self, version: tuple[int, int]) -> None:
+        """Keep in a variable whether the lane is a helper, which a demoted one is from then on.
+
+        After a demotion the built-in says nothing certain, and what asks for the state of things
+        (OpIsHelperInvocationEXT, a volatile built-in) ends lavapipe 22.3 and is not heeded by SwiftShader.
+        """
+        editor = self._editor
+        pointer = editor.declare("OpTypePointer", _PRIVATE, self._boolean)
+        self._state = editor.variable(pointer, _PRIVATE)
+        if version >= _WHOLE_INTERFACE:
+            self._interface.append(self._state)
 
     def _loop_merges(self) -> dict[int, Words]:
         """Return the merge instruction of each loop's header, by the header's label."""
@@ -76,34 +96,46 @@ class _Guard:
 
     def guarded(self) -> Module:
         """Return the module with every wave operation guarded."""
-        codes, new = self._codes, []
         for words in self._editor.instructions:
             opcode = words[0] & 0xFFFF
+            if self._begins and opcode not in self._heads:
+                self._begin()
             if opcode in self._wave:
                 self._operation(words)
-                continue
-            if opcode == codes["OpLabel"]:
-                self._block = self._part = words[1]
-            elif opcode == codes["OpLoopMerge"] and self._block not in self._merges:
-                continue
-            elif opcode == codes["OpEntryPoint"] and words[1] == _FRAGMENT:
-                words = [(len(words) + 1) << 16 | opcode, *words[1:], self._helper]
-            elif opcode == codes["OpCapability"] and not self._votes:
-                self._votes = True
-                number = _number("GroupNonUniformVote")
-                self._out.append(self._editor.instruction("OpCapability", number))
-            elif opcode == codes["OpPhi"]:
-                new.append(len(self._out))
-            self._out.append(words)
-            self._last[self._block] = self._part
-        for place in new:
+            else:
+                self._other(opcode, words)
+        self._name_parents()
+        return self._editor.joined(self._out)
+
+    def _other(self, opcode: int, words: Words) -> None:
+        """Pass on what is no wave operation, with what has to change or to stand before it."""
+        codes, editor = self._codes, self._editor
+        if opcode == codes["OpLabel"]:
+            self._block = self._part = words[1]
+        elif opcode == codes["OpLoopMerge"] and self._block not in self._merges:
+            return
+        elif opcode == codes["OpFunction"]:
+            self._begins = words[2] in self._entries and self._state != self._helper
+        elif opcode == codes["OpEntryPoint"] and words[1] == _FRAGMENT:
+            self._entries.add(words[2])
+            words = [(len(words) + len(self._interface)) << 16 | opcode, *words[1:], *self._interface]
+        elif opcode == codes["OpDemoteToHelperInvocation"]:
+            self._out.append(editor.instruction("OpStore", self._state, editor.true()))
+        elif opcode == codes["OpCapability"] and not self._votes:
+            self._votes = True
+            self._out.append(editor.instruction("OpCapability", _number("GroupNonUniformVote")))
+        elif opcode == codes["OpPhi"]:
+            self._choices.append(len(self._out))
+        self._out.append(words)
+        self._last[self._block] = self._part
+
+    def _name_parents(self) -> None:
+        """Let the choices that were there before name the last parts of the blocks that were split."""
+        for place in self._choices:
             words = self._out[place]
             parents = [self._last.get(label, label) for label in words[4::2]]
-            self._out[place] = [
-                *words[:3],
-                *(w for pair in zip(words[3::2], parents, strict=True) for w in pair),
-            ]
-        return self._editor.joined(self._out)
+            pairs = zip(words[3::2], parents, strict=True)
+            self._out[place] = [*words[:3], *(word for pair in pairs for word in pair)]
 
     def _operation(self, words: Words) -> None:
         """Guard one operation."""
@@ -113,7 +145,7 @@ class _Guard:
         scope = editor.constant(editor.integer(), _SUBGROUP)
         before, self._part = self._part, after
         self._out += [
-            editor.instruction("OpLoad", boolean, helper, self._helper, *self._memory),
+            editor.instruction("OpLoad", boolean, helper, self._state),
             editor.instruction("OpLogicalNot", boolean, other, helper),
             editor.instruction("OpGroupNonUniformAny", boolean, others, scope, other),
             editor.instruction("OpLogicalAnd", boolean, skip, helper, others),
@@ -126,6 +158,15 @@ class _Guard:
             editor.instruction("OpPhi", type_, result, made, inside, editor.null(type_), before),
         ]
         self._last[self._block] = after
+
+    def _begin(self) -> None:
+        """Keep what the built-in says before anything can have demoted the lane."""
+        self._begins = False
+        editor, helper = self._editor, self._editor.fresh()
+        self._out += [
+            editor.instruction("OpLoad", self._boolean, helper, self._helper),
+            editor.instruction("OpStore", self._state, helper),
+        ]
 
     def _part_header(self) -> None:
         """Let the header of a loop end here, where it has not ended before: its merge stays in its block."""

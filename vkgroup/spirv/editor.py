@@ -107,10 +107,14 @@ class Editor:
         """Return the id of the constant of a type that is all zeros."""
         return self._declare(2, self.instruction("OpConstantNull", type_, 0))
 
-    def variable(self, pointer: int, storage_class: int) -> int:
-        """Return the id of a new variable of the module's, of a pointer type's id."""
+    def true(self) -> int:
+        """Return the id of the Boolean constant true."""
+        return self._declare(2, self.instruction("OpConstantTrue", self.declare("OpTypeBool"), 0))
+
+    def variable(self, pointer: int, storage_class: int, *initializer: int) -> int:
+        """Return the id of a new variable of the module's, of a pointer type's id, initialised or not."""
         made = self.fresh()
-        self._added.append(self.instruction("OpVariable", pointer, made, storage_class))
+        self._added.append(self.instruction("OpVariable", pointer, made, storage_class, *initializer))
         self.type_of[made] = pointer
         return made
 

@@ -32,7 +32,7 @@ static uint3 gl_WorkGroupID;
 static uint gl_LocalInvocationIndex;
 static float4 gl_FragCoord;
 
-// The words of a normal number or of zero, from sign, exponent and mantissa: glslang has no asuint of doubles.
+// The words of a normal number or of zero, by its sign, exponent and mantissa: glslang has no asuint for it.
 uint2 unpackDouble2x32(double value) {
     if (value == 0.0) return uint2(0u, 0u);
     double mantissa = value < 0.0 ? -value : value;

@@ -1,0 +1,151 @@
+"""The family of HLSL's intrinsics: complete, right on devices, and not blind to what glslang does wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from vkgroup import conformance
+from vkgroup.conformance import Status
+from vkgroup.conformance.execute import Transform
+from vkgroup.conformance.hlsl import HlslFamily
+from vkgroup.conformance.hlsl.case import HlslCase, bucket, hlsl_cases
+from vkgroup.conformance.hlsl.table import GLSL_OF, INTRINSICS
+from vkgroup.device import DeviceInfo
+from vkgroup.drivers import Driver
+from vkgroup.opening import select
+from vkgroup.spirv import Module
+from vkgroup.spirv.editor import Editor, Rewrite, Words
+
+# Shader Model 6.0, "Shading language intrinsics".
+OF_SHADER_MODEL_6_0 = (
+    "WaveGetLaneCount",
+    "WaveGetLaneIndex",
+    "WaveIsFirstLane",
+    "WaveActiveAnyTrue",
+    "WaveActiveAllTrue",
+    "WaveActiveBallot",
+    "WaveReadLaneAt",
+    "WaveReadLaneFirst",
+    "WaveActiveAllEqual",
+    "WaveActiveBitAnd",
+    "WaveActiveBitOr",
+    "WaveActiveBitXor",
+    "WaveActiveCountBits",
+    "WaveActiveMax",
+    "WaveActiveMin",
+    "WaveActiveProduct",
+    "WaveActiveSum",
+    "WavePrefixCountBits",
+    "WavePrefixSum",
+    "WavePrefixProduct",
+    "QuadReadLaneAt",
+    "QuadReadAcrossX",
+    "QuadReadAcrossY",
+    "QuadReadAcrossDiagonal",
+)
+
+
+def test_every_intrinsic_has_cases_in_both_stages() -> None:
+    cases = hlsl_cases()
+    assert len({case.name for case in cases}) == len(cases)
+    for stage in ("compute", "fragment"):
+        assert {case.intrinsic.name for case in cases if case.stage == stage} == set(OF_SHADER_MODEL_6_0)
+
+
+@pytest.mark.parametrize(
+    ("name", "types"),
+    [
+        ("WaveActiveSum", {"int", "uint", "float", "double"}),
+        ("WaveActiveBitXor", {"int", "uint"}),
+        ("WaveActiveAllEqual", {"int", "uint", "float", "double", "bool"}),
+        ("QuadReadAcrossDiagonal", {"int", "uint", "float", "double", "bool"}),
+    ],
+)
+def test_all_types_of_an_intrinsic_have_cases(name: str, types: set[str]) -> None:
+    wanted = {type_ for type_ in GLSL_OF if type_.rstrip("234") in types}
+    assert {case.type for case in hlsl_cases() if case.intrinsic.name == name} == wanted
+
+
+def test_no_program_asks_a_twin_twice() -> None:
+    for number, row in enumerate(INTRINSICS):
+        same = [other for other in range(len(INTRINSICS)) if INTRINSICS[other].core == row.core]
+        seen = {
+            type_: bucket(other) for other in same for type_ in INTRINSICS[other].types if other == number
+        }
+        assert set(seen.values()) == {bucket(number)}
+    family, twins = HlslFamily(), set()
+    for case in hlsl_cases():
+        assert (family.batch_key(case), case.core) not in twins
+        twins.add((family.batch_key(case), case.core))
+
+
+@pytest.fixture(params=["swiftshader", "reference:8"])
+def device(request: pytest.FixtureRequest, swiftshader: Driver) -> DeviceInfo:
+    """A real device and the reference."""
+    return select(swiftshader.name if request.param == "swiftshader" else request.param)
+
+
+def statuses(device: DeviceInfo, cases: list[HlslCase], transform: Transform | None = None) -> set[Status]:
+    """Judge cases; return the statuses of those that the device supports."""
+    found = conformance.run(device, cases=cases, isolate=False, transform=transform, seed=5)
+    return {result.status for result in found.results} - {Status.NOT_SUPPORTED}
+
+
+def cases_of(name: str, pattern: str, *types: str) -> list[HlslCase]:
+    """Return an intrinsic's cases."""
+    return [
+        case
+        for case in hlsl_cases()
+        if case.intrinsic.name == name
+        and case.pattern == pattern
+        and case.type in (types or ("uint", "float3"))
+    ]
+
+
+@pytest.mark.parametrize("name", OF_SHADER_MODEL_6_0)
+def test_devices_give_what_hlsl_defines(device: DeviceInfo, name: str) -> None:
+    types = {case.type for case in hlsl_cases() if case.intrinsic.name == name}
+    few = sorted(types & {"uint", "float3", "bool", "bool2", "double"})
+    for pattern in ("nested", "all"):
+        found = statuses(device, cases_of(name, pattern, *few))
+        assert found <= {Status.PASS, Status.UNDEFINED}
+    assert Status.PASS in found
+
+
+# What glslang makes of them, put back: the suite must see it.
+
+
+def inclusive(editor: Editor, words: Words) -> list[Words]:
+    """Return an exclusive scan as the inclusive one that glslang makes of it."""
+    return [[*words[:4], 1, *words[5:]]] if words[4] == 2 else [words]
+
+
+def everybody(editor: Editor, words: Words) -> list[Words]:
+    """Return the count of all lanes in the place of a vote."""
+    return [editor.instruction("OpGroupNonUniformAny", *words[1:])]
+
+
+def beside(editor: Editor, words: Words) -> list[Words]:
+    """Return a swap across the other axis."""
+    axis = editor.constant(editor.integer(), 1)
+    return [[*words[:-1], axis]]
+
+
+@pytest.mark.parametrize(
+    ("name", "type_", "instructions", "rewrite"),
+    [
+        ("WavePrefixSum", "uint", ["OpGroupNonUniformIAdd"], inclusive),
+        ("WavePrefixProduct", "float", ["OpGroupNonUniformFMul"], inclusive),
+        ("WaveActiveAllTrue", "bool", ["OpGroupNonUniformAll"], everybody),
+        ("QuadReadAcrossX", "uint", ["OpGroupNonUniformQuadSwap"], beside),
+    ],
+)
+def test_a_wrong_instruction_is_caught(
+    device: DeviceInfo, name: str, type_: str, instructions: list[str], rewrite: Rewrite
+) -> None:
+    def transform(data: bytes) -> bytes:
+        return Editor(Module.from_bytes(data)).rewrite(dict.fromkeys(instructions, rewrite)).to_bytes()
+
+    cases = cases_of(name, "all", type_)
+    assert statuses(device, cases) == {Status.PASS}
+    assert Status.FAIL in statuses(device, cases, transform)
