@@ -8,9 +8,11 @@ import pytest
 from model_mutations import MODEL_MUTATIONS
 
 import vkgroup
+import vkgroup.conformance as conformance
 from vkgroup.conformance import Status
 from vkgroup.conformance.compute_model.family import TOPICS, ComputeModelFamily
 from vkgroup.conformance.execute import Executor
+from vkgroup.opening import select as select_device
 
 FAMILY = ComputeModelFamily()
 CASES = tuple(FAMILY.cases())
@@ -45,16 +47,11 @@ def test_a_sample_of_every_topic_is_right(name) -> None:
     assert all(verdict.defined > 0 for verdict in passed)
 
 
-def test_the_suite_finds_store_buffers_where_no_barrier_empties_them() -> None:
-    """A control that needs luck of timing, so it has several tries: x86 keeps stores in a buffer."""
-    cases = [c for c in CASES if fnmatchcase(c.name, "*.litmus.store_buffering.coherent.buffer.none.device")]
-    with vkgroup.open("swiftshader") as device:
-        for _ in range(20):
-            (verdict,) = judged(device, cases).values()
-            if not verdict.detail.startswith("0 times"):
-                break
-    assert verdict.status == Status.UNDEFINED
-    assert not verdict.detail.startswith("0 times")
+def test_it_is_a_family_of_the_suite() -> None:
+    globs = ("compute_model.dispatches.*", "compute_model.litmus.store_order.*.groupMemoryBarrier.*")
+    found = conformance.run(select_device("swiftshader"), filters=globs, jobs=2, seed=3)
+    assert len(found.results) == len(conformance.select(globs)) > 20
+    assert found.failures == []
 
 
 @pytest.mark.parametrize("driver", ["swiftshader", "lavapipe"])
