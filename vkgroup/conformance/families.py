@@ -9,6 +9,7 @@ from re import compile as compile_pattern
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.compute_model import ComputeModelFamily
 from vkgroup.conformance.fragment import FragmentFamily
+from vkgroup.conformance.hlsl import HlslFamily
 from vkgroup.conformance.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.conformance.thread_group import ThreadGroupFamily
@@ -19,6 +20,7 @@ FAMILIES: tuple[Family, ...] = (
     ThreadGroupFamily(),
     LegacyBallotFamily(),
     ComputeModelFamily(),
+    HlslFamily(),
 )
 """Every family, in the order in which their cases are listed."""
 
