@@ -143,6 +143,41 @@ def test_where_inputs_are_taken() -> None:
     assert np.array_equal(sampled[..., 2], mask * (corner[:, None] + locations[:, 0]))
 
 
+def test_inputs_are_interpolated_elsewhere_on_request() -> None:
+    """x in pixels goes from 0 to 8 over the image, of one component of a structure's array."""
+    vertex = """#version 450
+    struct Pair { float other; vec2 place[2]; };
+    layout(location = 0) in vec4 position;
+    layout(location = 0) noperspective out Pair pair;
+    void main() { gl_Position = position; pair = Pair(1.0, vec2[](vec2(0), (position.xy + 1.0) * 4.0)); }"""
+    fragment = """#version 450
+    struct Pair { float other; vec2 place[2]; };
+    layout(location = 0) noperspective in Pair pair;
+    layout(location = 0) out vec4 color;
+    void main() {
+        color.x = interpolateAtCentroid(pair.place[1].x);
+        color.y = interpolateAtOffset(pair.place[1], vec2(0.25, -0.25)).x;
+        color.z = interpolateAtSample(pair.place[1], int(gl_FragCoord.y) == 7 ? 9 : 2).x;
+        color.w = pair.place[1].x;
+    }"""
+    places = [(0, 0), (8, 0), (0, 8)]
+    mask, corner = covered(places, 4), np.arange(8)
+    options = {"vertex": vertex, "vertices": {"position": in_pixels(places, (8, 8))}}
+    drawn = reference().draw(fragment, (8, 8), **options, samples=4, resolve=False)
+    found = drawn["color"]
+    first = np.argmax(mask, axis=2)
+    partial = mask.any(axis=2) & ~mask.all(axis=2)
+    locations = sample_locations(4)
+    centroid = corner + np.where(partial, locations[first, 0], 0.5)
+    assert np.array_equal(found[..., 0], mask * centroid[..., None])
+    assert np.array_equal(found[..., 1], mask * (corner + 0.75)[None, :, None])
+    assert np.array_equal(found[:7, ..., 2], mask[:7] * (corner + locations[2, 0])[None, :, None])
+    assert np.array_equal(found[..., 3], mask * (corner + 0.5)[None, :, None])
+    assert not drawn.defined["color"][7, ..., 2][mask[7]].any()
+    one = reference().draw(fragment, (8, 8), **options)["color"]
+    assert np.array_equal(one[0, :, 2], (corner + 0.5) * (one[0, :, 3] != 0))
+
+
 def test_each_sample_has_its_depth() -> None:
     """Depth grows from 0 to 1 from left to right over 8 pixels."""
     positions = np.array([[-1, -1, 0, 1], [3, -1, 2, 1], [-1, 3, 0, 1]], np.float32)

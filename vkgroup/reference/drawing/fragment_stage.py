@@ -15,6 +15,7 @@ from vkgroup.reference.drawing.vertices import Column
 from vkgroup.reference.interpreter.execute import Execution
 from vkgroup.reference.interpreter.interface import Place, StageInputs
 from vkgroup.reference.interpreter.site import Site
+from vkgroup.reference.interpreter.values import Value, tainted
 
 _ASKS_FOR_SAMPLE = ("SampleId", "SamplePosition")
 
@@ -55,6 +56,7 @@ class FragmentStage:
             "Sample" in port.decorations for port in program.ports["Input"]
         )
         site = Site("", None, (), (), (), (), -1, program.causes)
+        self._no_sample = site.cause("bounds", "a value is interpolated at a sample that there is not")
         self._missing = site.cause("uninitialised", "the vertex shader has no such output")
 
     def run(self, batch: Fragments) -> None:
@@ -76,9 +78,24 @@ class FragmentStage:
                 program.ports["Input"], program.cell_types, self._columns, places.interpolation, self._missing
             ),
             fragments.mask == 0,
+            lambda cell, how, operand, lanes: self._interpolated(places, cell, how, operand, lanes),
         )
         machine = self._execution.run(placement, placement.part, inputs)
         self._outputs.take(machine, fragments, places, tested=self._early)
+
+    def _interpolated(
+        self, places: Places, cell: int, how: str, operand: Value | None, lanes: npt.NDArray[np.int64]
+    ) -> Value:
+        """Return an input of some fragments as it is elsewhere in their pixels."""
+        program = self._program
+        interpolation, cause = places.elsewhere(how, operand, lanes, self._no_sample)
+        ports = [
+            replace(port, decorations=port.decorations - {"Centroid", "Sample"})
+            for port in program.ports["Input"]
+            if port.cell == cell
+        ]
+        found = input_values(ports, program.cell_types, self._columns, interpolation, self._missing)[cell]
+        return found if cause is None else tainted(found, cause)
 
     def _tested(self, fragments: Fragments) -> Masks:
         """Return what samples are left after the depth test (Vulkan 1.4, "Early Fragment Tests")."""

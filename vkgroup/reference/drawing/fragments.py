@@ -22,7 +22,15 @@ from vkgroup.reference.drawing.shapes import Shape
 from vkgroup.reference.interpreter.arrangement import Placement
 from vkgroup.reference.interpreter.events import FragmentInvocation
 from vkgroup.reference.interpreter.execute import SLICE
-from vkgroup.reference.interpreter.values import Data, Value, single
+from vkgroup.reference.interpreter.values import (
+    Causes,
+    Data,
+    Value,
+    combine,
+    marked,
+    reduce_cause,
+    single,
+)
 
 Integers = npt.NDArray[np.int64]
 Masks = npt.NDArray[np.uint32]
@@ -228,6 +236,38 @@ class Places:
             self.at,
             self._shapes.at(fragments.shape, self._centroid),
         )
+
+    def elsewhere(
+        self, how: str, operand: Value | None, lanes: Integers, no_sample: int
+    ) -> tuple[Interpolation, Causes | None]:
+        """Return what inputs of some fragments are interpolated with at other places of their pixels.
+
+        Parameters
+        ----------
+        how, operand : ``"Centroid"``; ``"Sample"`` and its number; ``"Offset"`` from the pixel's center.
+        no_sample : the cause of a number that no sample has.
+
+        Returns
+        -------
+        And what is undefined about the places, (n,) or (1,).
+        """
+        fragments, cause = self._fragments, None
+        corner = np.stack([fragments.x[lanes], fragments.y[lanes]]).astype(np.float64)
+        place = self._centroid[:, lanes]
+        if how == "Sample" and len(self._locations) == 1:
+            # GLSL 4.60, 8.13.2: without several samples the center of the pixel is taken.
+            place = corner + 0.5
+        elif how == "Sample" and operand is not None:
+            number = operand.data.astype(np.int64)
+            outside = (number < 0) | (number >= len(self._locations))
+            cause = combine(operand.cause, marked(outside, no_sample) if outside.any() else None)
+            place = corner + self._locations[np.where(outside, 0, number)].T
+        elif operand is not None:
+            cause = reduce_cause(operand.cause)
+            place = corner + 0.5 + operand.data
+        shape = fragments.shape[lanes]
+        at = self._shapes.at(shape, place)
+        return Interpolation(self._shapes.vertices[shape].T, at, at), cause
 
     def depth(self, fragment: Integers, sample: Integers) -> npt.NDArray[np.float64]:
         """Return the depth of some samples of fragments: not that in the middle of the pixel."""

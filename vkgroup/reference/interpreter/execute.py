@@ -273,7 +273,7 @@ class _Bound:
 def _initialise(machine: Machine, inputs: StageInputs) -> None:
     """Give variables of the module the values that they start with."""
     program = machine.program
-    machine.helpers = inputs.helpers
+    machine.helpers, machine.interpolate = inputs.helpers, inputs.interpolate
     for name, cell in program.built_ins.items():
         given = inputs.built_ins.get(name)
         value = built_in(name, machine) if given is None else seen_as(given, program.cells[cell])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -164,6 +164,9 @@ def locations_of(kind: Type) -> int:
     return _walk(kind, 0, 0, 0, ())[1]
 
 
+Interpolate = Callable[[int, str, Value | None, npt.NDArray[np.int64]], Value]
+
+
 @dataclass(frozen=True)
 class StageInputs:
     """What the invocations of a slice start with.
@@ -173,11 +176,14 @@ class StageInputs:
     built_ins : value by SPIR-V's name.
     variables : value by cell.
     helpers : of a fragment shader: which invocations are helpers, (n,); else None.
+    interpolate : of a fragment shader: gives the value of a cell in some invocations, by their places in
+        the slice, interpolated ``"Centroid"``, at the ``"Sample"`` or the ``"Offset"`` that a value says.
     """
 
     built_ins: Mapping[str, Value] = field(default_factory=dict)
     variables: Mapping[int, Value] = field(default_factory=dict)
     helpers: npt.NDArray[np.bool_] | None = None
+    interpolate: Interpolate | None = None
 
 
 def read_numbers(port: Port, value: Value) -> dict[Place, tuple[Data, Causes | None]]:

@@ -17,6 +17,7 @@ from vkgroup.reference.interpreter.arrangement import Arranged, Part
 from vkgroup.reference.interpreter.cells import Cell, Index
 from vkgroup.reference.interpreter.events import Cause
 from vkgroup.reference.interpreter.frame import Frame
+from vkgroup.reference.interpreter.interface import Interpolate
 from vkgroup.reference.interpreter.log import EventLog
 from vkgroup.reference.interpreter.memory import Memory
 from vkgroup.reference.interpreter.scheduler import Scheduler
@@ -86,6 +87,7 @@ class Machine:
         self.per_workgroup = self.count // self.workgroups
         #: In the fragment stage: which invocations are helpers; else None.
         self.helpers: Flags | None = None
+        self.interpolate: Interpolate | None = None
         #: Which have ended by discarding their fragment; None where none has.
         self.discarded: Flags | None = None
         #: What is undefined about how each invocation got where it is; and what the order of atomics decides

@@ -81,8 +81,13 @@ def followed_operands(entry: Instruction) -> tuple[int, ...]:
         return (0,)
     if name == "OpExtInst" and entry.operands[1] in _WITH_POINTER:
         return (1,)
+    if name == "OpExtInst" and entry.operands[1] in _OF_POINTER:
+        return (0,)
     return ()
 
 
 _WITH_POINTER = (35, 51)
 """GLSL.std.450 Modf and Frexp, whose second operand is a pointer."""
+
+_OF_POINTER = (76, 77, 78)
+"""GLSL.std.450 InterpolateAtCentroid, AtSample and AtOffset, whose first operand is a pointer."""

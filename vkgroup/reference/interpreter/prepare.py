@@ -16,8 +16,10 @@ from vkgroup.reference.interpreter.chains import Chain, cell_path
 from vkgroup.reference.interpreter.derivatives import DERIVATIVES
 from vkgroup.reference.interpreter.frame import Frame
 from vkgroup.reference.interpreter.groups import GROUPS
+from vkgroup.reference.interpreter.helpers import demote, is_helper, is_volatile_helper
 from vkgroup.reference.interpreter.images import IMAGES, texel_offset
 from vkgroup.reference.interpreter.inline import Op, Segment
+from vkgroup.reference.interpreter.interpolate_at import interpolate_at
 from vkgroup.reference.interpreter.lanewise import LANEWISE, extended_name
 from vkgroup.reference.interpreter.layout import element, member
 from vkgroup.reference.interpreter.operands import sort_operands
@@ -211,49 +213,11 @@ def _atomic(program: Program, op: Op, site: Site) -> Step:
 
 def _load(program: Program, op: Op, site: Site) -> Step:
     load, result = loader(program, op.chains[0], site), op.result
-    if _is_volatile_helper(program, op):
-        return _is_helper(program, op, site)
+    if is_volatile_helper(program, op):
+        return is_helper(program, op, site)
 
     def run(frame: Frame) -> None:
         frame.regs[result] = load(frame)
-
-    return run
-
-
-def _is_volatile_helper(program: Program, op: Op) -> bool:
-    """Whether a load is one of HelperInvocation that must see what demotion did: a volatile one."""
-    helper = program.built_ins.get("HelperInvocation")
-    root = op.chains[0].root
-    if helper is None or root.kind != "cell" or root.number != helper:
-        return False
-    operands = op.instruction.operands
-    decorated = "Volatile" in program.declared.decorations.get(operands[0], {})
-    return decorated or (len(operands) > 1 and bool(operands[1] & _VOLATILE))
-
-
-_VOLATILE = 1
-"""The bit of the memory operands (SPIR-V 3.26)."""
-
-
-def _is_helper(program: Program, op: Op, site: Site) -> Step:
-    result = op.result
-
-    def run(frame: Frame) -> None:
-        helpers = frame.helpers
-        frame.regs[result] = single(np.zeros(1, np.bool_) if helpers is None else helpers)
-
-    return run
-
-
-def _demote(program: Program, op: Op, site: Site) -> Step:
-    cell = program.built_ins.get("HelperInvocation")
-    stale = site.cause("helper", "gl_HelperInvocation is asked after demotion; helperInvocationEXT() says it")
-
-    def run(frame: Frame) -> None:
-        frame.demote()
-        if cell is not None:
-            flags = single(np.ones(1, np.bool_), np.full(1, stale, np.uint16))
-            frame.machine.cells[cell].write(flags, frame.index)
 
     return run
 
@@ -403,9 +367,10 @@ _SPECIAL: dict[str, Callable[[Program, Op, Site], Step]] = {
     "OpMemoryBarrier": lambda program, op, site: memory_barrier(site),
     "GLSL.std.450 Modf": _into_pointer,
     "GLSL.std.450 Frexp": _into_pointer,
+    **{f"GLSL.std.450 InterpolateAt{place}": interpolate_at for place in ("Centroid", "Sample", "Offset")},
     "OpReadClockKHR": _clock,
-    "OpDemoteToHelperInvocation": _demote,
-    "OpIsHelperInvocationEXT": _is_helper,
+    "OpDemoteToHelperInvocation": demote,
+    "OpIsHelperInvocationEXT": is_helper,
     "OpLifetimeStart": _without_effect,
     "OpLifetimeStop": _without_effect,
 }

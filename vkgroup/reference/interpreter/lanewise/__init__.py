@@ -30,10 +30,6 @@ from vkgroup.reference.interpreter.site import Site
 __all__ = ["LANEWISE", "extended_name"]
 
 
-def _fragment_only(site: Site) -> Function:
-    raise Unsupported(f"{site.name} interpolates between vertices: only fragment shaders have it")
-
-
 def _integer_mix(site: Site) -> Function:
     raise Unsupported(f"{site.name} was taken out of GLSL.std.450: use a compiler that emits OpSelect")
 
@@ -46,9 +42,6 @@ GLSL450: dict[str, Factory] = {
     **GLSL450_GEOMETRY,
     **GLSL450_MATRICES,
     "IMix": _integer_mix,
-    "InterpolateAtCentroid": _fragment_only,
-    "InterpolateAtSample": _fragment_only,
-    "InterpolateAtOffset": _fragment_only,
 }
 
 LANEWISE: dict[str, Factory] = {
