@@ -291,5 +291,5 @@ def test_every_declared_feature_that_a_module_may_need_is_tried(reference: Devic
     elsewhere = {name for name in declared if "Sampled" in name or "Texel" in name or "Gather" in name}
     elsewhere |= {"imageCubeArray", "bufferDeviceAddress", "vulkanMemoryModelDeviceScope"}
     elsewhere |= {"shaderDrawParameters", "shaderDemoteToHelperInvocation", "sampleRateShading"}
-    elsewhere |= {"shaderClipDistance", "shaderCullDistance", "geometryShader"}
+    elsewhere |= {"shaderClipDistance", "shaderCullDistance", "geometryShader", "shaderQuadControl"}
     assert declared - elsewhere - {use.name for use in USES} == set()

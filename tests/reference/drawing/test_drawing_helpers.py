@@ -127,6 +127,34 @@ def test_with_maximal_reconvergence_helpers_take_part() -> None:
     assert not causes.any()
 
 
+FULL_QUADS = """
+#extension GL_EXT_spirv_intrinsics : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#define QUADS extensions = ["SPV_KHR_quad_control"], capabilities = [5087]
+spirv_instruction(QUADS, id = 5110) bool quadAll(bool value);
+spirv_instruction(QUADS, id = 5111) bool quadAny(bool value);
+spirv_execution_mode(QUADS, 5089);
+spirv_execution_mode(extensions = ["SPV_KHR_maximal_reconvergence"], 6023);
+layout(location = 0) out uvec4 color;
+void main() {
+    bool helper = gl_HelperInvocation;
+    color = uvec4(quadAll(helper), quadAny(helper), subgroupBallot(helper).x, 1);
+}"""
+
+
+def test_quads_vote_with_their_helpers() -> None:
+    positions = in_pixels([(0, 0), (7.5, 0), (0, 3.5)], (16, 4))
+    found, causes, outcome = lanes(FULL_QUADS, (16, 4), positions=positions, subgroup_size=32)
+    drawn = found[found[..., 3] == 1]
+    assert not drawn[:, 0].any()
+    quads = (found[..., 3] == 1).reshape(2, 2, 8, 2).sum(axis=(1, 3))
+    partial = np.repeat(np.repeat((quads > 0) & (quads < 4), 2, axis=0), 2, axis=1)
+    assert 0 < partial.sum() < (quads > 0).sum() * 4
+    assert np.array_equal(found[..., 1] == 1, partial & (found[..., 3] == 1))
+    assert bin(drawn[0, 2]).count("1") == outcome.helpers
+    assert not causes.any()
+
+
 # --- discard and demote -------------------------------------------------------------------------------
 
 ENDING = """

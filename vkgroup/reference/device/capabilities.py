@@ -57,7 +57,7 @@ _FEATURES = """
     shaderStorageImageReadWithoutFormat shaderStorageImageWriteWithoutFormat
     shaderImageGatherExtended imageCubeArray samplerMirrorClampToEdge
     vertexPipelineStoresAndAtomics fragmentStoresAndAtomics sampleRateShading
-    shaderDemoteToHelperInvocation shaderTerminateInvocation shaderDrawParameters
+    shaderDemoteToHelperInvocation shaderTerminateInvocation shaderDrawParameters shaderQuadControl
     shaderClipDistance shaderCullDistance largePoints geometryShader
 """
 
@@ -73,6 +73,7 @@ _EXTENSIONS = (
     "VK_KHR_shader_clock",
     "VK_KHR_shader_integer_dot_product",
     "VK_KHR_shader_maximal_reconvergence",
+    "VK_KHR_shader_quad_control",
     "VK_KHR_shader_subgroup_rotate",
     "VK_KHR_shader_subgroup_uniform_control_flow",
     "VK_NV_shader_subgroup_partitioned",

@@ -56,8 +56,8 @@ class Program:
     local_size : invocations of a workgroup in x, y, z; 1, 1, 1 for the others.
     ports : inputs by location, and all outputs, of a stage of a draw.
     can_discard : whether a fragment shader has instructions that discard fragments.
-    needs_quads : whether a fragment shader has derivatives or quad operations anywhere, so that helper
-        invocations must be there.
+    needs_quads : whether a fragment shader demands full quads, or has derivatives or quad operations
+        anywhere, so that helper invocations must be there.
     helpers_take_part : whether helper invocations certainly take part in every group operation.
     segments : the blocks in the order of their numbers.
     constants : value by slot, of what never changes.
@@ -104,9 +104,12 @@ class Program:
             for entry in global_instructions
             if entry.name == "OpTypePointer"
         }
-        self.needs_quads = any(_needs_quads(entry.name) for entry in self.module.instructions)
+        modes = self.entry.execution_modes
+        self.needs_quads = "RequireFullQuadsKHR" in modes or any(
+            _needs_quads(entry.name) for entry in self.module.instructions
+        )
         self.can_discard = any(entry.name in _DISCARDS for entry in self.module.instructions)
-        self.helpers_take_part = self.needs_quads and "MaximallyReconvergesKHR" in self.entry.execution_modes
+        self.helpers_take_part = self.needs_quads and "MaximallyReconvergesKHR" in modes
         self.kinds = _kinds(self.module, self.declared)
         self._values = read_constants(global_instructions, self.declared, self.kinds, self.causes)
         self.extended_sets = _extended_sets(global_instructions)
