@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from vkgroup.cli import shaders
-from vkgroup.compiler import disassemble
+from vkgroup.compiler import GlInterface, disassemble, interface_of
 from vkgroup.errors import InvalidInput
 from vkgroup.spirv import Module
 
@@ -34,7 +35,24 @@ def execute(arguments: argparse.Namespace) -> int:
         sys.stdout.write(disassemble(module))
     elif arguments.output != "-":
         print(_summary(module))
+        interface = interface_of(module)
+        for line in _places(interface) if interface else ():
+            print(line)
     return 0
+
+
+def _places(interface: GlInterface) -> Iterator[str]:
+    """Say where a shader of the GL dialect has what OpenGL finds by name and binding point."""
+    for uniform in interface.uniforms:
+        array = "" if uniform.length is None else f"[{uniform.length}]"
+        yield f"  uniform {uniform.type} {uniform.name}{array}: byte {uniform.offset} of the default block"
+    for counter in interface.counters:
+        array = "" if counter.length is None else f"[{counter.length}]"
+        yield f"  counter {counter.name}{array}: byte {counter.offset} of buffer {counter.binding}"
+    for entry in interface.resources:
+        what = " ".join(filter(None, (entry.kind.replace("_", " "), entry.name)))
+        point = f"binding point {entry.gl_binding}, " if entry.gl_binding >= 0 else ""
+        yield f"  {what}: {point}in Vulkan set {entry.set}, binding {entry.binding}"
 
 
 def _summary(module: Module) -> str:

@@ -88,8 +88,6 @@ class _Run:
         if not self._front.glslang_program_link(program, entries[0].messages):
             log = self._ffi.string(self._front.glslang_program_get_info_log(program))
             found_by_glslang = base.failure_of_log(requests[0], log).diagnostics
-            if len(requests) == 1:
-                raise LinkError(f"{requests[0].name} does not link", found_by_glslang)
             of_program = [replace(entry, file="<program>") for entry in found_by_glslang]
             raise LinkError("the program does not link", of_program)
         modules: dict[str, Module] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from vkgroup.compiler.gl_front import Compiled, compile_for_opengl
 from vkgroup.compiler.gl_interface import GlInterface
@@ -24,7 +25,7 @@ from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.optimizer import inline
 from vkgroup.compiler.shaderc import compile_shaderc
 from vkgroup.compiler.source import Request
-from vkgroup.errors import CompileError
+from vkgroup.errors import CompileError, LinkError
 from vkgroup.spirv import Module
 
 
@@ -40,6 +41,17 @@ def build_program(requests: Sequence[Request], compiler: str) -> tuple[dict[str,
     LinkError
         They make no program together, or it needs more than a limit allows.
     """
+    try:
+        return _build(requests, compiler)
+    except LinkError as error:
+        if len(requests) > 1:
+            raise
+        name = requests[0].name
+        found = [replace(entry, file=name) for entry in error.diagnostics]
+        raise LinkError(f"{name} makes no program", found) from None
+
+
+def _build(requests: Sequence[Request], compiler: str) -> tuple[dict[str, Module], Dependencies]:
     check_stages([request.stage.name for request in requests])
     try:
         compiled = compile_for_opengl(requests) if compiler == "glslang" else _by_shaderc(requests)

@@ -18,6 +18,13 @@ _EXTENSION = re.compile(r"[ \t]*#[ \t]*extension[ \t]+(\w+)[ \t]*:[ \t]*(\w+)")
 _VERSION = re.compile(r"([ \t]*#[ \t]*version[ \t]+)(\d+)([ \t]+\w+)?")
 
 _LOCAL_SIZE = re.compile(r"local_size_([xyz])(_id)?")
+#: On one line, so that the lines after it keep their numbers.
+_DEPTH_RANGE = "vkgroup_DepthRange"
+_DEPTH_RANGE_DECLARATION = (
+    "struct vkgroup_DepthRangeParameters { float near; float far; float diff; }; "
+    f"const vkgroup_DepthRangeParameters {_DEPTH_RANGE} = vkgroup_DepthRangeParameters(0.0, 1.0, 1.0); "
+)
+
 _ON = ("require", "enable", "warn")
 
 
@@ -126,6 +133,7 @@ def mended(text: str, stage: str) -> str:
     - GL_ARB_compute_shader brings the atomic functions without any other directive (ARB_compute_shader,
       "Dependencies on OpenGL 4.3 and ARB_shader_storage_buffer_object").
     - GL_ARB_shader_atomic_counter_ops asks for GLSL 4.20, glslang for 4.50.
+    - gl_DepthRange is a constant: a host here has the depth range that OpenGL begins with.
     """
     on = {match[1] for match in map(_EXTENSION.match, text.splitlines()) if match and match[2] in _ON}
     version = _VERSION.match(text)
@@ -138,6 +146,10 @@ def mended(text: str, stage: str) -> str:
                 for word in _qualifiers(tokens, position)
                 if word.text in ("shared", "packed")
             )
+    depth_ranges = [token for token in tokens if token.text == "gl_DepthRange"]
+    edits += ((token.start, token.start + len(token.text), _DEPTH_RANGE) for token in depth_ranges)
+    if depth_ranges:
+        edits.append((tokens[0].start, tokens[0].start, _DEPTH_RANGE_DECLARATION))
     if version is not None:
         number, profile = int(version[2]), version[3] or ""
         is_compute = stage == "compute" and (number >= 430 or "GL_ARB_compute_shader" in on)
