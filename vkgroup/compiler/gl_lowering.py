@@ -167,8 +167,9 @@ class _Lowering:
         for words in self._editor.instructions:
             name = grammar().name(words[0] & 0xFFFF)
             in_functions = in_functions or name == "OpFunction"
-            # Debug instructions and what stands before them; annotations; types and what follows.
-            section = max(section, 0 if name in _FIRST else 1 if "Decorat" in name else 2)
+            # What stands before the names, and they; annotations; types and what follows.
+            is_annotation = "Decorat" in name or name == "OpModuleProcessed"
+            section = max(section, 0 if name in _FIRST else 1 if is_annotation else 2)
             changed = words if in_functions else self._declaration(name, words)
             if changed is not None:
                 sections[section].append(changed)
