@@ -181,6 +181,18 @@ def test_what_the_vertex_shader_left_undefined_is_so_in_the_fragments() -> None:
     assert event.cause.detail == "in the vertex shader: half_written has no value yet"
 
 
+def test_the_size_of_a_point_matters_to_points_only() -> None:
+    vertex = """#version 450
+    layout(location = 0) in vec4 position;
+    void main() { gl_Position = position; if (gl_VertexIndex == 0) gl_PointSize = 2.0; }"""
+    fragment = "#version 450\nlayout(location = 0) out float color; void main() { color = 1.0; }"
+    for topology, known in (("triangles", True), ("points", False)):
+        found = reference().draw(
+            fragment, (2, 2), vertex=vertex, vertices={"position": FULL}, topology=topology
+        )
+        assert (found.defined["color"] == known).all()
+
+
 def test_an_undefined_position_leaves_everything_undefined() -> None:
     vertex = """#version 450
     layout(location = 0) in vec4 position;

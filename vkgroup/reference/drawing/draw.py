@@ -131,7 +131,7 @@ def draw(
     }
     vertex_log = EventLog(vertex.causes, lambda number: invocation_of(what.vertices, subgroup_size, number))
     execution = Execution(vertex, resources, push, events=vertex_log, **limits)
-    shaded = shade(execution, what.vertices, subgroup_size)
+    shaded = shade(execution, what.vertices, subgroup_size, points=what.topology == "points")
     vertex_events = execution.finish()
     shapes, undefined = _shapes(what, shaded, assembled)
     rng = None if shuffle is None else np.random.default_rng(shuffle)

@@ -81,8 +81,8 @@ def invocation_of(data: VertexData, subgroup_size: int, number: int) -> VertexIn
     )
 
 
-def shade(execution: Execution, data: VertexData, subgroup_size: int) -> Shaded:
-    """Run the vertex stage for a draw that has vertices."""
+def shade(execution: Execution, data: VertexData, subgroup_size: int, *, points: bool) -> Shaded:
+    """Run the vertex stage for a draw that has vertices; `points` says that it draws points."""
     program = execution.program
     pieces: list[tuple[dict[Place, Column], dict[str, list[Column]]]] = []
     step = SLICE // subgroup_size * subgroup_size
@@ -101,6 +101,8 @@ def shade(execution: Execution, data: VertexData, subgroup_size: int) -> Shaded:
         built_ins: dict[str, list[Column]] = {}
         for port in program.ports["Output"]:
             value = machine.cells[port.cell].read(None)
+            if port.built_in == "PointSize" and not points:
+                continue
             if port.built_in:
                 built_ins[port.built_in] = _built_in(port, value, len(number))
             elif port.location >= 0:
