@@ -63,6 +63,32 @@ def test_what_opengl_clips_is_clipped(depth: float, device: Device) -> None:
     assert not _drawn(device, depth).any()
 
 
+def test_points_begin_where_y_is_greatest(vulkan_device: Device) -> None:
+    """GL 4.3, 14.4.1: the initial POINT_SPRITE_COORD_ORIGIN is UPPER_LEFT, and rows count from below."""
+    vertex = "#version 430\nvoid main() { gl_Position = vec4(0, 0, 0, 1); gl_PointSize = 4.0; }"
+    fragment = """#version 430
+        out vec4 color;
+        uniform int one = 1;
+        void main() { color = vec4(gl_PointCoord, gl_PointCoord.y, gl_PointCoord[one]); }
+    """
+    modules = link([(vertex, "vertex", "v"), (fragment, "fragment", "f")])
+    interface = interface_of(modules["fragment"])
+    assert interface is not None
+    with vulkan_device.buffer(interface.initial_block()) as uniforms:
+        found = vulkan_device.draw(
+            modules["fragment"],
+            (4, 4),
+            vertex=modules["vertex"],
+            count=1,
+            topology="points",
+            bindings={(1, 64): uniforms},
+        )
+    color = np.asarray(found["color"])
+    assert color[0, :, 0].tolist() == [0.125, 0.375, 0.625, 0.875]
+    for component in (1, 2, 3):
+        assert color[:, 0, component].tolist() == [0.875, 0.625, 0.375, 0.125]
+
+
 def test_fragment_shader_alone(device: Device) -> None:
     source = """#version 420
         layout(binding = 2) uniform atomic_uint fragments;

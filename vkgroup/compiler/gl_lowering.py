@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vkgroup.compiler.gl_blocks import BlockTypes
-from vkgroup.compiler.gl_clip import clip_depth
+from vkgroup.compiler.gl_coordinates import clip_depth, point_coordinates
 from vkgroup.compiler.gl_interface import with_interface
 from vkgroup.compiler.gl_layout import holds_opaque
 from vkgroup.compiler.gl_plan import Plan, counter_buffer, kind_of_opaque, opaque_parts
@@ -45,6 +45,8 @@ def lower(stage: GlStage, plan: Plan) -> Module:
     last = next((name for name in _CLIPPED if name in plan.interface.stages), None)
     if stage.name == last:
         module = clip_depth(module)
+    if stage.name == "fragment":
+        module = point_coordinates(module)
     return with_interface(module, plan.interface)
 
 

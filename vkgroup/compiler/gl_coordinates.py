@@ -1,4 +1,9 @@
-"""Makes OpenGL's clip coordinates Vulkan's: z from -w…w to 0…w (GL 4.3, 13.5; Vulkan 1.4, 24.2)."""
+"""Makes OpenGL's coordinates Vulkan's where these differ: the depth of clip space, the origin in points.
+
+Clip coordinates reach in z from -w to w in OpenGL and from 0 to w in Vulkan (GL 4.3, 13.5; Vulkan 1.4, 24.2).
+Their y grows with the rows of the image in both, if row 0 is OpenGL's lowest; so gl_FragCoord stays as it is.
+gl_PointCoord has its origin where y is greatest in OpenGL (GL 4.3, 14.4.1), where y is least in Vulkan.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.module import Module
 from vkgroup.spirv.types import StructType
 
-_ONE_HALF = 0x3F000000
+_ONE_HALF, _ONE = 0x3F000000, 0x3F800000
 _OUTPUT = 3
 _STAGE_THAT_EMITS = "Geometry"
 
@@ -49,12 +54,12 @@ def _position(declared: Declarations) -> tuple[int, int | None] | None:
         for (identifier, member), decorations in declared.member_decorations.items()
         if built_ins.get(decorations.get("BuiltIn", (-1,))[0]) == "Position"
     }
+    alone = _built_in_variable(declared, "Position")
+    if alone is not None:
+        return alone, None
     for variable in declared.variables:
         if variable.storage_class != "Output":
             continue
-        decorations = declared.decorations.get(variable.id, {})
-        if built_ins.get(decorations.get("BuiltIn", (-1,))[0]) == "Position":
-            return variable.id, None
         for identifier, member in members.items():
             kind = declared.types.get(identifier)
             if isinstance(variable.type, StructType) and kind is variable.type:
@@ -83,3 +88,47 @@ def _conversion(editor: Editor, variable: int, member: int | None) -> list[Words
     halved = add("OpFMul", number, doubled, editor.constant(number, _ONE_HALF))
     changed = add("OpCompositeInsert", vector, halved, position, 2)
     return [*made, editor.instruction("OpStore", pointer, changed)]
+
+
+def point_coordinates(module: Module) -> Module:
+    """Return a fragment shader's module with y = 1 - y done to each reading of gl_PointCoord."""
+    declared, editor = Declarations(module), Editor(module)
+    coordinates = _built_in_variable(declared, "PointCoord")
+    if coordinates is None:
+        return module
+    number = editor.declare("OpTypeFloat", 32)
+    vector = editor.vector(number, 2)
+    indices: dict[int, int] = {}
+
+    def chain(_: Editor, words: Words) -> list[Words]:
+        if words[3] != coordinates:
+            return [words]
+        indices[words[2]] = words[4]
+        return []
+
+    def load(_: Editor, words: Words) -> list[Words]:
+        if words[3] != coordinates and words[3] not in indices:
+            return [words]
+        loaded, old, new, changed = (editor.fresh() for _ in range(4))
+        one = editor.constant(number, _ONE)
+        made = [
+            editor.instruction("OpLoad", vector, loaded, coordinates),
+            editor.instruction("OpCompositeExtract", number, old, loaded, 1),
+            editor.instruction("OpFSub", number, new, one, old),
+        ]
+        if words[3] == coordinates:
+            return [*made, editor.instruction("OpCompositeInsert", vector, words[2], new, loaded, 1)]
+        made.append(editor.instruction("OpCompositeInsert", vector, changed, new, loaded, 1))
+        index = indices[words[3]]
+        return [*made, editor.instruction("OpVectorExtractDynamic", number, words[2], changed, index)]
+
+    return editor.rewrite({"OpAccessChain": chain, "OpInBoundsAccessChain": chain, "OpLoad": load})
+
+
+def _built_in_variable(declared: Declarations, name: str) -> int | None:
+    built_ins = grammar().enumeration("BuiltIn")
+    for variable in declared.variables:
+        decorations = declared.decorations.get(variable.id, {})
+        if built_ins.get(decorations.get("BuiltIn", (-1,))[0]) == name:
+            return variable.id
+    return None
