@@ -32,17 +32,21 @@ static uint3 gl_WorkGroupID;
 static uint gl_LocalInvocationIndex;
 static float4 gl_FragCoord;
 
-// The words of a normal number or of zero, by its sign, exponent and mantissa: glslang has no asuint for it.
+// The words of zero or of a number in float's range, from sign, exponent and mantissa: glslang has no asuint
+// of doubles. Rounding to float may have carried the exponent.
 uint2 unpackDouble2x32(double value) {
-    if (value == 0.0) return uint2(0u, 0u);
-    double mantissa = value < 0.0 ? -value : value;
-    uint exponent = 1023u;
-    [loop] for (uint up = 0u; up < 1023u && mantissa >= 2.0; ++up, ++exponent) mantissa *= 0.5;
-    [loop] for (uint down = 0u; down < 1022u && mantissa < 1.0; ++down, --exponent) mantissa *= 2.0;
+    double size = value < 0.0 ? -value : value;
+    uint exponent = (asuint(float(size)) >> 23) + 896u;
+    double mantissa = size * asdouble(0u, (2046u - exponent) << 20);
+    if (mantissa < 1.0) {
+        mantissa *= 2.0;
+        --exponent;
+    }
     double upper = (mantissa - 1.0) * 1048576.0;
     uint high = uint(upper);
     uint low = uint((upper - double(high)) * 4294967296.0);
-    return uint2(low, (value < 0.0 ? 0x80000000u : 0u) | (exponent << 20) | high);
+    uint2 words = uint2(low, (value < 0.0 ? 0x80000000u : 0u) | (exponent << 20) | high);
+    return value == 0.0 ? uint2(0u, 0u) : words;
 }
 uint bitfieldExtract(uint word, uint first, uint bits) {
     return (word >> first) & ((1u << bits) - 1u);
