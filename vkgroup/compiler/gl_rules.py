@@ -68,6 +68,7 @@ _ADVICE = tuple(
             r"Missing entry point|multiple entry points per stage",
             "exactly one of a stage's shaders must define main()",
         ),
+        (r"'subroutine' :\s*not allowed", "Vulkan has no subroutines: choose by a uniform and a switch"),
         (r"No function definition \(body\) found", "define it in one of the stage's shaders"),
         (
             r"Multiple function bodies",
