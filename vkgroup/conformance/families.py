@@ -6,8 +6,8 @@ from fnmatch import translate
 from functools import cache
 from re import compile as compile_pattern
 
-from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.compute_model import ComputeModelFamily
+from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.fragment import FragmentFamily
 from vkgroup.conformance.hlsl import HlslFamily
 from vkgroup.conformance.legacy_ballot import LegacyBallotFamily

@@ -128,11 +128,13 @@ class Spelling:
     call : case and arguments in GLSL → an expression of the operation's result.
     extensions : GLSL extensions that it needs.
     declarations : GLSL outside of `main` that it needs.
+    ballot : an expression of the active mask, a uvec4.
     """
 
     call: Callable[[Case, Sequence[str]], str] = _call
     extensions: tuple[str, ...] = ()
     declarations: str = ""
+    ballot: str = "subgroupBallot(true)"
 
 
 _SPELLING = Spelling()
@@ -326,7 +328,7 @@ def _observe(builder: _Builder, ballot: bool, slot: str) -> str:
     at = f"{first}u * INVOCATIONS + slot * {SLOT_PLANES}u * INVOCATIONS + index"
     lines = [f"uint slot = {slot};", f"uint at = {at};", "outputs[at] = 1u;"]
     if ballot:
-        lines.append("uvec4 mask = subgroupBallot(true);")
+        lines.append(f"uvec4 mask = {builder.spelling.ballot};")
         lines += [f"outputs[at + {word + 1}u * INVOCATIONS] = mask.{'xyzw'[word]};" for word in range(4)]
     return "{\n        " + "\n        ".join([*lines, *builder.observations]) + "\n    }"
 

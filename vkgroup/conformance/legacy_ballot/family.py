@@ -43,20 +43,22 @@ class LegacyBallotFamily:
     def missing(self, case: LegacyCase, capabilities: Capabilities) -> list[str]:
         """Return what the device does not declare.
 
-        Lowered modules need what the core's instructions need; others the extension, and ballots of the core
-        to observe who is active.
+        Lowered modules need what the core's instructions need; others the extension, and that of ballots to
+        observe who is active.
         """
         if case.operation == EXAMPLE:
             return _missing_of(OLDER["OpSubgroupBallotKHR"], case, capabilities)
         needs = support.missing(case.core, capabilities)
         if case.form == "declared":
             own = f"VK_SUBGROUP_FEATURE_{case.core.category.upper()}_BIT"
-            needs = [need for need in needs if need not in (own, "subgroupBroadcastDynamicId")]
+            core = ("VK_SUBGROUP_FEATURE_BALLOT_BIT", own, "subgroupBroadcastDynamicId")
+            needs = [need for need in needs if not need.startswith(core)]
+            needs += _missing_of(OLDER["OpSubgroupBallotKHR"], case, capabilities)
         if case.form == "lowered_1_3":
             needs = [need for need in needs if need != "subgroupBroadcastDynamicId"]
             if "shuffle" not in capabilities.subgroup.supported_operations:
                 needs.append("VK_SUBGROUP_FEATURE_SHUFFLE_BIT")
-        return needs + _missing_of(case.older, case, capabilities)
+        return list(dict.fromkeys(needs + _missing_of(case.older, case, capabilities)))
 
     def batch_key(self, case: LegacyCase) -> Hashable:
         """Return what makes the program, and the module that it becomes."""
@@ -101,16 +103,20 @@ def _missing_of(older: Older, case: LegacyCase, capabilities: Capabilities) -> l
 
 
 def _spelling(cases: list[LegacyCase]) -> Spelling:
-    """Return the older words for the questions of a batch, all of one source."""
+    """Return the older words for the questions of a batch, all of one source.
+
+    The active mask is a ballot of the older words too. The core's, side by side with them in a block that a
+    switch reaches in several ways, may name other invocations: which of those are together there, the
+    specifications leave open, and the H200's driver has it one way for the one and another for the other.
+    """
+    ballot = OLDER["OpSubgroupBallotKHR"]
     rows = {case.older.core: case.older for case in cases}
 
     def call(core: Case, arguments: Sequence[str]) -> str:
         return rows[core.operation].call.format(*arguments)
 
-    declared = dict.fromkeys(row.declaration for row in rows.values() if row.declaration)
-    extensions = {row.glsl for row in rows.values() if row.glsl}
-    if any(row.declaration.startswith("spirv") for row in rows.values()):
-        extensions.add("GL_EXT_spirv_intrinsics")
+    declared = dict.fromkeys(row.declaration for row in (ballot, *rows.values()) if row.declaration)
+    extensions = {"GL_EXT_spirv_intrinsics", *(row.glsl for row in rows.values() if row.glsl)}
     if any(row.wide for row in rows.values()):
         extensions.add("GL_ARB_gpu_shader_int64")
-    return Spelling(call, tuple(extensions), "\n".join(declared))
+    return Spelling(call, tuple(extensions), "\n".join(declared), ballot.call.format("true"))
