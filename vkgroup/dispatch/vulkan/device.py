@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vkgroup.compiler import Target
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.logical import LogicalDevice
@@ -41,6 +42,19 @@ class VulkanDevice(Device):
             logical.close()
             raise
         self.logical = logical
+
+
+    @property
+    def target(self) -> Target:
+        """What modules for this device are compiled for.
+
+        Mesa before 23 ends the process at `HelperInvocation` as SPIR-V 1.6 has it, volatile
+        (docs/driver-findings.md), so modules for it are of SPIR-V 1.5.
+        """
+        capabilities = self.capabilities
+        if capabilities.driver_name == "llvmpipe" and capabilities.driver_info.startswith("Mesa 22."):
+            return Target.VULKAN_1_2
+        return super().target
 
 
 def _required(size: int | None, capabilities: Capabilities) -> int | None:

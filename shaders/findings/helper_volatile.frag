@@ -1,0 +1,9 @@
+#version 450
+// Asks whether it is a helper invocation. As SPIR-V 1.6 the built-in is volatile, which lavapipe 22.3 does not compile.
+// color: 0.5 everywhere; helper invocations write nothing.
+
+layout(location = 0) out vec4 color;
+
+void main() {
+    color = vec4(gl_HelperInvocation ? 1.0 : 0.5);
+}
