@@ -110,6 +110,26 @@ def test_masks_and_ballots_of_64_bits(both_ways: Device, dialect: str) -> None:
         np.testing.assert_array_equal(found[:, 1:], np.stack(masks, axis=1))
 
 
+@pytest.mark.parametrize("dialect", ["vulkan", "gl"])
+def test_fragment_shaders_have_them_too(both_ways: Device, dialect: str) -> None:
+    source = """#version 450
+    #extension GL_ARB_shader_ballot : require
+    #extension GL_ARB_shader_group_vote : require
+    layout(location = 0) out uvec4 color;
+    void main() {
+        uint x = uint(gl_FragCoord.x);
+        color = uvec4(gl_SubGroupSizeARB, gl_SubGroupInvocationARB, allInvocationsARB(x < 8u) ? 1u : 0u,
+                      readFirstInvocationARB(x / 8u + 1u));
+    }"""
+    size = both_ways.capabilities.subgroup.size
+    for lower in (False, True):
+        module = both_ways.compile(source, stage="fragment", dialect=dialect, lower_legacy=lower)
+        found = both_ways.draw(module, (8, 8))["color"]
+        assert set(found[..., 0].ravel()) == {size}
+        assert set(found[..., 1].ravel()) == set(range(size))
+        assert set(found[..., 2:].ravel()) == {1}
+
+
 def test_swiftshader_runs_the_lowered_alone(swiftshader: object) -> None:
     with vkgroup.open("swiftshader") as device:
         np.testing.assert_array_equal(words_of(device, lower=True), expected_words(4))

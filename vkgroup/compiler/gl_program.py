@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from vkgroup.compiler.gl_front import Compiled, compile_for_opengl
 from vkgroup.compiler.gl_interface import GlInterface
+from vkgroup.compiler.gl_lanes import sizes_as_inputs
 from vkgroup.compiler.gl_locations import PlanError
 from vkgroup.compiler.gl_lowering import lower
 from vkgroup.compiler.gl_plan import plan
@@ -62,7 +63,7 @@ def _build(requests: Sequence[Request], compiler: str) -> tuple[dict[str, Module
     for request in requests:
         check_module(compiled.modules[request.stage.name], request.name)
     stages = [
-        _without_moved_parameters(GlStage(name, module, _bound(compiled, requests, name)))
+        _without_moved_parameters(GlStage(name, sizes_as_inputs(module), _bound(compiled, requests, name)))
         for name, module in compiled.modules.items()
     ]
     try:
