@@ -403,6 +403,7 @@ def test_draws_repeat_on_the_same_memory(device: Device) -> None:
         ({"depth": "d32f", "depth_compare": "nearer"}, "depth_compare is one of"),
         ({"topology": "quads"}, "topology is one of"),
         ({"samples": 3}, "samples is one of"),
+        ({"front_face": "left"}, "front_face is one of"),
         ({"instances": -1}, "instances"),
         ({"bindings": {"nothing": np.zeros(1)}}, "no binding 'nothing'"),
         ({"specialization": {5: 1}}, "No stage has a specialization constant 5"),
@@ -448,3 +449,15 @@ def test_an_attachment_that_was_closed_is_refused(device: Device) -> None:
     image.close()
     with pytest.raises((InvalidDispatch, DriverError)):
         device.draw(WHITE, (2, 2), colors={"color": image})
+
+
+@pytest.mark.parametrize("front_face", ["counter_clockwise", "clockwise"])
+def test_which_triangles_face_the_viewer(device: Device, front_face: str) -> None:
+    source = """#version 450
+    layout(location = 0) out uint color;
+    void main() { color = gl_FrontFacing ? 1 : 2; }"""
+    # Clockwise as seen with y downwards: from the left to the right, then down.
+    clockwise = np.array([[-1, -1], [3, -1], [-1, 3]], np.float32)
+    for vertices, direction in ((clockwise, "clockwise"), (clockwise[::-1], "counter_clockwise")):
+        found = device.draw(source, (2, 2), vertices={"position": vertices}, front_face=front_face)["color"]
+        assert (found == (1 if direction == front_face else 2)).all()

@@ -76,6 +76,7 @@ def draw(
         depth_compare=arguments.depth_compare,
         samples=arguments.samples,
         sample_shading=arguments.sample_shading,
+        front_face="clockwise" if arguments.dialect == "gl" else "counter_clockwise",
         resolve=not arguments.all_samples,
         **options,
     )

@@ -94,6 +94,7 @@ class Drawing(Closing):
         depth_write: bool = True,
         samples: int = 1,
         sample_shading: bool = False,
+        front_face: str = "counter_clockwise",
         resolve: bool = True,
         push: Any = None,
         specialization: Mapping[int | str, Any] | None = None,
@@ -126,6 +127,8 @@ class Drawing(Closing):
         depth_compare, depth_write : which fragments pass, and whether these replace the depths.
         samples : of each pixel: 1, 2, 4, 8 …
         sample_shading : whether the shader runs once for each sample.
+        front_face : ``"counter_clockwise"`` or ``"clockwise"``: which triangles have `gl_FrontFacing`, as seen
+            with y downwards. A picture of OpenGL's has its other side there: choose ``"clockwise"`` for it.
         resolve : whether the samples of a color come back as one, as the device does that; otherwise as
             arrays (height, width, samples[, components]).
         push, specialization, subgroup_size, repeat, timeout : as for `run`.
@@ -173,6 +176,7 @@ class Drawing(Closing):
             depth_write=depth_write,
             samples=samples,
             sample_shading=sample_shading,
+            front_face=front_face,
         )
         attachments = color if depths is None else (*color, depths)
         pipeline = _kept_pipeline(self, vertex_module, fragment, state, specialization, subgroup_size)

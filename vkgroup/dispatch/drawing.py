@@ -33,6 +33,10 @@ COMPARISONS = (
 SAMPLES = (1, 2, 4, 8, 16, 32, 64)
 
 
+#: VkFrontFace, in the order of its numbers, by our names.
+FRONT_FACES = ("counter_clockwise", "clockwise")
+
+
 @dataclass(frozen=True)
 class Attribute:
     """A vertex attribute, in a buffer of its own.
@@ -69,6 +73,7 @@ class DrawState:
     depth_write : whether these replace what is there.
     samples : of each pixel.
     sample_shading : whether the fragment shader runs for each sample, and not for each pixel.
+    front_face : one of `FRONT_FACES`: which triangles face the viewer, as seen with y downwards.
     """
 
     attributes: tuple[Attribute, ...] = ()
@@ -79,11 +84,13 @@ class DrawState:
     depth_write: bool = True
     samples: int = 1
     sample_shading: bool = False
+    front_face: str = "counter_clockwise"
 
     def __post_init__(self) -> None:
         _one_of("topology", self.topology, tuple(TOPOLOGIES))
         _one_of("depth_compare", self.depth_compare, COMPARISONS)
         _one_of("samples", self.samples, SAMPLES)
+        _one_of("front_face", self.front_face, FRONT_FACES)
 
 
 def _one_of(what: str, given: object, known: tuple[object, ...]) -> None:

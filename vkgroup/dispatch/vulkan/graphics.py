@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from vkgroup.device import vk
-from vkgroup.dispatch.drawing import COMPARISONS, TOPOLOGIES
+from vkgroup.dispatch.drawing import COMPARISONS, FRONT_FACES, TOPOLOGIES
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.vulkan.draws import VulkanDraws
 from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_info
@@ -81,7 +81,7 @@ class VulkanGraphicsPipeline(VulkanLayouts, GraphicsPipeline):
             "pRasterizationState": vk.new(
                 "VkPipelineRasterizationStateCreateInfo",
                 cullMode=vk.VK_CULL_MODE_NONE,
-                frontFace=vk.VK_FRONT_FACE_COUNTER_CLOCKWISE,
+                frontFace=FRONT_FACES.index(state.front_face),
                 lineWidth=1.0,
             ),
             "pMultisampleState": vk.new(

@@ -81,6 +81,7 @@ class ReferenceDraws(ReferenceBindings, Draws):
             DepthTarget(depths[0], state.depth_compare, state.depth_write) if depths else None,
             state.samples,
             state.sample_shading,
+            state.front_face,
         )
 
     def _clear(self, attachment: Attachment) -> None:

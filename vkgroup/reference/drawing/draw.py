@@ -48,6 +48,7 @@ class Draw:
     samples : of each pixel: 1, 2, 4 or 8.
     sample_shading : whether the fragment shader runs once for each sample. It does so in any case where it
         asks for its sample.
+    front_face : as in `vkgroup.dispatch.drawing.FRONT_FACES`.
     """
 
     size: tuple[int, int]
@@ -57,6 +58,7 @@ class Draw:
     depth: DepthTarget | None = None
     samples: int = 1
     sample_shading: bool = False
+    front_face: str = "counter_clockwise"
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,10 @@ def draw(
 
 def _shapes(what: Draw, shaded: Shaded, assembled: npt.NDArray[np.int64]) -> tuple[list[Shape], int]:
     """Return the primitives that can be seen, in order, and the cause of positions that are undefined."""
-    screen = Screen(what.size, shaded.position, shaded.point_size, shaded.clip, shaded.cull)
+    clockwise = what.front_face == "clockwise"
+    screen = Screen(
+        what.size, shaded.position, shaded.point_size, shaded.clip, shaded.cull, clockwise=clockwise
+    )
     undefined = np.zeros(what.vertices.total, np.uint16) if shaded.undefined is None else shaded.undefined
     found: list[Shape] = []
     worst = 0

@@ -64,11 +64,20 @@ class Screen:
     positions : of all vertices in clip coordinates, (vertices, 4).
     sizes : of points, (vertices,).
     clip, cull : user distances, (vertices, distances).
+    clockwise : whether clockwise triangles are the ones that face the viewer.
     """
 
     def __init__(
-        self, size: tuple[int, int], positions: Float64, sizes: Float64, clip: Float64, cull: Float64
+        self,
+        size: tuple[int, int],
+        positions: Float64,
+        sizes: Float64,
+        clip: Float64,
+        cull: Float64,
+        *,
+        clockwise: bool = False,
     ) -> None:
+        self._clockwise = clockwise
         self._size = np.array(size, np.float64)
         self._positions, self._sizes, self._clip, self._cull = positions, sizes, clip, cull
 
@@ -123,11 +132,10 @@ class Screen:
         area = _twice_area(polygon)
         if scale == 0 or area == 0:
             return None
-        # With y downwards an area that this formula finds negative is counter-clockwise, and front
-        # (Vulkan 1.4, "Basic Polygon Rasterization").
-        return Shape(
-            polygon, forms, scale, (int(chosen[0]), int(chosen[1]), int(chosen[2])), area < 0, number
-        )
+        # With y downwards an area that this formula finds negative is counter-clockwise (Vulkan 1.4,
+        # "Basic Polygon Rasterization").
+        front = (area > 0) == self._clockwise
+        return Shape(polygon, forms, scale, (int(chosen[0]), int(chosen[1]), int(chosen[2])), front, number)
 
     def _line(
         self, chosen: Integers, weights: Float64, corners: Float64, places: Float64, number: int
