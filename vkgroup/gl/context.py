@@ -10,13 +10,15 @@ import numpy as np
 
 from vkgroup.dispatch import Device, RunResult
 from vkgroup.dispatch.sources import Indirect
-from vkgroup.errors import InvalidDispatch
+from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.gl.conditional import ConditionalRendering, Query
 from vkgroup.gl.errors import InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable
 from vkgroup.gl.stages import apart, moved
 from vkgroup.gl.state import State
 from vkgroup.gl.tokens import Name, check_barriers
+
+_NOT_DRAWN = ("tessellation_control", "tessellation_evaluation", "geometry")
 
 
 class Context(State):
@@ -135,8 +137,13 @@ class Context(State):
             The programs in use do not fit together.
         InvalidDispatch
             There is no active fragment program, which leaves the results undefined, or as for `Device.draw`.
+        Unsupported
+            A geometry or tessellation program is active.
         """
         self._validate()
+        others = [stage for stage in _NOT_DRAWN if self._executable(stage) is not None]
+        if others:
+            raise Unsupported(f"Draws have no {others[0]} stage here; take its program out of use.", others)
         fragment, vertex = self._executable("fragment"), self._executable("vertex")
         if fragment is None:
             raise InvalidDispatch("No program is active for the fragment stage: the results are undefined.")
@@ -156,7 +163,8 @@ class Context(State):
             bindings=bindings,
             vertex=shader,
             timeout=self.timeout,
-            **options,
+            # OpenGL's counter-clockwise, which it sees from the side where y goes up.
+            **{"front_face": "clockwise", **options},
         )
 
     def memory_barrier(self, *barriers: Name) -> None:

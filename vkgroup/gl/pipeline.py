@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 
 from vkgroup.gl.errors import InvalidOperation
 from vkgroup.gl.program import Program
 from vkgroup.gl.tokens import Name, stages_of
+
+#: The stages of drawing, in order. A compute program between them is no matter (ARB_compute_shader, 2.11.12).
+_IN_ORDER = ("vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment")
 
 
 class ProgramPipeline:
@@ -57,9 +61,22 @@ class ProgramPipeline:
 
     def problems(self) -> list[str]:
         """Say what the commands that run shaders would refuse (OpenGL 4.2, 2.11.12, "Validation")."""
-        return [
+        relinked = [
             f"the program of the {stage} stage has been linked anew, not as separable, since it became"
             " part of the pipeline"
             for stage, (program, links) in self._programs.items()
             if program.links != links and not program.linked_separable
         ]
+        active = [(stage, program) for stage in _IN_ORDER if (program := self._active(stage)) is not None]
+        interleaved = [
+            f"another program is active for the {middle} stage than for the {first} and {last} stages around it"
+            for (first, one), (middle, other), (last, same) in combinations(active, 3)
+            if one is same and other is not one
+        ]
+        return relinked + interleaved
+
+    def _active(self, stage: str) -> Program | None:
+        """Return the current program of a stage if it has an executable for it."""
+        program = self.program(stage)
+        executable = None if program is None else program.executable
+        return program if executable is not None and stage in executable.modules else None

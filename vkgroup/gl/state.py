@@ -13,7 +13,7 @@ from vkgroup.gl.linking import Source
 from vkgroup.gl.pipeline import ProgramPipeline
 from vkgroup.gl.points import KINDS, BindingPoints
 from vkgroup.gl.program import Program
-from vkgroup.gl.tokens import TOKENS, Name, name_of
+from vkgroup.gl.tokens import STAGES, TOKENS, Name, name_of
 from vkgroup.gl.validation import problems
 from vkgroup.sampler import Sampler
 
@@ -162,8 +162,8 @@ class State:
 
     def problems(self) -> list[str]:
         """Say why commands that run shaders would raise INVALID_OPERATION (ValidateProgram); empty if not."""
-        stages = ("compute", "vertex", "fragment")
-        active = {id(found): found for found in map(self._executable, stages) if found is not None}
+        executables = map(self._executable, STAGES.values())
+        active = {id(found): found for found in executables if found is not None}
         found = problems(active.values(), self._limits["MAX_COMBINED_TEXTURE_IMAGE_UNITS"].number)
         if self._program is None and self._pipeline is not None:
             found += self._pipeline.problems()
