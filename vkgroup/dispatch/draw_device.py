@@ -127,7 +127,7 @@ class Drawing(Closing):
         depth_compare, depth_write : which fragments pass, and whether these replace the depths.
         samples : of each pixel: 1, 2, 4, 8 …
         sample_shading : whether the shader runs once for each sample.
-        front_face : ``"counter_clockwise"`` or ``"clockwise"``: which triangles have `gl_FrontFacing`, as seen
+        front_face : ``"counter_clockwise"`` or ``"clockwise"``: which triangles have `gl_FrontFacing`, seen
             with y downwards. A picture of OpenGL's has its other side there: choose ``"clockwise"`` for it.
         resolve : whether the samples of a color come back as one, as the device does that; otherwise as
             arrays (height, width, samples[, components]).
