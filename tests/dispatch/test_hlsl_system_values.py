@@ -15,7 +15,8 @@ RWStructuredBuffer<uint> found : register(u0);
 void main(uint3 group : SV_GroupID, uint3 local : SV_GroupThreadID,
           uint3 everywhere : SV_DispatchThreadID, uint index : SV_GroupIndex)
 {{
-    uint number = (everywhere.z * {SIZE[1] * GROUPS[1]} + everywhere.y) * {SIZE[0] * GROUPS[0]} + everywhere.x;
+    uint row = everywhere.z * {SIZE[1] * GROUPS[1]} + everywhere.y;
+    uint number = row * {SIZE[0] * GROUPS[0]} + everywhere.x;
     for (uint axis = 0; axis < 3; ++axis) {{
         found[10 * number + axis] = group[axis];
         found[10 * number + 3 + axis] = local[axis];

@@ -33,7 +33,7 @@ void main() { color = uvec3(left[first], left[first + 1u], left[first + 2u]); }
 
 
 def test_fragments_see_what_their_vertices_stored(device: Device) -> None:
-    """Stores through coherent variables, with memoryBarrier() behind them, and fragments of their triangle."""
+    """Stores through coherent variables, memoryBarrier() behind them; fragments of their triangle."""
     context = gl.Context(device)
     context.use(context.program(vertex=_VERTEX, fragment=_FRAGMENT))
     left = context.bind("shader_storage", 0, np.zeros(6, np.uint32))

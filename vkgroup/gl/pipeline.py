@@ -69,7 +69,7 @@ class ProgramPipeline:
         ]
         active = [(stage, program) for stage in _IN_ORDER if (program := self._active(stage)) is not None]
         interleaved = [
-            f"another program is active for the {middle} stage than for the {first} and {last} stages around it"
+            f"another program is active for the {middle} stage than around it, for {first} and {last}"
             for (first, one), (middle, other), (last, same) in combinations(active, 3)
             if one is same and other is not one
         ]
