@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from vkgroup.reference.interpreter.events import Invocation
+from vkgroup.dispatch.events import Invocation
 
 
 class Kind(StrEnum):

@@ -9,7 +9,7 @@ from vkgroup.check.findings import Configuration, Finding, Kind, Note, Place
 from vkgroup.check.inputs import Inputs
 from vkgroup.check.places import Places
 from vkgroup.check.runs import Run
-from vkgroup.reference.interpreter.events import Event
+from vkgroup.dispatch.events import Event
 
 _FOLLOWS = ("race", "bounds")
 """Causes of undefined values that are findings of their own."""

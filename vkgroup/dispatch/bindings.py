@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +13,13 @@ from vkgroup.closing import Closing
 from vkgroup.dispatch.base_pipeline import BasePipeline
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_value, items_of
+from vkgroup.dispatch.events import Event
 from vkgroup.dispatch.formats import choose_format
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.slots import Slot, assign
 from vkgroup.dispatch.textures import split
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 from vkgroup.sampler import Sampler
-
-if TYPE_CHECKING:
-    from vkgroup.reference.interpreter.events import Event
 
 
 class ArrayBuffer(ABC):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from vkgroup.reference.interpreter.events import Event
+from vkgroup.dispatch.events import Event
 
 
 class ByBinding(Mapping[Any, Any]):

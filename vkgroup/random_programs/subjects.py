@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from vkgroup.conformance.messages import Failure, Setup
 from vkgroup.conformance.pool import Worker, WorkerDied
 from vkgroup.device import DeviceInfo
+from vkgroup.dispatch.events import Event
 from vkgroup.random_programs.glsl import HEAD, capacity, inputs
 from vkgroup.random_programs.nodes import Program
 from vkgroup.random_programs.worker import Task
 from vkgroup.reference import interpreter
-from vkgroup.reference.interpreter.events import Event
 from vkgroup.reference.interpreter.memory import Memory
 from vkgroup.reference.interpreter.values import HARD
 from vkgroup.spirv import Module

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from vkgroup.device.commands import checked_timeout
 from vkgroup.dispatch.bindings import ArrayBuffer, Bindings, Resource
+from vkgroup.dispatch.events import Event
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.slots import Slot
 from vkgroup.dispatch.textures import texel_format
 from vkgroup.reference.device import memory
 from vkgroup.reference.device.buffer import CopiedArray, ReferenceBuffer
 from vkgroup.reference.device.image import ReferenceImage
-from vkgroup.reference.interpreter.events import Event
 from vkgroup.reference.interpreter.images import ImageMemory
 from vkgroup.reference.interpreter.memory import Memory
 

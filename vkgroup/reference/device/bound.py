@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vkgroup.dispatch.bound import Bound, Groups
+from vkgroup.dispatch.events import Event
 from vkgroup.dispatch.sources import Condition, Indirect
 from vkgroup.reference.device.bindings import ReferenceBindings
 from vkgroup.reference.interpreter import execute
-from vkgroup.reference.interpreter.events import Event
 
 if TYPE_CHECKING:
     from vkgroup.reference.device.pipeline import ReferencePipeline

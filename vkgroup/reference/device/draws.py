@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from vkgroup.dispatch.attachments import Attachment, trimmed
 from vkgroup.dispatch.draws import Draws, key_of
+from vkgroup.dispatch.events import Event
 from vkgroup.errors import Unsupported
 from vkgroup.reference.device.bindings import ReferenceBindings, defined_texels
 from vkgroup.reference.device.image import ReferenceImage
 from vkgroup.reference.device.memory import write
 from vkgroup.reference.drawing import ColorTarget, DepthTarget, Draw, VertexData, draw, resolved
-from vkgroup.reference.interpreter.events import Event
 from vkgroup.reference.interpreter.images import ImageMemory
 
 if TYPE_CHECKING:

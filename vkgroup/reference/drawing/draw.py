@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.dispatch.events import Event
 from vkgroup.errors import Unsupported
 from vkgroup.reference.drawing.assembly import assemble
 from vkgroup.reference.drawing.attachments import ColorTarget, DepthTarget
@@ -27,7 +28,6 @@ from vkgroup.reference.drawing.vertices import (
     shade,
     translated,
 )
-from vkgroup.reference.interpreter.events import Event
 from vkgroup.reference.interpreter.execute import STEP_LIMIT, Execution, Resources
 from vkgroup.reference.interpreter.log import EventLog
 from vkgroup.reference.interpreter.memory import Memory

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.dispatch.events import FragmentInvocation
 from vkgroup.reference.drawing.coverage import covered_quads
 from vkgroup.reference.drawing.interpolation import At, Interpolation, Shapes
 from vkgroup.reference.drawing.shapes import Shape
 from vkgroup.reference.interpreter.arrangement import Placement
-from vkgroup.reference.interpreter.events import FragmentInvocation
 from vkgroup.reference.interpreter.execute import SLICE
 from vkgroup.reference.interpreter.values import (
     Causes,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.dispatch.events import Cause, VertexInvocation
 from vkgroup.reference.interpreter.arrangement import Placement
-from vkgroup.reference.interpreter.events import Cause, VertexInvocation
 from vkgroup.reference.interpreter.execute import SLICE, Execution
 from vkgroup.reference.interpreter.interface import Assembly, Place, Port, StageInputs, read_numbers
 from vkgroup.reference.interpreter.program import Program

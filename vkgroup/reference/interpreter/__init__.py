@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkgroup.reference.interpreter.events import Cause, Event, Invocation
+from vkgroup.dispatch.events import Cause, Event, Invocation
 from vkgroup.reference.interpreter.execute import Outcome, execute
 from vkgroup.reference.interpreter.memory import Memory
 from vkgroup.reference.interpreter.program import Program

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.dispatch.events import Event
 from vkgroup.errors import InvalidDispatch, OutOfMemory, Unsupported
 from vkgroup.reference.interpreter.arrangement import Arranged, Arrangement, Groups, Part, shuffled
 from vkgroup.reference.interpreter.builtins import built_in
-from vkgroup.reference.interpreter.events import Event
 from vkgroup.reference.interpreter.interface import StageInputs, seen_as
 from vkgroup.reference.interpreter.layout import numbers
 from vkgroup.reference.interpreter.log import EventLog

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.dispatch.events import Cause
 from vkgroup.errors import DispatchTimeout
 from vkgroup.reference.interpreter.arrangement import Arranged, Part
 from vkgroup.reference.interpreter.cells import Cell, Index
-from vkgroup.reference.interpreter.events import Cause
 from vkgroup.reference.interpreter.frame import Frame
 from vkgroup.reference.interpreter.interface import Interpolate
 from vkgroup.reference.interpreter.log import EventLog

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
+from vkgroup.dispatch.events import Cause
 from vkgroup.errors import InvalidModule, Unsupported
 from vkgroup.reference.interpreter.chains import Chain, Root
 from vkgroup.reference.interpreter.constants import read_constants, specialize
-from vkgroup.reference.interpreter.events import Cause
 from vkgroup.reference.interpreter.functions import read_functions
 from vkgroup.reference.interpreter.inline import Inliner, Segment
 from vkgroup.reference.interpreter.interface import Port, ports_of

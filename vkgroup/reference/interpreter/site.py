@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from vkgroup.reference.interpreter.events import Cause
+from vkgroup.dispatch.events import Cause
 from vkgroup.reference.interpreter.values import HARD, Value
 from vkgroup.spirv import Type
 
@@ -67,7 +67,7 @@ class Site:
 
         Parameters
         ----------
-        kind : as in `vkgroup.reference.interpreter.events.Cause`.
+        kind : as in `vkgroup.dispatch.events.Cause`.
         detail : one sentence for people.
         """
         return self.causes.number(Cause(kind, detail, self.position))

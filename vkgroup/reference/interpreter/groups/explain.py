@@ -29,7 +29,7 @@ class Rule(NamedTuple):
 
     Attributes
     ----------
-    kind : as in `vkgroup.reference.interpreter.events.Cause`; "order" where any of some values is right.
+    kind : as in `vkgroup.dispatch.events.Cause`; "order" where any of some values is right.
     sentence : what happened, with {name}, {size} and {cluster}.
     broken : where it is not kept, as an array that broadcasts to (subgroups, size, components).
     """
