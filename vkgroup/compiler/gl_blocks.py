@@ -10,6 +10,7 @@ from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.editor import Editor, Words
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.types import ArrayType, MatrixType, StructType, Type
+from vkgroup.spirv.words import literal
 
 
 class BlockTypes:
@@ -30,11 +31,11 @@ class BlockTypes:
 
     def name(self, identifier: int, text: str, member: int | None = None) -> None:
         """Name an id, or a member of a structure."""
-        literal = _literal(text)
+        words = literal(text.encode())
         if member is None:
-            self.names.append(self._editor.instruction("OpName", identifier, *literal))
+            self.names.append(self._editor.instruction("OpName", identifier, *words))
         else:
-            self.names.append(self._editor.instruction("OpMemberName", identifier, member, *literal))
+            self.names.append(self._editor.instruction("OpMemberName", identifier, member, *words))
 
     def decorate(self, identifier: int, decoration: str, *literals: int) -> None:
         """Decorate an id."""
@@ -222,19 +223,8 @@ class BlockTypes:
 
 
 def _decoration(name: str) -> int:
-    return _numbers("Decoration", name)
+    return grammar().number("Decoration", name)
 
 
 def _storage(name: str) -> int:
-    return _numbers("StorageClass", name)
-
-
-def _numbers(kind: str, name: str) -> int:
-    return next(number for number, known in grammar().enumeration(kind).items() if known == name)
-
-
-def _literal(text: str) -> Words:
-    """Return a literal string: its bytes, a zero, and zeros up to a whole word (SPIR-V 2.2.1)."""
-    data = text.encode()
-    data += bytes(4 - len(data) % 4)
-    return [int.from_bytes(data[start : start + 4], "little") for start in range(0, len(data), 4)]
+    return grammar().number("StorageClass", name)

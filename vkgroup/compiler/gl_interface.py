@@ -28,7 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.errors import InvalidDispatch
-from vkgroup.spirv import Module
+from vkgroup.spirv import Module, grammar
+from vkgroup.spirv.words import BEFORE_STRINGS, instruction, literal
 
 #: Kinds of resources that have a GL name space of their own, in the order of their sets.
 KINDS = ("storage_block", "atomic_counter_buffer", "uniform_block", "default_block", "sampler", "image")
@@ -314,19 +315,17 @@ def with_interface(module: Module, interface: GlInterface) -> Module:
     bound = module.bound
     added = []
     for number, piece in enumerate(pieces):
-        raw = _MARK + piece
-        raw += bytes(4 - len(raw) % 4)
-        head = [(len(raw) // 4 + 2) << 16 | _OP_STRING, bound + number]
-        added.append(np.concatenate([np.array(head, "<u4"), np.frombuffer(raw, "<u4")]))
+        added.append(instruction(_OP_STRING, [bound + number], literal(_MARK + piece)))
     words = module.words.copy()
     words[3] = bound + len(pieces)
     kept: list[npt.NDArray[np.uint32]] = []
     placed = False
+    before = {grammar().opcodes[name] for name in BEFORE_STRINGS}
     for part in np.split(words, module.instruction_starts):
         opcode = int(part[0]) & 0xFFFF if kept else None
         if opcode == _OP_STRING and part[2:].tobytes().startswith(_MARK):
             continue
-        if opcode is not None and opcode not in _BEFORE_STRINGS and not placed:
+        if opcode is not None and opcode not in before and not placed:
             kept += added
             placed = True
         kept.append(part)
@@ -335,10 +334,6 @@ def with_interface(module: Module, interface: GlInterface) -> Module:
 
 _OP_STRING = 7
 _MARK = b"vkgroup.gl "
-
-#: Instructions that stand before the debug strings (SPIR-V 2.4): OpExtension, OpExtInstImport, OpMemoryModel,
-#: OpEntryPoint, OpExecutionMode, OpCapability, OpExecutionModeId.
-_BEFORE_STRINGS = frozenset((10, 11, 14, 15, 16, 17, 331))
 
 #: NumPy's type of a component in a block, by GLSL's scalar.
 _COMPONENTS = {

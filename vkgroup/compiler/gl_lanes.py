@@ -42,6 +42,6 @@ def sizes_as_inputs(module: Module) -> Module:
             for identifier in moved:
                 editor.decorate(identifier, _FLAT)
         absent = sorted(moved - set(words[3:]))
-        return [[(len(words) + len(absent)) << 16 | codes["OpEntryPoint"], *words[1:], *absent]]
+        return [editor.instruction("OpEntryPoint", *words[1:], *absent)]
 
     return editor.rewrite({"OpVariable": variable, "OpEntryPoint": entry_point})

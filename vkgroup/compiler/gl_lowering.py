@@ -15,10 +15,11 @@ from vkgroup.compiler.gl_layout import holds_opaque
 from vkgroup.compiler.gl_plan import Plan, counter_buffer, kind_of_opaque, opaque_parts
 from vkgroup.compiler.gl_pointers import Moved, Part
 from vkgroup.compiler.gl_stage import GlStage, dimensions, innermost
-from vkgroup.spirv.editor import Words, text_of
+from vkgroup.spirv.editor import Words
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.module import Module
 from vkgroup.spirv.types import PointerType, StructType
+from vkgroup.spirv.words import BEFORE_NAMES, literal_length, text_of
 
 #: What Vulkan calls the built-ins that it counts otherwise. A draw's first vertex counts in both; its first
 #: instance counts in Vulkan alone, so a host draws from instance 0.
@@ -213,15 +214,12 @@ class _Lowering:
 
     def _entry_point(self, words: Words) -> Words:
         """Change the list of variables that the entry point names."""
-        # Its name ends with the first word of which a byte is zero.
-        end = 3
-        while all(words[end] >> shift & 0xFF for shift in (0, 8, 16, 24)):
-            end += 1
-        interface = [variable for variable in words[end + 1 :] if variable not in self._removed]
+        end = 3 + literal_length(words[3:])
+        interface = [variable for variable in words[end:] if variable not in self._removed]
         # From SPIR-V 1.4 on it names all global variables, before that inputs and outputs alone.
         if self._editor.version >= (1, 4):
             interface += self._globals
-        return self._editor.instruction("OpEntryPoint", *words[1 : end + 1], *interface)
+        return self._editor.instruction("OpEntryPoint", *words[1:end], *interface)
 
 
 def _structures_with_opaques(stage: GlStage) -> frozenset[int]:
@@ -250,26 +248,9 @@ _SPEAKING_OF_ONE = frozenset(
 
 def _renamed(kind: str, number: int, names: Mapping[str, str]) -> int:
     """Return the number of the name that stands in place of a number's; the number where none does."""
-    table = grammar().enumeration(kind)
-    wanted = names.get(table.get(number, ""))
-    return number if wanted is None else next(value for value, name in table.items() if name == wanted)
+    wanted = names.get(grammar().enumerant(kind, number))
+    return number if wanted is None else grammar().number(kind, wanted)
 
 
 #: Instructions of the sections up to the names (SPIR-V 2.4).
-_FIRST = frozenset(
-    (
-        "OpCapability",
-        "OpExtension",
-        "OpExtInstImport",
-        "OpMemoryModel",
-        "OpEntryPoint",
-        "OpExecutionMode",
-        "OpExecutionModeId",
-        "OpString",
-        "OpSource",
-        "OpSourceContinued",
-        "OpSourceExtension",
-        "OpName",
-        "OpMemberName",
-    )
-)
+_FIRST = frozenset((*BEFORE_NAMES, "OpName", "OpMemberName"))

@@ -118,12 +118,14 @@ class _Guard:
             self._begins = words[2] in self._entries and self._state != self._helper
         elif opcode == codes["OpEntryPoint"] and words[1] == _FRAGMENT:
             self._entries.add(words[2])
-            words = [(len(words) + len(self._interface)) << 16 | opcode, *words[1:], *self._interface]
+            words = editor.instruction("OpEntryPoint", *words[1:], *self._interface)
         elif opcode == codes["OpDemoteToHelperInvocation"]:
             self._out.append(editor.instruction("OpStore", self._state, editor.true()))
         elif opcode == codes["OpCapability"] and not self._votes:
             self._votes = True
-            self._out.append(editor.instruction("OpCapability", _number("GroupNonUniformVote")))
+            self._out.append(
+                editor.instruction("OpCapability", grammar().number("Capability", "GroupNonUniformVote"))
+            )
         elif opcode == codes["OpPhi"]:
             self._choices.append(len(self._out))
         self._out.append(words)
@@ -179,8 +181,3 @@ class _Guard:
             self._editor.instruction("OpBranch", self._part),
             self._editor.instruction("OpLabel", self._part),
         ]
-
-
-def _number(capability: str) -> int:
-    names = grammar().enumeration("Capability")
-    return next(number for number, name in names.items() if name == capability)

@@ -14,7 +14,6 @@ _LANES = ("SubgroupSize", "SubgroupLocalInvocationId")
 #: Instructions without which a capability is not needed.
 _NEEDED_FOR = {
     "GroupNonUniformVote": ("OpGroupNonUniformAll", "OpGroupNonUniformAny", "OpGroupNonUniformAllEqual"),
-    "Float64": ("OpTypeFloat",),
 }
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.module import HEADER_WORDS, Module
+from vkgroup.spirv.words import instruction, literal, literal_length
 
 _Words = npt.NDArray[np.uint32]
 
@@ -22,9 +23,8 @@ def rename_entry_point(module: Module, name: str) -> Module:
     changed = []
     for words in _instructions(module):
         if words[0] & 0xFFFF == code:
-            # The old name ends with the first word of which a byte is zero.
-            end = 3 + words[3:].tobytes().find(b"\0") // 4 + 1
-            words = _instruction(code, words[1:3], _literal(name.encode()), words[end:])
+            end = 3 + literal_length(words[3:])
+            words = instruction(code, words[1:3], literal(name.encode()), words[end:])
         changed.append(words)
     return _joined(module, changed)
 
@@ -42,11 +42,11 @@ def set_source(module: Module, file: str, text: str) -> Module:
         return module
     known = int(old[0][3]) if len(old[0]) > 3 else 0
     identifier = known or module.bound
-    named = _instruction(string, [identifier], _literal(file.encode()))
+    named = instruction(string, [identifier], literal(file.encode()))
     parts = _split(text.encode())
     replacement = [] if known else [named]
-    replacement.append(_instruction(source, old[0][1:3], [identifier], _literal(parts[0])))
-    replacement += [_instruction(continued, _literal(part)) for part in parts[1:]]
+    replacement.append(instruction(source, old[0][1:3], [identifier], literal(parts[0])))
+    replacement += [instruction(continued, literal(part)) for part in parts[1:]]
     changed: list[_Words] = []
     for words in _instructions(module):
         opcode = words[0] & 0xFFFF
@@ -96,8 +96,8 @@ def replace_constants(module: Module, values: Mapping[int, int]) -> Module:
         changed.append(entry)
         if int(entry[0]) & 0xFFFF in defining:
             for identifier, value in added.get(int(entry[2]), ()):
-                literal = [value >> 32 * k & 0xFFFFFFFF for k in range(-(-widths[int(entry[1])] // 32))]
-                changed.append(_instruction(codes["OpConstant"], [int(entry[1]), identifier], literal))
+                number = [value >> 32 * k & 0xFFFFFFFF for k in range(-(-widths[int(entry[1])] // 32))]
+                changed.append(instruction(codes["OpConstant"], [int(entry[1]), identifier], number))
     return _joined(module, changed, bound=module.bound + len(values))
 
 
@@ -110,16 +110,6 @@ def _joined(module: Module, instructions: list[_Words], bound: int | None = None
     if bound is not None:
         header[3] = bound
     return Module.from_bytes(np.concatenate([header, *instructions]).astype("<u4").tobytes())
-
-
-def _instruction(opcode: int, *operands: _Words | list[int]) -> _Words:
-    words = np.concatenate([np.asarray(part, "<u4") for part in operands])
-    return np.concatenate([np.array([(len(words) + 1) << 16 | opcode], "<u4"), words])
-
-
-def _literal(text: bytes) -> _Words:
-    """Return a literal string: its bytes, a zero, and zeros up to a whole word (SPIR-V §2.2.1)."""
-    return np.frombuffer(text + bytes(4 - len(text) % 4), "<u4")
 
 
 def _split(text: bytes) -> list[bytes]:

@@ -169,8 +169,3 @@ class Editor:
         codes = {code for name, code in self._codes.items() if wanted(name)}
         places = (place for place, words in enumerate(instructions) if words[0] & 0xFFFF in codes)
         return next(places, len(instructions))
-
-
-def text_of(words: Sequence[int]) -> str:
-    """Return the literal string that begins with the first word (SPIR-V 2.2.1)."""
-    return np.array(words, "<u4").tobytes().partition(b"\0")[0].decode("utf-8", "replace")

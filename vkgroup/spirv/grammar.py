@@ -108,6 +108,10 @@ class Grammar:
         """Return the name of one value, ``"<kind><number>"`` for an unknown one."""
         return self.enumeration(kind).get(value, f"{kind}{value}")
 
+    def number(self, kind: str, name: str) -> int:
+        """Return the value of an enumeration's name: 11 for ``"Decoration"`` and ``"BuiltIn"``."""
+        return next(value for value, known in self.enumeration(kind).items() if known == name)
+
 
 def _number(value: int | str) -> int:
     return value if isinstance(value, int) else int(value, 16)

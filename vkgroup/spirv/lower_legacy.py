@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vkgroup.spirv.editor import Editor, Rewrite, Words, text_of
+from vkgroup.spirv.editor import Editor, Rewrite, Words
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.module import Module
+from vkgroup.spirv.words import text_of
 
 EXTENSIONS = frozenset({"SPV_KHR_shader_ballot", "SPV_KHR_subgroup_vote"})
 """The extensions that `lower_legacy` replaces."""
@@ -70,7 +71,6 @@ class _Capabilities:
         self._shuffles = shuffles
         self._known = set(module.reflection.capabilities)
         self._names = grammar().enumeration("Capability")
-        self._numbers = {name: number for number, name in self._names.items()}
 
     def __call__(self, editor: Editor, words: Words) -> Iterator[Words]:
         replacement = CAPABILITIES.get(self._names.get(words[1], ""))
@@ -83,7 +83,7 @@ class _Capabilities:
         for name in wanted:
             if name not in self._known:
                 self._known.add(name)
-                yield editor.instruction("OpCapability", self._numbers[name])
+                yield editor.instruction("OpCapability", grammar().number("Capability", name))
 
 
 def _extension(editor: Editor, words: Words) -> list[Words]:

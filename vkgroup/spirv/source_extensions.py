@@ -7,21 +7,7 @@ import numpy as np
 from vkgroup.errors import InvalidModule
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.module import HEADER_WORDS, Module
-
-#: SPIR-V 2.4, "Logical Layout of a Module": what stands before the group of `OpSourceExtension`.
-_BEFORE = (
-    "OpCapability",
-    "OpExtension",
-    "OpExtInstImport",
-    "OpMemoryModel",
-    "OpEntryPoint",
-    "OpExecutionMode",
-    "OpExecutionModeId",
-    "OpString",
-    "OpSource",
-    "OpSourceContinued",
-    "OpSourceExtension",
-)
+from vkgroup.spirv.words import BEFORE_NAMES, instruction, literal
 
 
 def source_extensions(module: Module) -> frozenset[str]:
@@ -48,12 +34,10 @@ def add_source_extension(module: Module, name: str) -> Module:
     """Return `module` with one more `OpSourceExtension`, behind the others."""
     codes = grammar().opcodes
     opcodes = module.words[module.instruction_starts] & 0xFFFF
-    before = np.isin(opcodes, [codes[known] for known in _BEFORE])
+    before = np.isin(opcodes, [codes[known] for known in BEFORE_NAMES])
     last = int(np.flatnonzero(before)[-1]) + 1 if before.any() else 0
     ends = [*module.instruction_starts.tolist(), len(module.words)]
     place = ends[last] if before.any() else HEADER_WORDS
-    text = name.encode()
-    literal = np.frombuffer(text + bytes(4 - len(text) % 4), "<u4")
-    head = np.array([(len(literal) + 1) << 16 | codes["OpSourceExtension"]], "<u4")
-    words = np.concatenate([module.words[:place], head, literal, module.words[place:]])
+    added = instruction(codes["OpSourceExtension"], literal(name.encode()))
+    words = np.concatenate([module.words[:place], added, module.words[place:]])
     return Module.from_bytes(words.astype("<u4").tobytes())
