@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from vkgroup.device.gl_limits import Limit, gl_limits
+from vkgroup.device.thread_group import thread_group_state
 from vkgroup.dispatch import Buffer, Device
+from vkgroup.errors import Unsupported
 from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable
 from vkgroup.gl.linking import Source
 from vkgroup.gl.pipeline import ProgramPipeline
 from vkgroup.gl.points import KINDS, BindingPoints
 from vkgroup.gl.program import Program
-from vkgroup.gl.tokens import STAGES, TOKENS, Name, name_of
+from vkgroup.gl.tokens import STAGES, THREAD_GROUP_TOKENS, TOKENS, Name, name_of
 from vkgroup.gl.validation import problems
 from vkgroup.sampler import Sampler
 
@@ -182,7 +184,8 @@ class State:
         ----------
         name : a limit's, ``"DISPATCH_INDIRECT_BUFFER_BINDING"``, ``"CURRENT_PROGRAM"`` or
             ``"PROGRAM_PIPELINE_BINDING"``; these three give the object, None where nothing is bound.
-            Of those that the document adds also the value, such as 0x90EF.
+            ``"WARP_SIZE_NV"``, ``"WARPS_PER_SM_NV"`` or ``"SM_COUNT_NV"`` (NV_shader_thread_group).
+            Of those that the documents add also the value, such as 0x90EF.
         index : 0, 1 or 2 of a limit with three dimensions; None gives all three.
 
         Raises
@@ -191,16 +194,25 @@ class State:
             There is no such value, or it has no index.
         InvalidValue
             The index is none of 0, 1 and 2.
+        Unsupported
+            The device has no SM built-ins, and so does not tell how many warps or SMs there are.
         """
-        name = name_of(name, {**TOKENS, **{limit.name: limit.token for limit in self._limits.values()}})
-        bound = {
+        limits = {limit.name: limit.token for limit in self._limits.values()}
+        name = name_of(name, {**TOKENS, **THREAD_GROUP_TOKENS, **limits})
+        values: dict[str, Any] = {
             "DISPATCH_INDIRECT_BUFFER_BINDING": self._indirect,
             "CURRENT_PROGRAM": self._program,
             "PROGRAM_PIPELINE_BINDING": self._pipeline,
+            **thread_group_state(self.device.capabilities),
+            **{limit.name: limit.value for limit in self._limits.values()},
         }
-        if name not in self._limits and name not in bound:
+        if name not in values:
             raise InvalidEnum(f"A context has no {name!r}.")
-        value = self._limits[name].value if name in self._limits else bound[name]
+        value = values[name]
+        if value is None and name in THREAD_GROUP_TOKENS:
+            raise Unsupported(
+                f"The device does not tell {name}: it lacks shaderSMBuiltins.", ["shaderSMBuiltins"]
+            )
         if index is None:
             return value
         if not isinstance(value, tuple):

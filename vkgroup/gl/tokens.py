@@ -17,6 +17,13 @@ TOKENS: Mapping[str, int] = {
     "COMPUTE_SHADER_BIT": 0x00000020,
 }
 
+#: What NV_shader_thread_group lets a context tell ("New Tokens").
+THREAD_GROUP_TOKENS: Mapping[str, int] = {
+    "WARP_SIZE_NV": 0x9339,
+    "WARPS_PER_SM_NV": 0x933A,
+    "SM_COUNT_NV": 0x933B,
+}
+
 #: Bits of UseProgramStages.
 STAGE_BITS: Mapping[str, int] = {
     "VERTEX_SHADER_BIT": 0x01,
