@@ -96,8 +96,8 @@ def replace_constants(module: Module, values: Mapping[int, int]) -> Module:
         changed.append(entry)
         if int(entry[0]) & 0xFFFF in defining:
             for identifier, value in added.get(int(entry[2]), ()):
-                number = [value >> 32 * k & 0xFFFFFFFF for k in range(-(-widths[int(entry[1])] // 32))]
-                changed.append(instruction(codes["OpConstant"], [int(entry[1]), identifier], number))
+                value_words = [value >> 32 * k & 0xFFFFFFFF for k in range(-(-widths[int(entry[1])] // 32))]
+                changed.append(instruction(codes["OpConstant"], [int(entry[1]), identifier], value_words))
     return _joined(module, changed, bound=module.bound + len(values))
 
 
