@@ -224,6 +224,10 @@ def test_block_layouts_that_the_implementation_chooses(layout: str) -> None:
 def test_compatibility_profile() -> None:
     source = "#version 430 compatibility\nlayout(local_size_x = 1) in;\nvoid main() {}"
     assert record(compile_source(source, stage="compute", dialect="gl")).local_size == (1, 1, 1)
+    # Of its errors one is ours to keep away: that there were no such profile.
+    with pytest.raises(CompileError) as caught:
+        compile_source(source.replace("{}", "{ x = 1; }"), stage="compute", dialect="gl")
+    assert [entry.message for entry in caught.value.diagnostics] == ["'x' : undeclared identifier"]
 
 
 def test_macros_and_includes_in_declarations(tmp_path: Path) -> None:

@@ -54,17 +54,23 @@ _DIRECTIVE = re.compile(
     re.MULTILINE,
 )
 
-# Comments and strings, in which no directive stands; quotes occur in GLSL only after #include and #line.
+# A line comment goes on in the next line where it ends with a backslash (GLSL 4.60, 3.2).
 _COMMENT = re.compile(r"//(?:[^\n\\]|\\.)*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
 def replace_directive(use: Use, text: str) -> str:
     """Return the source with `text` in place of the directive, the lines after it keeping their numbers."""
-    if text and not text.endswith("\n"):
-        text += "\n"
-    # Before GLSL 3.30 "#line n" numbers the line after the next (GLSL 1.50, 3.3).
-    following = use.line if use.version < 330 else use.line + 1
-    return f"{use.source[: use.start]}{text}#line {following}{use.source[use.end :]}"
+    lines = text.splitlines()
+    # Before GLSL 3.30 "#line n" numbers the line after the next (GLSL 1.50, 3.3). It is counted from __LINE__,
+    # for the source may have a "#line" of its own.
+    step = (1 if use.version >= 330 else 0) - len(lines)
+    lines.append(f"#line __LINE__ {'+' if step >= 0 else '-'} {abs(step)}")
+    return use.source[: use.start] + "\n".join(lines) + use.source[use.end :]
+
+
+def without_comments(source: str, count: int = 0) -> str:
+    """Return a source with blanks in place of its comments, or of the first `count`; lines stay lines."""
+    return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), source, count=count)
 
 
 def macro_of(name: str) -> str:
@@ -94,8 +100,7 @@ def rewrite(source: str, stage: str, defines: Mapping[str, str]) -> str:
 
 def _next(source: str, position: int, stage: str, version: int, defines: Mapping[str, str]) -> Use | None:
     """Find the next directive that stands in no comment."""
-    blank = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
-    match = _DIRECTIVE.search(blank, position)
+    match = _DIRECTIVE.search(without_comments(source), position)
     if match is None:
         return None
     line = source.count("\n", 0, match.start()) + 1

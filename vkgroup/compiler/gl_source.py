@@ -129,7 +129,8 @@ def mended(text: str, stage: str) -> str:
     """Return a preprocessed source as glslang takes it when it makes SPIR-V; lines keep their numbers.
 
     - Block layouts ``shared`` and ``packed``, which an implementation may choose, become std140.
-    - The compatibility profile becomes the core profile in compute shaders, which see no difference.
+    - The compatibility profile becomes the core profile in compute shaders, which see no difference: glslang
+      compiles it, and lists it among the errors of a shader that has another one.
     - GL_ARB_compute_shader brings the atomic functions without any other directive (ARB_compute_shader,
       "Dependencies on OpenGL 4.3 and ARB_shader_storage_buffer_object").
     - GL_ARB_shader_atomic_counter_ops asks for GLSL 4.20, glslang for 4.50.

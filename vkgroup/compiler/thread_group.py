@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from vkgroup import resources
-from vkgroup.compiler.extensions import REWRITERS, Use
+from vkgroup.compiler.extensions import REWRITERS, Use, replace_directive, without_comments
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.errors import CompileError
 from vkgroup.spirv import Module
@@ -34,13 +34,9 @@ _ENABLED_BY_HEADER = (
     "GL_EXT_spirv_intrinsics",
 )
 
-_COMMENT = re.compile(r"//(?:\\.|[^\n\\])*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _SHADER = re.compile(r"^#define VKGROUP_SHADER (\w+)$", re.MULTILINE)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b(?! <nv_shader_thread_group)", re.MULTILINE)
 _EXTENSION = re.compile(r"^[ \t]*#[ \t]*extension[ \t]+(\w+)", re.MULTILINE)
-
-#: GLSL's version from which on "#line n" numbers the line after it n, and not n + 1 (GLSL 3.30, 3.3).
-_LINE_IS_THE_NEXT = 330
 
 #: The header's functions, by the names that the document gives them.
 _FUNCTION = re.compile(r"\bvkgroup_s[0-9a-f]{8}_((?:gl_)?\w+NV)\b")
@@ -55,15 +51,13 @@ def rewrite(use: Use) -> str:
     """Put the header in the place of a directive; see `vkgroup.compiler.extensions.Rewriter`.
 
     A device's lack of something is found when the module meets the device, so enabling is requiring here; and
-    a warning would have no reader. The lines that follow keep their numbers, whatever ``#line`` said before.
+    a warning would have no reader.
     """
     if use.behaviour == "disable":
         lines = [f"#include <{_HEADER_DISABLED}>"]
     else:
         lines = [*(f"#define {name}" for name in _settings(use)), f"#include <{_HEADER}>"]
-    step = len(lines) - (1 if use.version >= _LINE_IS_THE_NEXT else 0)
-    lines.append(f"#line __LINE__ - {step}")
-    return _without_comment_at_version(use.source[: use.start] + "\n".join(lines) + use.source[use.end :])
+    return _without_comment_at_version(replace_directive(use, "\n".join(lines)))
 
 
 def _settings(use: Use) -> list[str]:
@@ -71,7 +65,7 @@ def _settings(use: Use) -> list[str]:
 
     What another included file does is not known here, so everything is expected of one.
     """
-    bare = _bare(use.source)
+    bare = without_comments(use.source)
     includes = _INCLUDE.search(bare) is not None
     # A directive that was replaced before has named the shader.
     known = _SHADER.search(bare)
@@ -88,19 +82,13 @@ def _settings(use: Use) -> list[str]:
     return settings
 
 
-def _bare(source: str) -> str:
-    """Return the source with blanks in place of comments."""
-    return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), source)
-
-
 def _without_comment_at_version(source: str) -> str:
     """Blank a comment that begins on the line of ``#version``, right behind which an include needs a line."""
     line = re.compile(r"^[ \t]*#[ \t]*version[ \t]+[^\n]*/\*", re.MULTILINE).search(source)
     if line is None:
         return source
-    return source[: line.end() - 2] + _COMMENT.sub(
-        lambda comment: re.sub(r"[^\n]", " ", comment[0]), source[line.end() - 2 :], count=1
-    )
+    start = line.end() - 2
+    return source[:start] + without_comments(source[start:], count=1)
 
 
 def include_folder() -> Path:
