@@ -130,6 +130,7 @@ def test_a_wrong_instruction_is_caught(
     for form in ("declared", "lowered"):
         name = f"legacy_ballot.compute.{cases}.all.{form}"
         honest = statuses(device, name)
-        assert honest <= {Status.PASS}
+        # SwiftShader does not declare the extensions; what is lowered runs everywhere.
+        assert honest == {Status.PASS} or (form == "declared" and not honest)
         planted = statuses(device, name, transform=transform)
         assert planted == ({Status.FAIL} if honest else set())

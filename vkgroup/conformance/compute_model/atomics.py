@@ -7,7 +7,7 @@ order (`linear`); results that are not used must still give the right last value
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.compute_model import linear
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
-from vkgroup.conformance.compute_model.work import poisoned, run
+from vkgroup.conformance.compute_model.work import lacking_invocations, poisoned, run
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
@@ -97,12 +97,7 @@ def _cases() -> Iterator[ModelCase]:
 
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
-    most = capabilities.limits["maxComputeWorkGroupInvocations"]
-    return [f"maxComputeWorkGroupInvocations of at least {LOCAL}"] if most < LOCAL else []
-
-
-def _batch_key(case: ModelCase) -> Hashable:
-    return case
+    return lacking_invocations(LOCAL, capabilities)
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
@@ -293,4 +288,4 @@ def _run(executor: Executor, text: str, memory: str, first: Values, given: Value
     return found[cells].reshape(-1), found["Returned"]
 
 
-ATOMICS_TOPIC = Topic("atomics", _cases, _missing, _batch_key, _judge)
+ATOMICS_TOPIC = Topic("atomics", _cases, _missing, _judge)

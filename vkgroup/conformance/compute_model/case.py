@@ -41,6 +41,10 @@ class ModelCase:
         return ".".join((self.category, self.topic, self.test, *self.variant))
 
 
+def _itself(case: ModelCase) -> Hashable:
+    return case
+
+
 @dataclass(frozen=True)
 class Topic:
     """A group of cases that are written and judged alike.
@@ -50,12 +54,12 @@ class Topic:
     name : the first word of its cases' names behind the category.
     cases : yields every case; needs no device.
     missing : Vulkan's names of what a device lacks for a case.
-    batch_key : cases of one key may be judged together, which saves shaders.
     judge : gives the verdicts on cases of one key, in their order.
+    batch_key : cases of one key may be judged together, which saves shaders; by default each is alone.
     """
 
     name: str
     cases: Callable[[], Iterable[ModelCase]]
     missing: Callable[[ModelCase, Capabilities], list[str]]
-    batch_key: Callable[[ModelCase], Hashable]
     judge: Callable[[Executor, list[ModelCase]], list[Verdict]]
+    batch_key: Callable[[ModelCase], Hashable] = _itself

@@ -7,7 +7,7 @@ invocation to see its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.exchange_table import HASH, hashed
-from vkgroup.conformance.compute_model.work import compare, poisoned, run
+from vkgroup.conformance.compute_model.work import compare, lacking_invocations, poisoned, run
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
@@ -82,12 +82,7 @@ def _cases() -> Iterator[ModelCase]:
 
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
-    most = capabilities.limits["maxComputeWorkGroupInvocations"]
-    return [f"maxComputeWorkGroupInvocations of at least {LOCAL}"] if most < LOCAL else []
-
-
-def _batch_key(case: ModelCase) -> Hashable:
-    return case
+    return lacking_invocations(LOCAL, capabilities)
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
@@ -227,4 +222,4 @@ void main() {{
     return compare(found, expected, "what the last workgroup collected", ("workgroup", "invocation"))
 
 
-COHERENCE_TOPIC = Topic("coherence", _cases, _missing, _batch_key, _judge)
+COHERENCE_TOPIC = Topic("coherence", _cases, _missing, _judge)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,10 +47,6 @@ def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
     if not case.variant:
         return []
     return exceeded(local_size(case.variant[0], capabilities.limits), (1, 1, 1), capabilities.limits)
-
-
-def _batch_key(case: ModelCase) -> Hashable:
-    return case
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
@@ -125,4 +121,4 @@ def _judge_limit(executor: Executor, name: str) -> Verdict:
     return compare(found, expected, f"{name} and its half")
 
 
-CONSTANTS_TOPIC = Topic("constants", _cases, _missing, _batch_key, _judge)
+CONSTANTS_TOPIC = Topic("constants", _cases, _missing, _judge)

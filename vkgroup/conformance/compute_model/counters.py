@@ -7,7 +7,7 @@ behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,10 +64,6 @@ def _cases() -> Iterator[ModelCase]:
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
     return []
-
-
-def _batch_key(case: ModelCase) -> Hashable:
-    return case
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
@@ -247,4 +243,4 @@ def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
     return Verdict(total.status, trials + 2, 0, total.detail or counts)
 
 
-COUNTERS_TOPIC = Topic("counters", _cases, _missing, _batch_key, _judge)
+COUNTERS_TOPIC = Topic("counters", _cases, _missing, _judge)

@@ -7,7 +7,7 @@ device keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,10 +50,6 @@ def _cases() -> Iterator[ModelCase]:
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
     return drawing.missing(case, capabilities) if case.test in drawing.SENTENCES else []
-
-
-def _batch_key(case: ModelCase) -> Hashable:
-    return case
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
@@ -275,4 +271,4 @@ _JUDGES: dict[str, Callable[[Executor], Verdict]] = {
     "atomics_add_up": _judge_atomics,
 }
 
-DISPATCHES_TOPIC = Topic("dispatches", _cases, _missing, _batch_key, _judge)
+DISPATCHES_TOPIC = Topic("dispatches", _cases, _missing, _judge)

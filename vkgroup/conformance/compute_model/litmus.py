@@ -254,4 +254,4 @@ def _histogram(outcome: Outcome) -> str:
     return label + " = " + ", ".join(f"({', '.join(map(str, row))}) {count}×" for count, row in shown)
 
 
-LITMUS_TOPIC = Topic("litmus", _cases, _missing, _batch_key, _judge)
+LITMUS_TOPIC = Topic("litmus", _cases, _missing, _judge, _batch_key)

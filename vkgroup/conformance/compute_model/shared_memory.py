@@ -5,7 +5,7 @@ ARB_compute_shader, section 4.3.7 ("Shared") and 8.15 ("Shader Invocation Contro
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,10 +57,6 @@ def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
         return sizes.missing(case, capabilities)
     shape = _shape(case, capabilities)
     return exceeded(shape.local, shape.groups, capabilities.limits)
-
-
-def _batch_key(case: ModelCase) -> Hashable:
-    return case
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
@@ -119,4 +115,4 @@ def _judge_exchange(executor: Executor, case: ModelCase) -> Verdict:
     return compare(found.reshape(expected.shape), expected, "what was read after the barrier", axes)
 
 
-SHARED_TOPIC = Topic("shared", _cases, _missing, _batch_key, _judge)
+SHARED_TOPIC = Topic("shared", _cases, _missing, _judge)

@@ -174,4 +174,4 @@ def expected_records(shape: Shape) -> Record:
     return np.concatenate(parts, axis=1).astype(np.uint32)
 
 
-BUILTINS_TOPIC = Topic("builtins", _cases, _missing, _batch_key, _judge)
+BUILTINS_TOPIC = Topic("builtins", _cases, _missing, _judge, _batch_key)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch import Pipeline
 from vkgroup.spirv import Module
@@ -95,6 +96,12 @@ def merged(verdicts: Sequence[Verdict]) -> Verdict:
         if verdict.status != Status.PASS:
             return Verdict(verdict.status, defined, 0, verdict.detail)
     return Verdict(Status.PASS, defined, 0)
+
+
+def lacking_invocations(count: int, capabilities: Capabilities) -> list[str]:
+    """Return what a device lacks for workgroups of so many invocations; empty if nothing."""
+    most = capabilities.limits["maxComputeWorkGroupInvocations"]
+    return [f"maxComputeWorkGroupInvocations of at least {count}"] if most < count else []
 
 
 def invocations_limit(limits: Mapping[str, Any]) -> int:
