@@ -1,4 +1,4 @@
-"""Write docs/traceability from the data here; with results named, record them first.
+"""Write docs/traceability from the data here; record the results that are named first.
 
 ::
 
@@ -59,13 +59,12 @@ def main() -> None:
         help="what `python shaders/tutorial --device …` printed",
     )
     arguments = parser.parse_args()
-    every, recorded = documents(), load()
-    if arguments.results or arguments.junit or arguments.tutorial:
-        runs: dict[str, list[Path]] = {}
-        for device, folder in arguments.results:
-            runs.setdefault(device, []).append(folder)
-        recorded = record(recorded, every, runs, arguments.junit, arguments.tutorial)
-        save(recorded)
+    every = documents()
+    runs: dict[str, list[Path]] = {}
+    for device, folder in arguments.results:
+        runs.setdefault(device, []).append(folder)
+    recorded = record(load(), every, runs, arguments.junit, arguments.tutorial)
+    save(recorded)
     PAGES.mkdir(parents=True, exist_ok=True)
     for name, text in all_pages(every, recorded).items():
         (PAGES / name).write_text(text, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -40,6 +41,14 @@ def test_what_a_row_names_exists(document: Document) -> None:
 @by_document
 def test_a_row_has_exactly_one_answer(document: Document) -> None:
     assert [row.id for row in document.rows if row.answers != 1] == []
+
+
+@by_document
+def test_no_reason_is_a_promise(document: Document) -> None:
+    """A statement that cannot be tested says why; none waits for something to come."""
+    waiting = re.compile(r"to be filled|not yet|TODO|later|\?\?", re.IGNORECASE)
+    reasons = {row.id: row.untestable or row.informative for row in document.rows if not row.shown}
+    assert [id_ for id_, reason in reasons.items() if waiting.search(reason) or len(reason) < 6] == []
 
 
 @by_document
@@ -84,10 +93,16 @@ def test_a_glob_that_selects_nothing_is_noticed(text: str) -> None:
         "tests/traceability/test_no_such_file.py::test_ids_are_unique",
         "tests/traceability/test_traceability.py",
         "tests/traceability/test_traceability.py::by_document",
+        "tests/traceability/test_traceability.py::test_ids_are_unique[no such parameter]",
     ],
 )
 def test_a_test_that_does_not_exist_is_noticed(text: str) -> None:
     assert not exists(Evidence("test", text))
+
+
+def test_one_parameter_of_a_test_can_be_named() -> None:
+    name = "tests/traceability/test_traceability.py::test_a_glob_that_selects_nothing_is_noticed"
+    assert exists(Evidence("test", f"{name}[no_such_category.*]"))
 
 
 def test_an_example_that_does_not_exist_is_noticed() -> None:

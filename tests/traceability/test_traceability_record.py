@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -121,6 +122,16 @@ def test_of_several_runs_the_worst_that_says_something_counts(tmp_path: Path) ->
     assert count_cases([first, second], ["a.*"])["a.*"] == Count(passed=1, failed=1, undefined=1)
 
 
+def test_results_may_be_compressed(tmp_path: Path) -> None:
+    run = results(tmp_path / "run", a_one="Pass", a_two="Fail")
+    plain = run / "results.jsonl"
+    packed = run / "results.jsonl.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    of_file = count_cases([packed], ["a.*"])
+    plain.unlink()
+    assert count_cases([run], ["a.*"]) == of_file == {"a.*": Count(passed=1, failed=1)}
+
+
 def test_tests_are_counted_by_device(tmp_path: Path) -> None:
     file = tmp_path / "tests.xml"
     file.write_text(
@@ -140,6 +151,7 @@ def test_tests_are_counted_by_device(tmp_path: Path) -> None:
         "nvidia-h200": Count(passed=1),
     }
     assert found["test:tests/a/test_b.py::TestD::test_e"] == {"nvidia-h200": Count(failed=1)}
+    assert found["test:tests/a/test_b.py::test_c[uint]"] == {"nvidia-h200": Count(passed=1)}
 
 
 def test_examples_are_counted_by_their_verdicts(tmp_path: Path) -> None:
@@ -193,6 +205,20 @@ def test_a_page_has_every_row_and_its_answer(tmp_path: Path) -> None:
     ]
     assert "cannot be tested: it has no effect" in text
     assert "Not normative: who wrote what" in text
+
+
+def test_a_page_opens_with_counts(tmp_path: Path) -> None:
+    counted = {"swiftshader": Count(passed=7), "reference": Count(passed=1, failed=2)}
+    lines = page(document_of(tmp_path), {"case:basic.*.one": counted}).splitlines()
+    assert "Edition: first. 2 rows: 1 shown, 1 cannot be tested, 0 not normative." in lines
+    head = lines.index("| rows | host | SwiftShader | lavapipe 25 | lavapipe 22 | H200 | reference |")
+    assert lines[head + 2 : head + 7] == [
+        "| Pass | 0 | 1 | 0 | 0 | 0 | 0 |",
+        "| Fail | 0 | 0 | 0 | 0 | 0 | 1 |",
+        "| undefined | 0 | 0 | 0 | 0 | 0 | 0 |",
+        "| not supported | 0 | 0 | 0 | 0 | 0 | 0 |",
+        "| not run | 0 | 0 | 1 | 1 | 1 | 0 |",
+    ]
 
 
 def test_reasons_have_letters() -> None:

@@ -47,13 +47,25 @@ def suite() -> Names:
 
 
 @cache
+def _tree(path: str) -> ast.Module:
+    file = ROOT / path
+    return ast.parse(file.read_text(encoding="utf-8") if file.is_file() else "")
+
+
+@cache
+def words_of(path: str) -> frozenset[str]:
+    """Return the texts that a file quotes, among them the parameters of its tests."""
+    nodes = ast.walk(_tree(path))
+    return frozenset(
+        node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+
+
+@cache
 def functions_of(path: str) -> frozenset[str]:
     """Return the test functions that a file defines, ``Class::name`` for those of classes."""
-    file = ROOT / path
-    if not file.is_file():
-        return frozenset()
     found = set()
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    for node in _tree(path).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found.add(node.name)
         elif isinstance(node, ast.ClassDef):
@@ -67,8 +79,9 @@ def exists(evidence: Evidence) -> bool:
     if evidence.kind == "case":
         return bool(suite().matching(evidence.name))
     if evidence.kind == "test":
-        path, _, name = evidence.name.partition("::")
-        return name in functions_of(path)
+        path, _, test = evidence.name.partition("::")
+        name, bracket, parameter = test.partition("[")
+        return name in functions_of(path) and (not bracket or parameter.removesuffix("]") in words_of(path))
     if evidence.kind == "tutorial":
         return (ROOT / "shaders" / "tutorial" / f"{evidence.name}.py").is_file()
     return (ROOT / evidence.name).is_file()

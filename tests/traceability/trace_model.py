@@ -40,8 +40,8 @@ PAGES = ROOT / "docs" / "traceability"
 KINDS = ("case", "test", "tutorial", "file")
 """What shows a statement.
 
-Cases of the conformance suite (a glob), a test function (``tests/…/test_x.py::test_y``), an example of
-``python shaders/tutorial``, or a file that is there.
+Cases of the conformance suite (a glob), a test function (``tests/…/test_x.py::test_y``, or with one of its
+parameters, ``test_y[parameter]``), an example of ``python shaders/tutorial``, or a file that is there.
 """
 
 

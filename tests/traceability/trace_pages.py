@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from trace_model import DATA, Document, Evidence, Row, Section
@@ -104,15 +105,51 @@ def totals(document: Document) -> dict[str, int]:
     }
 
 
+_HOW = """\
+Each row is a statement: the words that it opens with (it reaches to those of the next row), what it says,
+what shows it (globs of cases, `vkgroup conform --filter GLOB`; tests, `pytest NAME`; files), and how many of
+these passed on each device. **Fail n**: n are against the device; not supported (a): it lacks something, by
+the letter at the end of the page; undefined: they ran, and the specification leaves the results open; not
+run: nothing was recorded; ·: nothing of the row depends on the device. "host" are tests without a device,
+or with one of their own choice. More: [README.md](README.md).
+"""
+
+_KINDS = ("Pass", "Fail", "undefined", "not supported", "not run")
+
+
+def _kind(cell: str) -> str:
+    """Return which of `_KINDS` a cell's words are; "" for the empty cell."""
+    return next((kind for kind in _KINDS if cell.removeprefix("**").startswith(kind)), "")
+
+
+def _summary(document: Document, recorded: Recorded) -> list[str]:
+    """Return a table: how many rows ended how, by device."""
+    columns: dict[str, Counter[str]] = {title: Counter() for title in DEVICES.values()}
+    for row in document.rows:
+        if row.shown:
+            cells = _statuses(row, recorded, Reasons())
+            for title, cell in zip(DEVICES.values(), cells, strict=True):
+                columns[title][_kind(cell)] += 1
+    lines = [f"| rows | {' | '.join(columns)} |", f"|{'---|' * (len(columns) + 1)}"]
+    for kind in _KINDS:
+        numbers = " | ".join(str(counts[kind]) for counts in columns.values())
+        lines.append(f"| {kind} | {numbers} |")
+    return lines
+
+
 def page(document: Document, recorded: Recorded) -> str:
     """Return a document's page as Markdown."""
     reasons = Reasons()
-    counts = ", ".join(f"{number} {name}" for name, number in totals(document).items())
+    rows, *others = totals(document).items()
+    counts = ", ".join(f"{number} {name}" for name, number in others)
     lines = [
         _BANNER,
         f"# {document.title}",
         "",
-        f"Edition: {document.edition}. {counts}. How to read this: [README.md](README.md).",
+        f"Edition: {document.edition}. {rows[1]} rows: {counts}.",
+        "",
+        _HOW,
+        *_summary(document, recorded),
         "",
     ]
     heading = ""

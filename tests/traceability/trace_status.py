@@ -7,10 +7,11 @@ reworded, and a glob that is changed is "not run" until it is recorded again.
 
 from __future__ import annotations
 
+import gzip
 import json
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -95,18 +96,30 @@ def save(recorded: Recorded, path: Path = STATUS) -> None:
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
+def _results(folder: Path) -> Iterator[str]:
+    """Read the lines of a run's results: its folder's, or those of a file, which may be compressed."""
+    file = folder
+    if folder.is_dir():
+        file = folder / "results.jsonl"
+        file = file if file.exists() else folder / "results.jsonl.gz"
+    with (
+        gzip.open(file, "rt", encoding="utf-8")
+        if file.suffix == ".gz"
+        else file.open(encoding="utf-8") as lines
+    ):
+        yield from lines
+
+
 def _merged(folders: Iterable[Path]) -> dict[str, tuple[str, str]]:
     """Return each case's status and detail; of several runs the worst that says something."""
     found: dict[str, tuple[str, str]] = {}
     for folder in folders:
-        file = folder / "results.jsonl" if folder.is_dir() else folder
-        with file.open(encoding="utf-8") as lines:
-            for line in lines:
-                result = json.loads(line)
-                status = "Fail" if result["status"] in _AGAINST else result["status"]
-                before = found.get(result["case"])
-                if before is None or _WORST_FIRST.index(status) < _WORST_FIRST.index(before[0]):
-                    found[result["case"]] = (status, result["detail"] if status == "NotSupported" else "")
+        for line in _results(folder):
+            result = json.loads(line)
+            status = "Fail" if result["status"] in _AGAINST else result["status"]
+            before = found.get(result["case"])
+            if before is None or _WORST_FIRST.index(status) < _WORST_FIRST.index(before[0]):
+                found[result["case"]] = (status, result["detail"] if status == "NotSupported" else "")
     return found
 
 
@@ -115,8 +128,9 @@ def count_cases(folders: Iterable[Path], globs: Iterable[str]) -> dict[str, Coun
 
     Parameters
     ----------
-    folders : folders of ``vkgroup conform --out`` or their ``results.jsonl``. Several runs are taken together
-        (the reference device at its sizes): a case passed where it passed in one and failed in none.
+    folders : folders of ``vkgroup conform --out`` or their ``results.jsonl``, also with ``.gz``. Several runs
+        are taken together (the reference device at its sizes): a case passed where it passed in one and
+        failed in none.
     """
     merged = _merged(folders)
     names = Names(merged)
@@ -139,7 +153,7 @@ def _device_of(name: str, otherwise: str) -> str:
 
 
 def count_tests(file: Path, device: str = HOST) -> Recorded:
-    """Count the outcomes in pytest's ``--junitxml``, by test function and device.
+    """Count the outcomes in pytest's ``--junitxml``, by device and test function, and by its parameters too.
 
     Parameters
     ----------
@@ -151,7 +165,7 @@ def count_tests(file: Path, device: str = HOST) -> Recorded:
         classes = [last] if last[:1].isupper() else []
         path = "/".join(modules if classes else [*modules, last]) + ".py"
         name = case.get("name", "")
-        key = "::".join([f"test:{path}", *classes, name.partition("[")[0]])
+        test = "::".join([f"test:{path}", *classes, name])
         skipped = case.find("skipped")
         if case.find("failure") is not None or case.find("error") is not None:
             count = Count(failed=1)
@@ -159,9 +173,10 @@ def count_tests(file: Path, device: str = HOST) -> Recorded:
             count = Count(not_supported=1, reason=skipped.get("message", ""))
         else:
             count = Count(passed=1)
-        row = found.setdefault(key, {})
         column = _device_of(name, device)
-        row[column] = row.get(column, Count()) + count
+        for key in {test, test.partition("[")[0]}:
+            row = found.setdefault(key, {})
+            row[column] = row.get(column, Count()) + count
     return found
 
 
