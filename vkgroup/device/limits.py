@@ -1,13 +1,13 @@
-"""The limits that a compute module and its dispatches must keep on a device."""
+"""The limits that modules, dispatches and draws must keep on a device."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.errors import Unsupported
-from vkgroup.spirv import EntryPoint, Reflection, Value
+from vkgroup.spirv import EntryPoint, Reflection, StageVariable, Value
 
 #: Kinds of descriptors that are counted together, and the limits on their number.
 _DESCRIPTORS = {
@@ -71,6 +71,42 @@ def _local_size(
     if invocations > limits["maxComputeWorkGroupInvocations"]:
         over.append(_text("maxComputeWorkGroupInvocations", invocations, limits))
     return over
+
+
+def interface_exceeded(entry: EntryPoint, capabilities: Capabilities) -> list[str]:
+    """List the device limits that the inputs and outputs of a vertex or fragment shader go over.
+
+    Drivers crash on some of them. What a device does not declare has no limit.
+
+    Parameters
+    ----------
+    entry : the shader.
+    capabilities : the device's.
+    """
+    limits, found = capabilities.limits, entry.variables
+    if entry.stage == "vertex":
+        # The block gl_PerVertex has a position, a size, and a distance of each kind at least.
+        built_ins = sum(4 if name == "Position" else 1 for name in found.output_built_ins)
+        needs = {
+            "maxVertexInputAttributes": _locations(found.inputs),
+            "maxVertexOutputComponents": _components(found.outputs) + built_ins,
+        }
+    else:
+        needs = {
+            "maxFragmentInputComponents": _components(found.inputs),
+            "maxFragmentOutputAttachments": _locations(found.outputs),
+        }
+    return [_text(name, need, limits) for name, need in needs.items() if need > limits.get(name, need)]
+
+
+def _locations(variables: Iterable[StageVariable]) -> int:
+    return max((item.locations.stop for item in variables), default=0)
+
+
+def _components(variables: Iterable[StageVariable]) -> int:
+    """Count the components up to the last one of the last location (Vulkan 1.4, 15.1.5)."""
+    ends = (4 * (item.locations.stop - 1) + item.component + item.components for item in variables)
+    return max(ends, default=0)
 
 
 def require_buffer_size(nbytes: int, capabilities: Capabilities) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -172,10 +172,10 @@ def _check_size(attachment: Attachment, size: tuple[int, int], device: Owner) ->
     if image is not None:
         if image.device is not device or image.closed:
             raise InvalidDispatch(f"{what} is given an image that is closed or of another device.")
-        if image.dimension != "2D" or image.arrayed or image.extent[:2] != size:
-            raise InvalidDispatch(
-                f"{what} is given a {image.dimension} image of {image.extent}; the draw is {size}."
-            )
+        if (image.dimension, image.arrayed, image.levels) != ("2D", False, 1):
+            raise InvalidDispatch(f"{what} takes a 2D image without layers and levels; another is given.")
+        if image.extent[:2] != size:
+            raise InvalidDispatch(f"{what} is given an image of {image.extent[:2]}; the draw is {size}.")
         if "attachment" not in image.uses:
             raise Unsupported(
                 f"{device.capabilities.name} cannot draw to images of the format {image.format.name}.",
@@ -185,6 +185,47 @@ def _check_size(attachment: Attachment, size: tuple[int, int], device: Owner) ->
         raise InvalidDispatch(
             f"{what} is given an array of shape {before.shape}; the draw has {size[1]} rows of {size[0]}."
         )
+
+
+def check_attachments(
+    attachments: Sequence[Attachment], bound: Iterable[Image], *, samples: int, resolve: bool
+) -> None:
+    """Check that a draw can write to all of its attachments, and that what it writes arrives somewhere.
+
+    Parameters
+    ----------
+    attachments : of one draw.
+    bound : images that its shaders see.
+    samples, resolve : of the draw.
+
+    Raises
+    ------
+    InvalidDispatch
+        An image is given twice, or several samples meet contents or an image that have one.
+    """
+    taken = {id(image) for image in bound}
+    for attachment in attachments:
+        what, image = f"The attachment {attachment.name or attachment.location!r}", attachment.image
+        # VUID-vkCmdDraw-None-06537 and 09000: what a draw writes to, it must not see or write to otherwise.
+        if image is not None and id(image) in taken:
+            raise InvalidDispatch(
+                f"{what} is given an image that is also bound to the shaders, or is another attachment;"
+                " a draw cannot use it for both. Give two images."
+            )
+        taken.add(id(image))
+        if samples == 1:
+            continue
+        if attachment.before is not None:
+            raise InvalidDispatch(
+                f"{what} is given contents of one sample, and the draw has {samples}: it begins cleared."
+                " Give a format's name."
+            )
+        if image is not None and image.samples != samples and (attachment.location is None or not resolve):
+            how = "depths are not resolved" if attachment.location is None else "resolve is False"
+            raise InvalidDispatch(
+                f"{what} is given an image of one sample, which nothing of {samples} samples reaches: {how}."
+                " Give a format's name, and take the result."
+            )
 
 
 def trimmed(array: npt.NDArray[Any], attachment: Attachment) -> npt.NDArray[Any]:

@@ -12,7 +12,7 @@ from vkgroup.device import requirements
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.blocks import pack_specialization
 from vkgroup.dispatch.slots import Slot
-from vkgroup.errors import DriverError, Unsupported
+from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 from vkgroup.spirv import EntryPoint, Module, PushConstants, Value
 
 
@@ -70,6 +70,7 @@ class Shader:
         constants = module.reflection.specialization_constants
         values, self.packed = pack_specialization(constants, specialization or {})
         self.specialization: Mapping[int, Value] = values
+        _check_lengths(module, values)
 
     def missing(self, device: Owner, subgroup_size: int | None = None) -> list[str]:
         """List what the stage needs and the device does not declare; `subgroup_size` is a required one."""
@@ -85,6 +86,24 @@ class Shader:
             target = Target.VULKAN_1_1_SPIRV_1_4
         validate(self.module, target)
         device.validated.add(hash(self.module))
+
+
+def _check_lengths(module: Module, values: Mapping[int, Value]) -> None:
+    """Refuse lengths of arrays that drivers crash on, or that would need other bindings and attachments."""
+    for length in module.reflection.array_lengths:
+        found = int(length.evaluate(values))
+        if found < 1:
+            raise InvalidDispatch(
+                f"With these specialization constants an array of the shader has the length {found};"
+                " arrays have at least one element."
+            )
+    for length in module.reflection.interface_lengths:
+        if length.evaluate(values) != length.evaluate():
+            raise Unsupported(
+                f"An array of descriptors or outputs has the length {length.evaluate()}, which"
+                f" specialization would make {length.evaluate(values)}; write that into the shader.",
+                ["specialization of the length of an interface"],
+            )
 
 
 def require(device: Owner, lacking: list[str]) -> None:

@@ -34,6 +34,13 @@ def suggestion(name: object, valid: Iterable[str]) -> str:
     return f" There are: {', '.join(names) or 'none'}.{hint}"
 
 
+def checked_mapping(given: Any, what: str) -> Mapping[Any, Any]:
+    """Return what an option holds by name, nothing for None; `InvalidDispatch` where it is no mapping."""
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidDispatch(f"{what} is a mapping from names to values; {given!r} was given.")
+    return {} if given is None else given
+
+
 def element_dtypes(kind: Type) -> set[np.dtype[Any]]:
     """Return the NumPy types of all scalars in a type."""
     if isinstance(kind, ScalarType):

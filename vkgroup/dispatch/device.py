@@ -16,6 +16,7 @@ from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.owner import Owner
+from vkgroup.dispatch.blocks import checked_mapping
 from vkgroup.dispatch.buffer import Buffer, checked_array
 from vkgroup.dispatch.draw_device import Drawing
 from vkgroup.dispatch.formats import choose_format, named_format
@@ -24,6 +25,7 @@ from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.textures import check_sampler
+from vkgroup.errors import InvalidDispatch
 from vkgroup.sampler import Sampler, make_sampler
 from vkgroup.spirv import STAGES, ImageType, Module
 
@@ -86,7 +88,13 @@ class Device(Drawing):
         ------
         CompileError
             With file, line and message of each finding.
+        InvalidDispatch
+            `source` is neither a file nor text.
         """
+        if not isinstance(source, str | os.PathLike):
+            raise InvalidDispatch(
+                f"A shader is a Module, a file as pathlib.Path, or source text; {source!r} was given."
+            )
         options.setdefault("target", self.target)
         if options.get("dialect") == "gl":
             options.setdefault("limits", gl_values(self.capabilities))
@@ -280,7 +288,8 @@ class Device(Drawing):
         full_subgroups: bool,
     ) -> Pipeline:
         """Return a pipeline for `run`, kept from the last times where it can be."""
-        values = tuple((key, np.asarray(value).tobytes()) for key, value in (specialization or {}).items())
+        specialization = checked_mapping(specialization, "specialization")
+        values = tuple((key, np.asarray(value).tobytes()) for key, value in specialization.items())
         key = (module, entry_point, values, subgroup_size, full_subgroups)
         pipeline = self._pipelines.pop(key, None)
         if pipeline is None or pipeline.closed:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from vkgroup.closing import Closing
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.attachments import color_attachments, depth_attachment
+from vkgroup.dispatch.blocks import checked_mapping
 from vkgroup.dispatch.drawing import DrawState, size_of
 from vkgroup.dispatch.draws import key_of
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, check_specialization
@@ -66,7 +67,7 @@ class Drawing(Closing):
         InvalidModule, InvalidDispatch
             A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
         """
-        check_specialization((vertex, fragment), specialization)
+        check_specialization((vertex, fragment), checked_mapping(specialization, "specialization"))
         return self._kind_of_graphics_pipelines(
             self._owner,
             vertex,
@@ -156,7 +157,7 @@ class Drawing(Closing):
         entry = fragment.reflection.entry_point(None)
         if entry.stage != "fragment":
             raise InvalidDispatch(f"{entry.name!r} is a {entry.stage} shader; draws need a fragment shader.")
-        given = dict(vertices or {})
+        given = dict(checked_mapping(vertices, "vertices"))
         vertex_module = _module(self, pass_through(entry, given) if vertex is None else vertex, "vertex")
         data = match_vertices(
             vertex_module.reflection.entry_point(None),
@@ -165,7 +166,7 @@ class Drawing(Closing):
             count=count,
             instances=instances,
         )
-        color = color_attachments(entry, colors or {}, extent, self._owner)
+        color = color_attachments(entry, checked_mapping(colors, "colors"), extent, self._owner)
         depths = depth_attachment(depth, extent, self._owner)
         state = DrawState(
             attributes=data.attributes,
@@ -210,7 +211,8 @@ def _kept_pipeline(
 ) -> GraphicsPipeline:
     """Return a pipeline for `draw`, kept from the last times where it can be."""
     kept = device._graphics_pipelines
-    values = tuple((key, np.asarray(value).tobytes()) for key, value in (specialization or {}).items())
+    specialization = checked_mapping(specialization, "specialization")
+    values = tuple((key, np.asarray(value).tobytes()) for key, value in specialization.items())
     key = (vertex, fragment, state, values, subgroup_size)
     pipeline = kept.pop(key, None)
     if pipeline is None or pipeline.closed:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from vkgroup.errors import InvalidDispatch
 from vkgroup.formats import Format
@@ -87,14 +90,20 @@ class DrawState:
     front_face: str = "counter_clockwise"
 
     def __post_init__(self) -> None:
-        _one_of("topology", self.topology, tuple(TOPOLOGIES))
-        _one_of("depth_compare", self.depth_compare, COMPARISONS)
-        _one_of("samples", self.samples, SAMPLES)
-        _one_of("front_face", self.front_face, FRONT_FACES)
+        _one_of("topology", self.topology, tuple(TOPOLOGIES), str)
+        _one_of("depth_compare", self.depth_compare, COMPARISONS, str)
+        _one_of("samples", self.samples, SAMPLES, int | np.integer)
+        _one_of("front_face", self.front_face, FRONT_FACES, str)
+        _one_of("depth_write", self.depth_write, (False, True), bool | np.bool_)
+        _one_of("sample_shading", self.sample_shading, (False, True), bool | np.bool_)
+        # NumPy's numbers and truth values are equal to Python's, but not everything that is made of them is.
+        object.__setattr__(self, "samples", int(self.samples))
+        object.__setattr__(self, "depth_write", bool(self.depth_write))
+        object.__setattr__(self, "sample_shading", bool(self.sample_shading))
 
 
-def _one_of(what: str, given: object, known: tuple[object, ...]) -> None:
-    if given not in known:
+def _one_of(what: str, given: object, known: tuple[object, ...], kind: Any) -> None:
+    if not isinstance(given, kind) or given not in known:
         raise InvalidDispatch(f"{what} is one of {', '.join(map(str, known))}; {given!r} was given.")
 
 
@@ -109,7 +118,7 @@ def size_of(size: object) -> tuple[int, int]:
     try:
         width, height = (int(number) for number in size)  # type: ignore[attr-defined]
         sound = width > 0 and height > 0 and (width, height) == tuple(size)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         sound = False
     if not sound:
         raise InvalidDispatch(f"A draw's size is (width, height) in pixels, both at least 1; not {size!r}.")

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.dispatch.attachments import Attachment, trimmed
+from vkgroup.dispatch.attachments import Attachment, check_attachments, trimmed
 from vkgroup.dispatch.bindings import Bindings
 from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.bound import checked_repeat
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.vertices import Vertices
-from vkgroup.errors import DriverError
+from vkgroup.errors import DriverError, InvalidDispatch
 
 
 class Draws(Bindings):
@@ -51,6 +51,9 @@ class Draws(Bindings):
     def _make_attachments(self) -> None:
         """Make the images of attachments that are none of the caller's."""
         samples = self.pipeline.state.samples
+        bound = [item for items in self.resources.values() for item in items if isinstance(item, Image)]
+        check_attachments(self.attachments, bound, samples=samples, resolve=self.resolve)
+        self._check_names()
         for attachment in self.attachments:
             given = attachment.image
             several = samples > 1 and not (given is not None and given.samples == samples)
@@ -62,6 +65,17 @@ class Draws(Bindings):
             self.images[attachment] = given or self._image(attachment, 1)
             if given is None and attachment.before is not None:
                 self.images[attachment].write(attachment.before)
+
+    def _check_names(self) -> None:
+        """Refuse results of one name, of which one would be lost."""
+        taken = {slot.key for slot, _ in self._writable()}
+        for key in (key_of(attachment) for attachment in self.attachments if attachment.image is None):
+            if key in taken:
+                raise InvalidDispatch(
+                    f"Two results of the draw are called {key!r}. Give an Image or a Buffer for one of them,"
+                    " which is read by itself, or change the name in the shader."
+                )
+            taken.add(key)
 
     def _image(self, attachment: Attachment, samples: int) -> Image:
         width, height = self.size
@@ -98,7 +112,7 @@ class Draws(Bindings):
         DispatchTimeout, DeviceLost
             The work did not finish, or the driver gave up; the device is of no more use.
         """
-        data = pack_push(self._push, push) if self._push is not None or push is not None else b""
+        data = self._pushed(push)
         if self._closings != self.device.closings:
             self.require_open()
         self._draw(data, timeout)
@@ -116,9 +130,18 @@ class Draws(Bindings):
         Seconds of one draw, on average; None where the device has no timestamps.
         """
         repeat = checked_repeat(repeat)
-        data = pack_push(self._push, push)
+        data = self._pushed(push)
         self.require_open()
         return self._timed(data, timeout, repeat)
+
+    def _pushed(self, push: Any) -> bytes:
+        """Make the bytes of push constants."""
+        if self.pipeline.push_conflict and isinstance(push, Mapping):
+            raise InvalidDispatch(
+                f"The push constants {self.pipeline.push_conflict} have a name or bytes in common,"
+                " and are not the same: give all push constants as bytes."
+            )
+        return pack_push(self._push, push)
 
     def require_open(self) -> None:
         """Raise where the device, the pipeline or anything bound is closed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vkgroup.device import limits
@@ -13,7 +14,7 @@ from vkgroup.dispatch.drawing import DrawState
 from vkgroup.dispatch.slots import slots_of
 from vkgroup.dispatch.vertices import Vertices, check_interface
 from vkgroup.errors import InvalidDispatch
-from vkgroup.spirv import EntryPoint, Module, PushConstants
+from vkgroup.spirv import EntryPoint, Member, Module, PushConstants, writes_built_in
 
 if TYPE_CHECKING:
     from vkgroup.dispatch.draws import Draws
@@ -26,6 +27,8 @@ class GraphicsPipeline(BasePipeline):
     ----------
     vertex, fragment : the stages with their specialization.
     state : what it is made for, beside the shaders.
+    push_conflict : which push constants of the stages have a name or bytes in common and are not the same;
+        empty where none do. They are given as bytes.
     """
 
     _kind_of_draws: type[Draws]
@@ -45,9 +48,13 @@ class GraphicsPipeline(BasePipeline):
         self.vertex = _shader(vertex, "vertex", specialization)
         self.fragment = _shader(fragment, "fragment", specialization)
         check_interface(self.vertex.entry_point, self.fragment.entry_point)
+        if state.topology == "points" and not writes_built_in(vertex, "PointSize"):
+            raise InvalidDispatch(
+                "Points need a size, and the vertex shader writes none: gl_PointSize = 1.0;"
+            )
         require(device, self._lacking())
         self.slots = slots_of([*vertex.reflection.bindings, *fragment.reflection.bindings])
-        self.push_constants = _push_constants(self.shaders)
+        self.push_constants, self.push_conflict = _push_constants(self.shaders)
         for shader in self.shaders:
             shader.validate(device)
         self._make()
@@ -68,6 +75,7 @@ class GraphicsPipeline(BasePipeline):
             entry = shader.entry_point
             lacking += shader.missing(self.device, self.required_size(shader))
             lacking += limits.exceeded(shader.module.reflection, entry, shader.specialization, capabilities)
+            lacking += limits.interface_exceeded(entry, capabilities)
             lacking += limits.stage_size_problems(self.required_size(shader), entry.stage, capabilities)
         if self.state.sample_shading and "sampleRateShading" not in capabilities.features:
             lacking.append("sampleRateShading")
@@ -121,7 +129,33 @@ def check_specialization(modules: tuple[Module, ...], specialization: Mapping[in
             raise InvalidDispatch(f"No stage has a specialization constant {key!r}. There are: {names}.")
 
 
-def _push_constants(shaders: tuple[Shader, ...]) -> PushConstants | None:
-    """Return the block that holds the blocks of all stages, which see the same bytes."""
-    blocks = [shader.module.reflection.push_constants for shader in shaders]
-    return max((block for block in blocks if block is not None), key=lambda block: block.size, default=None)
+def _push_constants(shaders: tuple[Shader, ...]) -> tuple[PushConstants | None, str]:
+    """Return a block with the members of all stages' blocks, which see the same bytes.
+
+    Returns
+    -------
+    The block, None where no stage has one; and which members contradict each other, empty where none do.
+    """
+    declared = [shader.module.reflection.push_constants for shader in shaders]
+    blocks = [block for block in declared if block is not None]
+    if not blocks:
+        return None, ""
+    largest = max(blocks, key=lambda block: block.size)
+    members: list[Member] = []
+    conflict = ""
+    for member in (member for block in blocks for member in block.members):
+        other = next((entry for entry in members if _meet(entry, member)), None)
+        if other is None:
+            members.append(member)
+        elif other != member:
+            conflict = f"{other.name!r} of one stage and {member.name!r} of the other"
+    offset = min(block.offset for block in blocks)
+    return replace(largest, offset=offset, type=replace(largest.type, members=tuple(members))), conflict
+
+
+def _meet(one: Member, other: Member) -> bool:
+    """Whether two members have a name or bytes in common."""
+    if one.name and one.name == other.name:
+        return True
+    first, second = sorted((one, other), key=lambda member: member.offset or 0)
+    return (second.offset or 0) < (first.offset or 0) + (first.size or 1)

@@ -117,18 +117,35 @@ def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:
     found = []
     for (set_, number), variables in sorted(places.items()):
         first = variables[0]
-        slot = Slot(set_, number, first.kind, first.count or 0, tuple(variables))
+        # Stages may declare arrays of different lengths; the longest has them all.
+        count = max(entry.count or 0 for entry in variables)
+        slot = Slot(set_, number, first.kind, count, tuple(variables))
         kinds = {entry.kind for entry in variables}
         if len(kinds) > 1 or first.kind not in DESCRIPTOR_TYPES:
             what = " and ".join(sorted(kinds)).replace("_", " ")
             raise Unsupported(f"{slot.label} is a {what}, which cannot be bound.", sorted(kinds))
-        if first.count is None:
+        _check_images(slot)
+        if any(entry.count is None for entry in variables):
             raise Unsupported(
                 f"{slot.label} is an array without length; give it one in the shader.",
                 ["runtimeDescriptorArray"],
             )
         found.append(slot)
     return tuple(found)
+
+
+def _check_images(slot: Slot) -> None:
+    """Refuse images of several dimensions at one place: no image is all of them."""
+    kinds = [entry.type for entry in slot.variables]
+    images = [kind.image if isinstance(kind, SampledImageType) else kind for kind in kinds]
+    found = {
+        kind.glsl: (kind.dimension, kind.arrayed, kind.multisampled)
+        for kind in images
+        if isinstance(kind, ImageType)
+    }
+    if len(set(found.values())) > 1:
+        names = " and ".join(sorted(found))
+        raise Unsupported(f"{slot.label} is a {names}, which cannot be bound.", sorted(found))
 
 
 def _same(one: Binding, other: Binding) -> bool:

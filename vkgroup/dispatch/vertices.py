@@ -20,6 +20,9 @@ _CORNERS = "vec2[](vec2(-1.0, -1.0), vec2(3.0, -1.0), vec2(-1.0, 3.0))"
 
 _POSITION = "position"
 
+#: Vulkan counts vertices, instances and indices in 32 bits.
+_MOST = 2**32 - 1
+
 
 @dataclass(frozen=True)
 class Vertices:
@@ -102,11 +105,11 @@ def _counted(
 ) -> Vertices:
     """Check numbers of vertices against each other."""
     for name, number in (("count", count), ("instances", instances)):
-        if number is not None and (not isinstance(number, int | np.integer) or number < 0):
-            raise InvalidDispatch(f"{name} is a whole number from 0 on; {number!r} was given.")
+        if number is not None and not (isinstance(number, int | np.integer) and 0 <= number <= _MOST):
+            raise InvalidDispatch(f"{name} is a whole number from 0 to {_MOST}; {number!r} was given.")
     order = None if indices is None else checked_array(indices, "indices").reshape(-1)
-    if order is not None and (order.dtype.kind not in "iu" or (order < 0).any()):
-        raise InvalidDispatch("indices are whole numbers from 0 on.")
+    if order is not None and (order.dtype.kind not in "iu" or (order < 0).any() or order.max() > _MOST):
+        raise InvalidDispatch(f"indices are whole numbers from 0 to {_MOST}.")
     if order is not None and most is not None and int(order.max()) >= most:
         raise InvalidDispatch(f"indices go up to {int(order.max())}; there are {most} vertices.")
     available = len(order) if order is not None else most
@@ -171,7 +174,7 @@ def pass_through(fragment: EntryPoint, given: Mapping[str | int, npt.ArrayLike])
             f"The fragment shader has inputs that nothing gives values: {names}. Give `vertex`, a vertex"
             " shader that does, or arrays of values by the inputs' names as `vertices`."
         )
-    lengths = {len(np.atleast_1d(np.asarray(value))) for value in given.values()}
+    lengths = {len(np.atleast_1d(checked_array(value, f"vertices {key!r}"))) for key, value in given.items()}
     placed = _POSITION in given
     if given and not placed and lengths != {3}:
         raise InvalidDispatch(
@@ -207,10 +210,13 @@ def check_interface(vertex: EntryPoint, fragment: EntryPoint) -> None:
     InvalidDispatch
         An input has no output at its location, or one of another type.
     """
-    outputs = {(item.location, item.component): item for item in vertex.variables.outputs}
-    for item in fragment.variables.inputs:
-        found = outputs.get((item.location, item.component))
-        what = f"The fragment shader's input {item.name!r} (location {item.location})"
+    outputs = {
+        (location, item.component): item for item in vertex.variables.outputs for location in item.locations
+    }
+    inputs = fragment.variables.inputs
+    for item, location in ((entry, number) for entry in inputs for number in entry.locations):
+        found = outputs.get((location, item.component))
+        what = f"The fragment shader's input {item.name!r} (location {location})"
         if found is None:
             raise InvalidDispatch(f"{what} has no output of the vertex shader at its location.")
         if found.scalar != item.scalar or found.components < item.components:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vkgroup.spirv.built_in_writes import writes_built_in
 from vkgroup.spirv.constants import Constant, SpecializationConstant, Value
 from vkgroup.spirv.edit import rename_entry_point, set_source, set_version
 from vkgroup.spirv.grammar import Grammar, grammar
@@ -67,4 +68,5 @@ __all__ = [
     "rename_entry_point",
     "set_source",
     "set_version",
+    "writes_built_in",
 ]

@@ -46,6 +46,11 @@ class StageVariable:
         return kind if isinstance(kind, ScalarType) else None
 
     @property
+    def locations(self) -> range:
+        """The locations that it takes."""
+        return range(self.location, self.location + _locations(self.type))
+
+    @property
     def components(self) -> int:
         """Components of one of its locations."""
         kind = self.type

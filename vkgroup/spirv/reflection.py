@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from vkgroup.errors import InvalidModule
@@ -145,6 +145,8 @@ class Reflection:
     extended_instruction_sets : for example ``"GLSL.std.450"``.
     memory_model : addressing and memory model, for example ``("Logical", "GLSL450")``.
     subgroup_uses : the subgroup operations in it, with their types.
+    array_lengths : lengths of arrays that specialization can change.
+    interface_lengths : those among them that count descriptors, or outputs of a fragment shader.
     workgroup_memory : bytes of shared memory with specialization constants at their defaults, by
         the rule of Vulkan 1.3 §9.9 (std430 layout); -1 where a type has no such size.
     source : the source text carried along, None where there is none.
@@ -159,6 +161,8 @@ class Reflection:
     extended_instruction_sets: frozenset[str]
     memory_model: tuple[str, str]
     subgroup_uses: frozenset[SubgroupUse]
+    array_lengths: tuple[Constant, ...]
+    interface_lengths: tuple[Constant, ...]
     workgroup_memory: int
     source: str | None
 
@@ -207,6 +211,8 @@ def reflect(module: Module) -> Reflection:
         extended_instruction_sets=frozenset(declared.extended_instruction_sets),
         memory_model=declared.memory_model,
         subgroup_uses=find_subgroup_uses(module, declared),
+        array_lengths=_lengths(declared, declared.types.values()),
+        interface_lengths=_lengths(declared, _interface_arrays(declared)),
         workgroup_memory=_workgroup_memory(declared),
         source=next((text for text in declared.sources if text), None),
     )
@@ -249,6 +255,26 @@ def _three(constants: tuple[Constant, ...]) -> tuple[Constant, Constant, Constan
     ):
         raise InvalidModule("the size of the workgroup is not three integers")
     return constants[0], constants[1], constants[2]
+
+
+def _lengths(declared: Declarations, types: Iterable[Type]) -> tuple[Constant, ...]:
+    """Collect the lengths that specialization can change."""
+    arrays = (kind for kind in types if isinstance(kind, ArrayType))
+    return tuple(
+        declared.constant(kind.length_constant) for kind in arrays if kind.length_constant is not None
+    )
+
+
+def _interface_arrays(declared: Declarations) -> Iterator[ArrayType]:
+    """Go over the arrays whose elements are descriptors, or outputs of a fragment shader."""
+    drawn = any(entry.execution_model == "Fragment" for entry in declared.entry_points)
+    for variable in declared.variables:
+        output = drawn and variable.storage_class == "Output"
+        kind = variable.type
+        while isinstance(kind, ArrayType):
+            if output or declared.decoration(variable.id, "Binding") is not None:
+                yield kind
+            kind = kind.element
 
 
 def _bindings(module: Module, declared: Declarations) -> tuple[Binding, ...]:

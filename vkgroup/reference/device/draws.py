@@ -10,7 +10,7 @@ import numpy.typing as npt
 from vkgroup.dispatch.attachments import Attachment, trimmed
 from vkgroup.dispatch.draws import Draws, key_of
 from vkgroup.dispatch.events import Event
-from vkgroup.errors import Unsupported
+from vkgroup.errors import OutOfMemory, Unsupported
 from vkgroup.reference.device.bindings import ReferenceBindings, defined_texels
 from vkgroup.reference.device.image import ReferenceImage
 from vkgroup.reference.device.memory import write
@@ -51,16 +51,19 @@ class ReferenceDraws(ReferenceBindings, Draws):
         for attachment in self.attachments:
             self._clear(attachment)
         vertex, fragment = self.pipeline.programs
-        outcome = draw(
-            vertex,
-            fragment,
-            self._what(),
-            self._places,
-            push=push,
-            subgroup_size=self.pipeline.size,
-            deadline=timeout,
-            addressable=self.device.addressable(),
-        )
+        try:
+            outcome = draw(
+                vertex,
+                fragment,
+                self._what(),
+                self._places,
+                push=push,
+                subgroup_size=self.pipeline.size,
+                deadline=timeout,
+                addressable=self.device.addressable(),
+            )
+        except MemoryError as error:
+            raise OutOfMemory(f"The reference device has no memory for a draw that large: {error}.") from None
         for attachment, image in self.resolved.items():
             _resolve(_memory(self.images[attachment]), _memory(image), self.pipeline.state.samples)
         return outcome.events
