@@ -8,7 +8,8 @@ from vkgroup.conformance import barriers
 from vkgroup.conformance.barriers import ROUNDS
 from vkgroup.conformance.glsl_types import to_planes
 from vkgroup.conformance.instances import pack, read
-from vkgroup.conformance.program import POISON, SLOT_PLANES, build, result_type
+from vkgroup.conformance.poison import POISON
+from vkgroup.conformance.program import SLOT_PLANES, build, result_type
 from vkgroup.conformance.stages import WIDTH
 from vkgroup.conformance.verdict import expected_of
 

@@ -13,6 +13,7 @@ from rewriting import boolean_constant, rewritten
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, select
+from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.thread_group import ThreadGroupFamily
 from vkgroup.conformance.thread_group.case import STAGES, all_cases
 from vkgroup.conformance.thread_group.flows import FLOWS, Flow
@@ -20,7 +21,6 @@ from vkgroup.conformance.thread_group.observations import OBSERVATIONS
 from vkgroup.conformance.thread_group.program import (
     GROUPS,
     LOCAL_SIZE,
-    POISON,
     Program,
     build,
 )

@@ -61,8 +61,8 @@ _COMMENT = re.compile(r"//(?:[^\n\\]|\\.)*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 def replace_directive(use: Use, text: str) -> str:
     """Return the source with `text` in place of the directive, the lines after it keeping their numbers."""
     lines = text.splitlines()
-    # Before GLSL 3.30 "#line n" numbers the line after the next (GLSL 1.50, 3.3). It is counted from __LINE__,
-    # for the source may have a "#line" of its own.
+    # Before GLSL 3.30 "#line n" numbers the line after the next (GLSL 1.50, 3.3). Counted from __LINE__, as
+    # the source may have a "#line" of its own.
     step = (1 if use.version >= 330 else 0) - len(lines)
     lines.append(f"#line __LINE__ {'+' if step >= 0 else '-'} {abs(step)}")
     return use.source[: use.start] + "\n".join(lines) + use.source[use.end :]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.program import POISON, SLOT_PLANES, Program
+from vkgroup.conformance.poison import POISON
+from vkgroup.conformance.program import SLOT_PLANES, Program
 from vkgroup.conformance.shapes import WORKGROUPS
 
 Words = NDArray[np.uint32]

@@ -35,9 +35,6 @@ from vkgroup.reference.types import TYPES, GlslType
 
 Words = NDArray[np.uint32]
 
-POISON = 0xA5A5A5A5
-"""What the outputs hold before each dispatch: a result that is not written shows."""
-
 SLOT_PLANES = 5
 """Planes of one slot: executed, and the active mask's four words."""
 

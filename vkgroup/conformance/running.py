@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import barriers
-from vkgroup.conformance.program import POISON, SLOT_PLANES, Program
+from vkgroup.conformance.poison import poisoned
+from vkgroup.conformance.program import SLOT_PLANES, Program
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.stages import FragmentStage
 from vkgroup.spirv import Module
@@ -56,7 +57,7 @@ def execute(
 def _blank(program: Program) -> NDArray[np.uint32]:
     """Return the outputs before the dispatch: poison, and no slot executed."""
     n = program.invocations
-    words = np.full(program.output_words, POISON, np.uint32)
+    words = poisoned(program.output_words)
     first = program.slots_at
     words[first : first + SLOT_PLANES * program.pattern.slots * n] = 0
     return words

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.compute_model import linear
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
-from vkgroup.conformance.compute_model.work import lacking_invocations, poisoned, run
+from vkgroup.conformance.compute_model.work import lacking_invocations, run
+from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from vkgroup.compiler.gl_interface import COUNTER_BINDINGS
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
-from vkgroup.conformance.compute_model.work import compare, merged, pipeline_of, poisoned
+from vkgroup.conformance.compute_model.work import compare, merged, pipeline_of
+from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities

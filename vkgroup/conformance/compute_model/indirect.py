@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.compute_model.case import ModelCase
-from vkgroup.conformance.compute_model.work import compare, dispatch, merged, pipeline_of, poisoned
+from vkgroup.conformance.compute_model.work import compare, dispatch, merged, pipeline_of
+from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.verdict import Verdict
 
 if TYPE_CHECKING:

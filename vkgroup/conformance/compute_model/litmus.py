@@ -34,7 +34,8 @@ from vkgroup.conformance.compute_model.litmus_shader import (
     cells_of_round,
 )
 from vkgroup.conformance.compute_model.litmus_table import LITMUS, Litmus, Outcome
-from vkgroup.conformance.compute_model.work import POISON, SHOWN, dispatch, pipeline_of
+from vkgroup.conformance.compute_model.work import SHOWN, dispatch, pipeline_of
+from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
@@ -182,7 +183,7 @@ def _trials(
     words = cells_of_round(setting.instances) * setting.rounds
     bindings: dict[Any, Any] = {
         "Plan": plan,
-        "Results": np.full((setting.trials, RESULT_WORDS), POISON, np.uint32),
+        "Results": poisoned(setting.trials, RESULT_WORDS),
         "Progress": np.zeros(setting.instances // setting.subgroup, np.uint32),
     }
     if "buffer" in writing.memories:

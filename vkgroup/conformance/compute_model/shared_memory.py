@@ -15,7 +15,8 @@ from vkgroup.conformance.compute_model import exchange_table, sizes
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.exchange_table import CONTROLS, HASH, PATTERNS, TYPES
 from vkgroup.conformance.compute_model.shapes import LOCAL_SIZES, Shape, exceeded, local_size
-from vkgroup.conformance.compute_model.work import compare, poisoned, run
+from vkgroup.conformance.compute_model.work import compare, run
+from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 

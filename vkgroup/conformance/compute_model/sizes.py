@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.compute_model.case import ModelCase
 from vkgroup.conformance.compute_model.exchange_table import HASH, hashed
-from vkgroup.conformance.compute_model.work import compare, invocations_limit, poisoned, run
+from vkgroup.conformance.compute_model.work import compare, invocations_limit, run
+from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 

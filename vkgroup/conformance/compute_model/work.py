@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Words = NDArray[np.uint32]
 
-POISON = 0xA5A5A5A5
-"""What outputs hold before a dispatch: a result that is not written shows."""
-
 SHOWN = 4
 """Wrong places that a failure shows."""
 
@@ -59,11 +56,6 @@ def run(
     """Compile a shader, run it once, and return what it wrote into arrays, by name."""
     with pipeline_of(executor, source) as pipeline:
         return dispatch(executor, pipeline, groups, bindings)
-
-
-def poisoned(count: int) -> Words:
-    """Return an output buffer's contents before a dispatch."""
-    return np.full(count, POISON, np.uint32)
 
 
 def compare(found: Array, expected: Array, what: str, names: Sequence[str] = ()) -> Verdict:

@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 from vkgroup.conformance.fragment.drawn import Drawn, Probe
 from vkgroup.conformance.fragment.probes import SELF, F, G, V
 from vkgroup.conformance.fragment.scenes import GONE, GRID, Scene
+from vkgroup.conformance.poison import POISON, poisoned
 from vkgroup.reference.operations import Category
 
 Words = NDArray[np.uint32]
 
 RECORD = 7
 """Planes of the record: count, before, lane, the active mask's four words."""
-
-POISON = 0xA5A5A5A5
-"""What results hold before the draw."""
 
 _TEMPLATE = """#version 460
 // {count} probes of fragment conformance in {scene}.
@@ -93,7 +91,7 @@ def source_of(scene: Scene, probes: Sequence[Probe]) -> str:
 
 def blank(scene: Scene, probes: int) -> Words:
     """Return the outputs before a draw: counts of zero, and poison."""
-    words = np.full((RECORD + probes, scene.layers, GRID, GRID), POISON, np.uint32)
+    words = poisoned(RECORD + probes, scene.layers, GRID, GRID)
     words[:2] = 0
     return words.ravel()
 

@@ -29,9 +29,6 @@ SLOT = ("executed", "active", "after")
 """Planes of each slot before the results: 1, and the ballots of the threads that execute it, in front of the
 results and behind them: a device may end helper threads in between, when no quad operation needs them."""
 
-POISON = 0xA5A5A5A5
-"""What the outputs hold before: what nobody records, shows."""
-
 _VALUES = 9
 """Numbers of each thread: four components of the swizzled value, four of the unswizzled one, and one whose
 sign is the condition of a ballot."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.thread_group.program import POISON, RECORD, Program
+from vkgroup.conformance.poison import POISON
+from vkgroup.conformance.thread_group.program import RECORD, Program
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.thread_group.program import GROUPS, HEIGHT, POISON, WIDTH, Program
+from vkgroup.conformance.poison import poisoned
+from vkgroup.conformance.thread_group.program import GROUPS, HEIGHT, WIDTH, Program
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
@@ -29,7 +30,7 @@ def run(executor: Executor, program: Program) -> NDArray[np.uint32]:
     """Run a program; return its outputs, (planes, invocations)."""
     device = executor.device
     module = executor.compile(program.source, stage=program.stage, dialect="gl")
-    words = np.full(program.planes * program.invocations, POISON, np.uint32)
+    words = poisoned(program.planes * program.invocations)
     for slot in range(len(program.flow.executes)):
         words.reshape(program.planes, -1)[program.slot_at(slot)] = 0
     words.reshape(program.planes, -1)[0] = 0
