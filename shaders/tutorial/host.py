@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +121,38 @@ class Fragments:
         self.value = np.where(where[:, None], product, self.value)
         self.error = np.where(where[:, None], error, self.error)
         self.defined = np.where(where, self.defined & known & self.defined[source], self.defined)
+
+
+def check_products(
+    found: Mapping[str, Array],
+    size: int,
+    first: int,
+    multiply: Callable[[Fragments, int, Array, Array], None],
+) -> int:
+    """Repeat what the fragments of a draw multiplied in doubling steps, and check `data`.
+
+    Parameters
+    ----------
+    found : a draw's outputs: `data`, what came out; `given`, what went in; `lane`, as for `subgroups`.
+    size : the subgroup's size, which steps stay below.
+    first : the first step.
+    multiply : does one step of a subgroup: its values by lane, the step, its invocations, their lanes.
+
+    Returns
+    -------
+    The number of fragments with a defined result.
+    """
+    data, given = (found[name].reshape(-1, 4) for name in ("data", "given"))
+    wanted, bound = np.zeros(data.shape), np.zeros(data.shape)
+    defined = np.zeros(len(data), np.bool_)
+    for members, lanes in subgroups(found["lane"].reshape(-1, 2)):
+        fragments = Fragments(size, lanes, given[members])
+        step = first
+        while step < size:
+            multiply(fragments, step, members, lanes)
+            step *= 2
+        wanted[members] = fragments.value[lanes]
+        bound[members] = (fragments.value * fragments.error)[lanes]
+        defined[members] = fragments.defined[lanes]
+    check("data", data, wanted, bound, defined[:, None])
+    return int(defined.sum())
