@@ -231,6 +231,8 @@ class GlInterface:
         ``"weights"``, ``"weights[2]"``, ``"lights[1].color"`` are such names; raises KeyError where no such
         uniform is active.
         """
+        if not isinstance(name, str):
+            raise KeyError(name)
         if name in self._uniforms_by_name:
             return self._uniforms_by_name[name], 0
         base, bracket, index = name.removesuffix("]").rpartition("[")

@@ -167,6 +167,10 @@ class Device(Drawing):
             image.write(smaller, level)
         return image
 
+    def owns(self, resource: Buffer | Image) -> bool:
+        """Whether a buffer or image was made from this device, and so can be used with it."""
+        return resource.device is self._owner
+
     def sampler(self, **state: Any) -> Sampler:
         """Make the state of a sampler, checked against what the device has.
 

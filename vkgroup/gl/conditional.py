@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from vkgroup.dispatch import Buffer
 from vkgroup.dispatch.sources import Condition
 from vkgroup.gl.errors import InvalidOperation, InvalidValue
@@ -22,16 +24,20 @@ class ConditionalRendering:
         inverted = is_inverted(mode)
         if self._condition is not None:
             raise InvalidOperation("Conditional rendering has begun already; end it first.")
-        if not isinstance(query, Buffer):
+        if isinstance(query, bool | int | np.bool_ | np.integer):
             self._condition = bool(query) != inverted
             return
+        if not isinstance(query, Buffer):
+            raise InvalidOperation(f"A query is a Buffer, a truth value or a whole number; not {query!r}.")
         if query.closed:
             raise InvalidOperation("The condition's buffer has been closed; make a new one.")
-        if offset < 0 or offset % 4 or offset + 4 > query.nbytes:
+        whole = isinstance(offset, int | np.integer)
+        if not whole or offset < 0 or offset % 4 or offset + 4 > query.nbytes:
             raise InvalidValue(
-                f"The offset is a multiple of four inside of the buffer ({query.nbytes} bytes); not {offset}."
+                f"The offset is a multiple of four inside of the buffer ({query.nbytes} bytes);"
+                f" {offset!r} was given."
             )
-        self._condition = Condition(query, offset, inverted)
+        self._condition = Condition(query, int(offset), inverted)
 
     def end(self) -> None:
         """End; see `Context.end_conditional_render`."""

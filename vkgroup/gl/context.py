@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.dispatch import Device, RunResult
+from vkgroup.dispatch import Buffer, Device, RunResult
 from vkgroup.dispatch.sources import Indirect
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.gl.conditional import ConditionalRendering, Query
@@ -141,6 +141,9 @@ class Context(State):
             A geometry or tessellation program is active.
         """
         self._validate()
+        taken = sorted({"bindings", "vertex", "timeout"} & options.keys())
+        if taken:
+            raise InvalidDispatch(f"{', '.join(taken)}: the context has that; bind, use and make it so.")
         others = [stage for stage in _NOT_DRAWN if self._executable(stage) is not None]
         if others:
             raise Unsupported(f"Draws have no {others[0]} stage here; take its program out of use.", others)
@@ -234,6 +237,8 @@ class Context(State):
         InvalidValue
             The offset is negative, no multiple of four, or beyond the buffer's end.
         """
+        if isinstance(query, Buffer) and not self.device.owns(query):
+            raise InvalidOperation("The condition's buffer is of another device; make one on this.")
         self._conditional.begin(query, mode, offset)
 
     def end_conditional_render(self) -> None:

@@ -100,7 +100,7 @@ class Executable:
             if resource.kind in kinds and resource.name:
                 if resource.name == name:
                     return resource, None
-                element = _ELEMENT.fullmatch(name)
+                element = _ELEMENT.fullmatch(name) if isinstance(name, str) else None
                 if element and element[1] == resource.name and int(element[2]) < (resource.length or 0):
                     return resource, int(element[2])
         return None

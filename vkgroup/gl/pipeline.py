@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import combinations
 
 from vkgroup.gl.errors import InvalidOperation
-from vkgroup.gl.program import Program
+from vkgroup.gl.program import Program, require_program
 from vkgroup.gl.tokens import Name, stages_of
 
 #: The stages of drawing, in order. A compute program between them is no matter (ARB_compute_shader, 2.11.12).
@@ -40,6 +40,7 @@ class ProgramPipeline:
             for stage in names:
                 self._programs.pop(stage, None)
             return
+        require_program(program)
         if not program.linked:
             raise InvalidOperation("The program has not been linked successfully; link it first.")
         if not program.linked_separable:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from vkgroup.compiler.gl_interface import GlInterface, Resource
-from vkgroup.errors import CompileError
+from vkgroup.errors import CompileError, InvalidDispatch
 from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable
 from vkgroup.gl.linking import Source, build
 from vkgroup.gl.tokens import STAGES, TOKENS, Name, name_of
+from vkgroup.spirv import Module
 
 if TYPE_CHECKING:
     from vkgroup.dispatch import Device
@@ -55,10 +59,11 @@ class Program:
     info_log : what it had to say.
     separable : whether it may become part of a program pipeline (PROGRAM_SEPARABLE); counts when linking.
     links : how many times it has been linked well.
+    device : what it is for.
     """
 
     def __init__(self, device: Device) -> None:
-        self._device = device
+        self.device = device
         self._shaders: dict[str, list[Source]] = {}
         self._executable: Executable | None = None
         self.linked, self.info_log, self.separable, self.links = False, "", False, 0
@@ -78,9 +83,14 @@ class Program:
         ------
         InvalidEnum
             There is no such stage.
+        InvalidDispatch
+            A source is none.
         """
         if stage not in STAGES.values():
             raise InvalidEnum(f"There is no stage {stage!r}. There are: {', '.join(STAGES.values())}.")
+        for source in sources:
+            if not isinstance(source, str | os.PathLike | Module):
+                raise InvalidDispatch(f"A shader is text, a pathlib.Path or a Module; {source!r} was given.")
         self._shaders.setdefault(stage, []).extend(sources)
 
     def link(self, **options: Any) -> None:
@@ -102,11 +112,11 @@ class Program:
         """
         self.linked = False
         try:
-            modules, interface = build(self._device, self._shaders, options)
+            modules, interface = build(self.device, self._shaders, options)
         except CompileError as error:
             self.info_log = str(error)
             raise
-        self._executable = Executable(self._device, modules, interface)
+        self._executable = Executable(self.device, modules, interface)
         self.linked, self.info_log, self.links = True, "", self.links + 1
         self.linked_separable = self.separable
 
@@ -175,9 +185,9 @@ class Program:
         """
         executable = self._require_linked()
         resource, index = executable.resource(name, _BLOCKS)
-        if not isinstance(point, int) or point < 0:
+        if not isinstance(point, int | np.integer) or isinstance(point, bool) or point < 0:
             raise InvalidValue(f"Binding points are numbers from 0 on; {point!r} was given.")
-        executable.points[resource.name][index] = point
+        executable.points[resource.name][index] = int(point)
 
     # --- queries --------------------------------------------------------------------------------------
 
@@ -264,6 +274,12 @@ class Program:
     def __repr__(self) -> str:
         stages = ", ".join(self._shaders) or "no shaders"
         return f"<vkgroup GL Program: {stages}, {'linked' if self.linked else 'not linked'}>"
+
+
+def require_program(given: Any) -> None:
+    """Raise `InvalidOperation` for what is no program."""
+    if not isinstance(given, Program):
+        raise InvalidOperation(f"A program is what program() and create_program() make; not {given!r}.")
 
 
 def _array(kind: str, length: int | None) -> str:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from vkgroup.device.gl_limits import Limit, gl_limits
 from vkgroup.device.thread_group import thread_group_state
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import Unsupported
+from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable
 from vkgroup.gl.linking import Source
 from vkgroup.gl.pipeline import ProgramPipeline
 from vkgroup.gl.points import KINDS, BindingPoints
-from vkgroup.gl.program import Program
+from vkgroup.gl.program import Program, require_program
 from vkgroup.gl.tokens import STAGES, THREAD_GROUP_TOKENS, TOKENS, Name, name_of
 from vkgroup.gl.validation import problems
 from vkgroup.sampler import Sampler
@@ -24,6 +26,8 @@ class State:
     """What commands find: the half of `Context` that runs nothing."""
 
     def __init__(self, device: Device) -> None:
+        if not isinstance(device, Device):
+            raise InvalidDispatch(f"A context needs an open device (vkgroup.open()); {device!r} was given.")
         self.device = device
         self._limits = gl_limits(device.capabilities)
         self._points = BindingPoints(device, self._limits)
@@ -80,14 +84,26 @@ class State:
         Raises
         ------
         InvalidOperation
-            The program has not been linked successfully.
+            The program has not been linked successfully, is for another device, or is none.
         """
+        if program is not None:
+            require_program(program)
+        if program is not None and program.device is not self.device:
+            raise InvalidOperation("The program was made for another device; make one in this context.")
         if program is not None and not program.linked:
             raise InvalidOperation("The program has not been linked successfully; link it first.")
         self._program = program
 
     def bind_pipeline(self, pipeline: ProgramPipeline | None) -> None:
-        """Make a program pipeline current (BindProgramPipeline); it counts where no program is in use."""
+        """Make a program pipeline current (BindProgramPipeline); it counts where no program is in use.
+
+        Raises
+        ------
+        InvalidOperation
+            It is none.
+        """
+        if pipeline is not None and not isinstance(pipeline, ProgramPipeline):
+            raise InvalidOperation(f"A pipeline is what create_pipeline() makes; {pipeline!r} was given.")
         self._pipeline = pipeline
 
     def active(self, stage: str) -> Program | None:
@@ -160,6 +176,8 @@ class State:
         """
         if buffer is not None and (not isinstance(buffer, Buffer) or buffer.closed):
             raise InvalidOperation(f"DISPATCH_INDIRECT_BUFFER takes an open Buffer; {buffer!r} was given.")
+        if buffer is not None and not self.device.owns(buffer):
+            raise InvalidOperation("The buffer is of another device; make one on this.")
         self._indirect = buffer
 
     def problems(self) -> list[str]:
@@ -217,6 +235,6 @@ class State:
             return value
         if not isinstance(value, tuple):
             raise InvalidEnum(f"{name} has no index.")
-        if index not in (0, 1, 2):
+        if not isinstance(index, int | np.integer) or index not in (0, 1, 2):
             raise InvalidValue(f"The dimensions are 0, 1 and 2; {index!r} was given.")
         return value[index]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from vkgroup.gl.errors import InvalidEnum, InvalidValue
 
 #: What ARB_compute_shader adds besides its limits ("New Tokens").
@@ -83,6 +85,8 @@ def name_of(given: Name, tokens: Mapping[str, int]) -> str:
     """Return an enumerant's name without ``GL_``; of a value, the name that `tokens` has for it."""
     if isinstance(given, str):
         return given.removeprefix("GL_")
+    if not isinstance(given, int | np.integer):
+        return repr(given)
     return next((name for name, value in tokens.items() if value == given), hex(given))
 
 
@@ -94,7 +98,7 @@ def stages_of(bits: Name | Iterable[Name]) -> set[str]:
     InvalidValue
         A bit is no stage's (OpenGL 4.2, 2.11.4).
     """
-    several = [bits] if isinstance(bits, str | int) else bits
+    several = bits if isinstance(bits, Iterable) and not isinstance(bits, str) else [bits]
     return {STAGES[name] for name in _bits(several, STAGE_BITS, "ALL_SHADER_BITS")}
 
 
