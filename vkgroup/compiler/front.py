@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from vkgroup import resources, spirv
 from vkgroup.compiler import cache as module_cache
 from vkgroup.compiler import extensions, hlsl, thread_group
 from vkgroup.compiler.existing import ASSEMBLY, WORDS, assemble_source, finish, read_module
@@ -31,8 +32,6 @@ COMPILERS = ("glslang", "shaderc")
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
-#: Part of every key of the cache: to be raised when what is made of the same input changes.
-_REVISION = "3"
 
 
 def compile_source(
@@ -252,7 +251,7 @@ def _key(request: Request, compiler: str) -> str | None:
         folders = [str(path) for path in (request.folder or "", *request.include_paths)]
         places = "\0".join([os.getcwd(), *folders])
     return module_cache.key_of(
-        _REVISION,
+        _revision(),
         identity,
         _tools_identity(),
         request.source,
@@ -269,6 +268,14 @@ def _key(request: Request, compiler: str) -> str | None:
         repr(request.limits),
         places,
     )
+
+
+@cache
+def _revision() -> str:
+    """Return the digest of all that makes modules here: with another, the same input makes another module."""
+    folders = (Path(__file__).parent, Path(spirv.__file__).parent, resources.shaders() / "include")
+    files = sorted(file for folder in folders for file in folder.iterdir() if file.is_file())
+    return module_cache.key_of(*(text for file in files for text in (file.name, file.read_text("utf-8"))))
 
 
 @cache
