@@ -77,7 +77,7 @@ def test_every_experiment_has_an_outcome_in_order() -> None:
     assert list(found.outcomes) == [experiment.name for experiment in EXPERIMENTS]
     assert not found.lost
     data = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert list(data) == ["device", "capabilities", "experiments"]
+    assert list(data) == ["device", "capabilities", "gl_limits", "experiments"]
     assert Capabilities.from_json(data["capabilities"]) == PLAYED
     assert all(outcome["sentence"] for outcome in data["experiments"].values())
 
