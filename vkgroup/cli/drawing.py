@@ -10,7 +10,6 @@ from typing import Any
 from vkgroup.cli import pairs
 from vkgroup.dispatch import Device, RunResult
 from vkgroup.dispatch.drawing import COMPARISONS, SAMPLES, TOPOLOGIES
-from vkgroup.errors import InvalidInput
 from vkgroup.spirv import Module
 
 
@@ -53,6 +52,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--all-samples", action="store_true", help="write every sample, resolving none")
 
 
+def given(arguments: argparse.Namespace) -> list[str]:
+    """Return the options of draws that the command line has."""
+    defaults: dict[str, tuple[Any, Any]] = {
+        "--vertex": (arguments.vertex, None),
+        "--vertices": (arguments.vertices, []),
+        "--count": (arguments.count, None),
+        "--topology": (arguments.topology, "triangles"),
+        "--color": (arguments.colors, []),
+        "--depth": (arguments.depth, None),
+        "--depth-compare": (arguments.depth_compare, "less"),
+        "--samples": (arguments.samples, 1),
+        "--sample-shading": (arguments.sample_shading, False),
+        "--all-samples": (arguments.all_samples, False),
+    }
+    return [option for option, (value, default) in defaults.items() if value != default]
+
+
 def _size(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d+)[,x](\d+)", text)
     if match is None or not int(match[1]) or not int(match[2]):
@@ -71,7 +87,7 @@ def draw(
         vertices=_arrays(arguments.vertices, "--vertices"),
         count=arguments.count,
         topology=arguments.topology,
-        colors={_key(name): _before(text) for name, text in arguments.colors},
+        colors={_key(name): _before(text) for name, text in pairs.once(arguments.colors, "--color").items()},
         depth=None if arguments.depth is None else _before(arguments.depth),
         depth_compare=arguments.depth_compare,
         samples=arguments.samples,
@@ -82,13 +98,8 @@ def draw(
     )
 
 
-def _arrays(given: list[tuple[str, str]], option: str) -> dict[str | int, Any]:
-    found: dict[str | int, Any] = {}
-    for name, file in given:
-        if _key(name) in found:
-            raise InvalidInput(f"{option} {name}={file}: {name} is given twice.")
-        found[_key(name)] = pairs.read(Path(file))
-    return found
+def _arrays(files: list[tuple[str, str]], option: str) -> dict[str | int, Any]:
+    return {_key(name): pairs.read(Path(file)) for name, file in pairs.once(files, option).items()}
 
 
 def _key(name: str) -> str | int:

@@ -93,6 +93,22 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def once(given: list[tuple[str, str]], option: str) -> dict[str, str]:
+    """Return the values of an option by name.
+
+    Raises
+    ------
+    InvalidInput
+        A name is given twice: one of the values would be lost.
+    """
+    found: dict[str, str] = {}
+    for name, value in given:
+        if name in found:
+            raise InvalidInput(f"{option} {name}={value}: {name} is given twice.")
+        found[name] = value
+    return found
+
+
 def key(name: str) -> Key:
     """Return how a binding is called: by name, by number, or by (set, number) for ``SET.NUMBER``."""
     match = re.fullmatch(r"(\d+)(?:\.(\d+))?", name)

@@ -57,17 +57,23 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     if (arguments.groups is None) == (arguments.size is None):
         raise InvalidInput("Give --groups X,Y,Z to run a compute shader, or --size W,H to draw with another.")
+    if arguments.size is None and drawing.given(arguments):
+        raise InvalidInput(f"{', '.join(drawing.given(arguments))}: only for draws (--size W,H).")
+    if arguments.size is not None and arguments.full_subgroups:
+        raise InvalidInput("--full-subgroups: only for compute shaders (--groups X,Y,Z).")
     bindings: dict[pairs.Key, npt.NDArray[Any]] = pairs.arrays(arguments.inputs)
     files = _outputs(arguments, bindings)
     with vkgroup.open(arguments.device) as device:
         module, vertex = shaders.load_stages(arguments, device.target, device.capabilities)
         names = Names(module)
-        uniforms = names.uniforms({name: pairs.values(text) for name, text in arguments.uniforms})
+        uniforms = names.uniforms(_numbers(arguments.uniforms, "--uniform"))
         options = {
             "bindings": {names.key(key): array for key, array in bindings.items()} | uniforms,
-            "push": {name: pairs.values(text) for name, text in arguments.push} or None,
-            "specialization": {pairs.constant(name): pairs.value(text) for name, text in arguments.spec}
-            or None,
+            "push": _numbers(arguments.push, "--push") or None,
+            "specialization": {
+                pairs.constant(name): pairs.value(text)
+                for name, text in pairs.once(arguments.spec, "--spec").items()
+            },
             "subgroup_size": arguments.subgroup_size,
             "repeat": arguments.repeat,
             "timeout": arguments.timeout,
@@ -88,12 +94,16 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _numbers(given: list[tuple[str, str]], option: str) -> dict[str, Any]:
+    return {name: pairs.values(text) for name, text in pairs.once(given, option).items()}
+
+
 def _outputs(
     arguments: argparse.Namespace, bindings: dict[pairs.Key, npt.NDArray[Any]]
 ) -> dict[pairs.Key, Path | None]:
     """Read ``--out``: bind the zeros, and return which results go to which file."""
     files: dict[pairs.Key, Path | None] = {}
-    for name, text in arguments.outputs:
+    for name, text in pairs.once(arguments.outputs, "--out").items():
         key, (zeros, file) = pairs.key(name), _output(text)
         if zeros is not None and key in bindings:
             raise InvalidInput(

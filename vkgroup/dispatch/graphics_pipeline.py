@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from vkgroup.device import limits
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.attachments import Attachment
@@ -45,6 +47,7 @@ class GraphicsPipeline(BasePipeline):
     ) -> None:
         self.device, self.state, self.subgroup_size = device, state, subgroup_size
         device.require_open()
+        _check_subgroup_size(subgroup_size)
         self.vertex = _shader(vertex, "vertex", specialization)
         self.fragment = _shader(fragment, "fragment", specialization)
         check_interface(self.vertex.entry_point, self.fragment.entry_point)
@@ -102,6 +105,13 @@ class GraphicsPipeline(BasePipeline):
         return self._kind_of_draws(
             self, bindings, size=size, vertices=vertices, attachments=attachments, resolve=resolve
         )
+
+
+def _check_subgroup_size(size: Any) -> None:
+    """Refuse what is no subgroup size, also where no stage would be asked for it."""
+    whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
+    if size is not None and not (whole and size > 0 and not size & (size - 1)):
+        raise InvalidDispatch(f"A subgroup size is a power of two; {size!r} was given.")
 
 
 def _shader(module: Module, stage: str, specialization: Mapping[int | str, Any] | None) -> Shader:

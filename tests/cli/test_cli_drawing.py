@@ -1,0 +1,88 @@
+"""``vkgroup run … --size``: what makes no sense is exit code 2 or 3 with a reason, and never a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vkgroup.cli.main import main
+
+WHITE = "#version 450\nlayout(location = 0) out vec4 color; void main() { color = vec4(1.0); }"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a shader and files that are none, in which the command runs."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "white.frag").write_text(WHITE)
+    (tmp_path / "bytes.frag").write_bytes(bytes(range(128, 256)))
+    (tmp_path / "bytes.spv").write_bytes(bytes(range(128)))
+    (tmp_path / "wrong.spvasm").write_text("OpCapability Shader\nOpFoo %x\n")
+    (tmp_path / "fill.comp").write_text("#version 450\nvoid main() {}")
+    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    np.save(tmp_path / "doubles.npy", np.zeros((4, 4)))
+    return tmp_path
+
+
+def run(*words: str) -> int:
+    return main(["run", *words, "--device", "reference"])
+
+
+def test_a_draw_writes_its_files(folder: Path) -> None:
+    code = run(
+        "white.frag", "--size", "4,2", "--depth", "d32f", "--out", "color=c.npy", "--out", "depth=d.npy"
+    )
+    assert code == 0
+    assert (np.load("c.npy") == np.ones((2, 4, 4))).all()
+    assert (np.load("d.npy") == np.zeros((2, 4))).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("bytes.frag --size 4,4", "not UTF-8"),
+        ("bytes.spv --size 4,4", "not a SPIR-V module"),
+        ("wrong.spvasm --size 4,4", "OpFoo"),
+        ("nothing.frag --size 4,4", "cannot be read"),
+        ("white.frag --size 4,4 --vertex nothing.vert", "cannot be read"),
+        ("white.frag --size 4,4 --color color=rgba9", "no image format"),
+        ("white.frag --size 4,4 --color color=objects.npy", "allow_pickle"),
+        ("white.frag --size 4,4 --color color=doubles.npy", "no format for floats"),
+        ("white.frag --size 4,4 --color color=rgba8 --color color=rgba16f", "given twice"),
+        ("white.frag --size 4,4 --depth d24", "no image format"),
+        ("white.frag --size 4,4 --depth doubles.npy", "float32 or uint16"),
+        ("white.frag --size 4,4 --count 4294967296", "count is a whole number"),
+        ("white.frag --size 4,4 --topology points --vertex white.vert", "cannot be read"),
+        ("white.frag --size 4,4 --subgroup-size 7", "power of two"),
+        ("white.frag --size 4,4 --full-subgroups", "only for compute shaders"),
+        ("white.frag --size 4,4 --uniform scale=1", "no loose uniforms"),
+        ("white.frag --size 4,4 --push a=1 --push a=2", "given twice"),
+        ("white.frag --size 4,4 --spec 0=1 --spec 0=2", "given twice"),
+        ("white.frag --size 4,4 --out color=a.npy --out color=b.npy", "given twice"),
+        ("white.frag --size 4,4 --out color=no/where.npy", "no folder"),
+        ("white.frag --size 4,4 --out other=a.npy", "cannot write"),
+        ("fill.comp --groups 1 --depth d32f --samples 4", "--depth, --samples: only for draws"),
+        ("fill.comp --size 4,4", "fragment shader"),
+        ("white.frag --groups 1", "compute is needed"),
+        ("white.frag --groups 1 --size 4,4", "--groups X,Y,Z to run"),
+    ],
+)
+def test_bad_input_is_exit_code_two(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: str, text: str
+) -> None:
+    assert run(*words.split()) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_what_the_device_lacks_is_exit_code_three(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("white.frag", "--size", "99999999,1") == 3
+    assert "maxFramebufferWidth" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", ["0,4", "4", "4,4,4", "4.5,4", "a,b", "", "-1,4"])
+def test_sizes_that_are_none(folder: Path, size: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run("white.frag", f"--size={size}")
+    assert caught.value.code == 2
