@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from vkgroup.dispatch import Device
+from vkgroup.dispatch.attachments import Attachment
+from vkgroup.dispatch.drawing import Attribute, DrawState
+from vkgroup.dispatch.vertices import Vertices
 from vkgroup.errors import InvalidDispatch, OutOfMemory, Unsupported
+from vkgroup.formats import FORMATS
 
 WHITE = "#version 450\nlayout(location = 0) out vec4 color; void main() { color = vec4(1.0); }"
 
@@ -84,11 +88,17 @@ def test_numbers_of_numpy_are_numbers(device: Device) -> None:
     assert found["color"].shape == (2, 4, 4, 4)
 
 
-def test_the_reference_device_has_no_memory_for_every_vertex_that_can_be_counted() -> None:
+def test_the_reference_device_says_when_it_has_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     import vkgroup
+    from vkgroup.reference.device import draws
 
-    with vkgroup.open("reference") as device, pytest.raises(OutOfMemory):
-        device.draw(WHITE, SIZE, count=2**32 - 1)
+    def exhausted(*arguments: object, **options: object) -> None:
+        raise MemoryError("Unable to allocate 64.0 GiB")
+
+    # How many vertices are too many is the machine's affair, so NumPy's answer is planted.
+    monkeypatch.setattr(draws, "draw", exhausted)
+    with vkgroup.open("reference") as device, pytest.raises(OutOfMemory, match="64.0 GiB"):
+        device.draw(WHITE, SIZE)
 
 
 # --- attachments ---------------------------------------------------------------------------------------
@@ -264,3 +274,55 @@ def test_bindings_and_outputs_are_counted_in_the_shader(device: Device, source: 
     device.draw(source, SIZE, bindings, specialization={3: 2})
     with pytest.raises(Unsupported, match="specialization would make 3"):
         device.draw(source, SIZE, bindings, specialization={3: 3})
+
+
+# --- pipelines by themselves ---------------------------------------------------------------------------
+
+
+def test_a_pipeline_is_made_of_modules_and_a_state(device: Device) -> None:
+    modules = device.compile(vertex(), stage="vertex"), device.compile(WHITE, stage="fragment")
+    for made_of in ((*modules, None), ("x", "y", DrawState()), (None, None, DrawState())):
+        with pytest.raises(InvalidDispatch, match="A graphics pipeline"):
+            device.graphics_pipeline(*made_of)
+    attributes = (Attribute(0, "int", 1),)
+    reading = device.compile(
+        vertex("gl_Position.x += p;", "layout(location = 0) in float p;"), stage="vertex"
+    )
+    for state in (DrawState(), DrawState(attributes=attributes)):
+        with pytest.raises(InvalidDispatch, match="no attribute of its type at location 0"):
+            device.graphics_pipeline(reading, modules[1], state)
+    with pytest.raises(InvalidDispatch, match="does not hold them"):
+        device.graphics_pipeline(*modules, DrawState(colors=((0, FORMATS["Rgba32ui"]),)))
+
+
+def test_a_pipeline_is_bound_to_what_it_was_made_for(device: Device) -> None:
+    array = np.zeros((3, 1), np.float32)
+    given = Vertices({0: array})
+    reading = device.compile(
+        vertex("gl_Position.x += p;", "layout(location = 0) in float p;"), stage="vertex"
+    )
+    module = device.compile(WHITE, stage="fragment")
+    color = FORMATS["Rgba32f"]
+    attachments = (Attachment("color", 0, color),)
+    state = DrawState(attributes=given.attributes, colors=((0, color),))
+    with device.graphics_pipeline(reading, module, state) as pipeline:
+        with pipeline.bind({}, size=SIZE, vertices=given, attachments=attachments) as draws:
+            draws.draw()
+            assert (draws.results()["color"] == 1).all()
+        wrong: list[dict[str, Any]] = [
+            {"attachments": ()},
+            {"attachments": attachments * 2},
+            {"attachments": (Attachment("color", 0, FORMATS["Rgba8"]),)},
+            {"attachments": (*attachments, Attachment("depth", None, FORMATS["D32f"]))},
+            {"vertices": Vertices()},
+            {"vertices": None},
+            {"vertices": Vertices({0: array}, count=4)},
+            {"vertices": Vertices({0: array}, instances=2**40)},
+            {"vertices": Vertices({0: array}, indices=np.array([0, 1, 3], np.uint32))},
+            {"vertices": Vertices({0: array}, count=4, indices=np.array([0, 1, 2], np.uint32))},
+            {"size": (0, 4)},
+            {"size": "44"},
+        ]
+        for change in wrong:
+            with pytest.raises(InvalidDispatch):
+                pipeline.bind({}, **{"size": SIZE, "vertices": given, "attachments": attachments, **change})

@@ -109,7 +109,7 @@ def depth_attachment(given: Any, size: tuple[int, int], device: Owner) -> Attach
     if not format_.depth:
         raise InvalidDispatch(f"depth takes the formats d32f and d16; {format_.name} was given.")
     found = Attachment("depth", None, format_, image, before, 1)
-    _check_size(found, size, device)
+    check_size(found, size, device)
     return found
 
 
@@ -162,11 +162,11 @@ def _color(output: _Output, given: Any, size: tuple[int, int], device: Owner) ->
     if given is not None:
         components = format_.components
     found = Attachment(output.name, output.location, format_, image, before, components)
-    _check_size(found, size, device)
+    check_size(found, size, device)
     return found
 
 
-def _check_size(attachment: Attachment, size: tuple[int, int], device: Owner) -> None:
+def check_size(attachment: Attachment, size: tuple[int, int], device: Owner) -> None:
     """Check that an image or array has the draw's size."""
     image, before, what = attachment.image, attachment.before, f"The attachment {attachment.name!r}"
     if image is not None:

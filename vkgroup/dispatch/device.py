@@ -36,6 +36,8 @@ _SUFFIXES = (".glsl", ".hlsl", ".spv", ".spvasm", *(f".{stage.suffix}" for stage
 class Device(Drawing):
     """An open device; `vkgroup.open` gives one.
 
+    A device and what is made from it are for one thread at a time, as in Vulkan: each thread opens its own.
+
     A kind of device is a subclass that names its kinds of buffers, images and pipelines.
 
     Parameters

@@ -15,6 +15,7 @@ from vkgroup.closing import Closing
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.attachments import color_attachments, depth_attachment
 from vkgroup.dispatch.blocks import checked_mapping
+from vkgroup.dispatch.draw_checks import check_made_of
 from vkgroup.dispatch.drawing import DrawState, size_of
 from vkgroup.dispatch.draws import key_of
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, check_specialization
@@ -67,6 +68,7 @@ class Drawing(Closing):
         InvalidModule, InvalidDispatch
             A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
         """
+        check_made_of(vertex, fragment, state)
         check_specialization((vertex, fragment), checked_mapping(specialization, "specialization"))
         return self._kind_of_graphics_pipelines(
             self._owner,

@@ -12,6 +12,7 @@ from vkgroup.device import limits
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.attachments import Attachment
 from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, require
+from vkgroup.dispatch.draw_checks import check_bound, check_state
 from vkgroup.dispatch.drawing import DrawState
 from vkgroup.dispatch.slots import slots_of
 from vkgroup.dispatch.vertices import Vertices, check_interface
@@ -51,6 +52,7 @@ class GraphicsPipeline(BasePipeline):
         self.vertex = _shader(vertex, "vertex", specialization)
         self.fragment = _shader(fragment, "fragment", specialization)
         check_interface(self.vertex.entry_point, self.fragment.entry_point)
+        check_state(self.vertex.entry_point, self.fragment.entry_point, state)
         if state.topology == "points" and not writes_built_in(vertex, "PointSize"):
             raise InvalidDispatch(
                 "Points need a size, and the vertex shader writes none: gl_PointSize = 1.0;"
@@ -101,7 +103,13 @@ class GraphicsPipeline(BasePipeline):
         size : width and height in pixels.
         vertices, attachments : what the pipeline's state was made from.
         resolve : whether several samples of a color are made one.
+
+        Raises
+        ------
+        InvalidDispatch
+            Vertices or attachments are others than the state has; a binding does not fit its place.
         """
+        size = check_bound(self.state, size, vertices, attachments, self.device)
         return self._kind_of_draws(
             self, bindings, size=size, vertices=vertices, attachments=attachments, resolve=resolve
         )

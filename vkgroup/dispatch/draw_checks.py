@@ -1,0 +1,96 @@
+"""Whether shaders, state, vertices and attachments belong together: drivers crash where they do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vkgroup.device.owner import Owner
+from vkgroup.dispatch.attachments import Attachment, check_size
+from vkgroup.dispatch.drawing import DrawState, size_of
+from vkgroup.dispatch.vertices import Vertices
+from vkgroup.errors import InvalidDispatch
+from vkgroup.spirv import EntryPoint, Module
+
+
+def check_made_of(vertex: Any, fragment: Any, state: Any) -> None:
+    """Refuse what a graphics pipeline cannot be made of, by its type."""
+    if not isinstance(vertex, Module) or not isinstance(fragment, Module):
+        raise InvalidDispatch("A graphics pipeline is made of two modules; Device.compile makes them.")
+    if not isinstance(state, DrawState):
+        raise InvalidDispatch(f"A graphics pipeline needs a DrawState; {state!r} was given.")
+
+
+def check_state(vertex: EntryPoint, fragment: EntryPoint, state: DrawState) -> None:
+    """Check a pipeline's attributes and colors against the shaders.
+
+    Raises
+    ------
+    InvalidDispatch
+        A vertex input has no attribute, or an attribute or color is of another type than the shader's.
+    """
+    attributes = {item.location: item.kind for item in state.attributes}
+    for item in vertex.variables.inputs:
+        for location in item.locations:
+            kind = attributes.get(location)
+            if kind is None or item.scalar is None or item.scalar.kind != kind:
+                raise InvalidDispatch(
+                    f"The vertex shader's input {item.name!r} has no attribute of its type at location"
+                    f" {location}."
+                )
+    colors = dict(state.colors)
+    for item in fragment.variables.outputs:
+        for location in item.locations:
+            format_ = colors.get(location)
+            if format_ is not None and item.scalar is not None and format_.kind != item.scalar.kind:
+                raise InvalidDispatch(
+                    f"The fragment shader's output {item.name!r} writes {item.scalar.kind}s; the format"
+                    f" {format_.name} at location {location} does not hold them."
+                )
+
+
+def check_bound(
+    state: DrawState,
+    size: object,
+    vertices: Vertices,
+    attachments: tuple[Attachment, ...],
+    device: Owner,
+) -> tuple[int, int]:
+    """Check what is bound to a pipeline against the state that it was made for, and return the size.
+
+    Raises
+    ------
+    InvalidDispatch
+        Vertices or attachments are others than the pipeline was made for.
+    """
+    extent = size_of(size)
+    if not isinstance(vertices, Vertices) or vertices.attributes != state.attributes:
+        raise InvalidDispatch(
+            f"The pipeline was made for vertices with the attributes {state.attributes}; bind such Vertices."
+        )
+    _check_numbers(vertices)
+    colors = tuple((item.location, item.format) for item in attachments if item.location is not None)
+    depths = [item.format for item in attachments if item.location is None]
+    if colors != state.colors or depths != [state.depth] * (state.depth is not None):
+        raise InvalidDispatch("The pipeline was made for other attachments; make both of the same formats.")
+    for attachment in attachments:
+        check_size(attachment, extent, device)
+    return extent
+
+
+def _check_numbers(vertices: Vertices) -> None:
+    """Refuse numbers of vertices that reach beyond their arrays."""
+    most = 2**32 - 1
+    for number in (vertices.count, vertices.instances):
+        if not isinstance(number, int | np.integer) or not 0 <= number <= most:
+            raise InvalidDispatch(f"Vertices are counted from 0 to {most}; {number!r} was given.")
+    lengths = [len(array) for array in vertices.arrays.values()]
+    if vertices.indices is not None:
+        last = int(vertices.indices.max(initial=0))
+        if vertices.count > len(vertices.indices) or vertices.indices.dtype != np.uint32:
+            raise InvalidDispatch("There are as many uint32 indices as vertices are drawn.")
+    else:
+        last = vertices.count - 1
+    if lengths and last >= min(lengths):
+        raise InvalidDispatch(f"Vertex {last} is drawn; there are {min(lengths)}.")
