@@ -7,31 +7,45 @@ from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
 STATUSES = ("Pass", "Fail", "Undefined", "NotSupported")
-COLUMNS = ("device", "driver", "subgroup", "executed", *STATUSES, "seconds", "a second")
+COLUMNS = ("device", "driver", "subgroup", "cases", "executed", *STATUSES, "seconds", "a second")
+
+#: What a run judged, by the name of its file.
+PARTS = {
+    "summary": "all",
+    "summary-compute": "the subgroup operations in compute shaders",
+    "summary-others": "the fragment stage and the other families",
+    "summary-sample": "patterns `all` and `nested`, and the other families",
+}
 
 
-def row(summary: dict) -> str:
-    """Return a run's row: cases by status, and how long it took with how many workers."""
+def row(path: Path) -> str:
+    """Return a run's row: cases by status, and how long it took with how many workers.
+
+    A run that was resumed says no time: its seconds are those of its last session.
+    """
+    summary = json.loads(path.read_text())
     totals = summary["totals"]
+    executed = sum(totals.values()) - totals["NotSupported"]
+    whole = summary["executed"] == executed
     cells = [
         summary["device"],
         f"{summary['driver']['name']} {summary['driver']['info']}".strip(),
         summary["subgroup_size"],
-        f"{summary['executed']:,}",
+        PARTS[path.stem],
+        f"{executed:,}",
         *(f"{totals[name]:,}" for name in STATUSES),
-        f"{summary['seconds']:.0f} ({summary['jobs']} workers)",
-        f"{summary['cases_per_second']:,.0f}",
+        f"{summary['seconds']:.0f} ({summary['jobs']} workers)" if whole else "–",
+        f"{summary['cases_per_second']:,.0f}" if whole else "–",
     ]
     return f"| {' | '.join(map(str, cells))} |"
 
 
 def main() -> None:
-    """Print one row a recorded run, the fastest first."""
-    summaries = [json.loads(path.read_text()) for path in RESULTS.glob("*/summary.json")]
+    """Print one row a recorded run."""
     print(f"| {' | '.join(COLUMNS)} |")
     print("|" + "---|" * len(COLUMNS))
-    for summary in sorted(summaries, key=lambda summary: -summary["cases_per_second"]):
-        print(row(summary))
+    for path in sorted(RESULTS.glob("*/summary*.json"), reverse=True):
+        print(row(path))
 
 
 if __name__ == "__main__":
