@@ -152,3 +152,8 @@ def test_images_over_the_limit_are_refused(device: Device) -> None:
 def test_formats_that_do_not_exist_are_refused(device: Device, format_: str) -> None:
     with pytest.raises(InvalidDispatch, match="no image format"):
         device.image(np.zeros((4, 4), np.uint32), format=format_)
+
+
+def test_levels_are_arrays(device: Device) -> None:
+    with pytest.raises(InvalidDispatch, match="levels are the arrays"):
+        device.image(np.zeros((4, 4), np.float32), levels=2)  # type: ignore[arg-type]

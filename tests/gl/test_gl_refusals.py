@@ -142,3 +142,9 @@ def test_draws_take_shaders_and_bindings_from_the_context(context: gl.Context) -
     for option in ("bindings", "vertex", "timeout"):
         with pytest.raises(InvalidDispatch, match=option):
             context.draw((2, 2), **{option: None})
+
+
+@pytest.mark.parametrize("sampler", ["linear", 3])
+def test_what_is_no_sampler(context: gl.Context, sampler: Any) -> None:
+    with pytest.raises(gl.InvalidOperation, match="A sampler is"):
+        context.bind("texture", 0, np.zeros((2, 2, 4), np.float32), sampler=sampler)

@@ -135,7 +135,8 @@ class Commands:
             device.abandon(f"its work did not finish within {timeout:g} s")
             raise DispatchTimeout(
                 f"The work did not finish within {timeout:g} s on {device.capabilities.name}. It cannot be"
-                " called back: open the device anew, and give `timeout` more seconds if the work is right.",
+                " called back: open the device anew (a software driver's in a new process: its threads are"
+                " still at it), and give `timeout` more seconds if the work is right.",
                 "VK_TIMEOUT",
             )
         device.check(code, "waiting for work")

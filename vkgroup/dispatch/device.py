@@ -154,6 +154,8 @@ class Device(Drawing):
             The device has no such images of that format, or not as large.
         """
         texels = checked_array(array, "Device.image")
+        if not isinstance(levels, Sequence | np.ndarray):
+            raise InvalidDispatch(f"levels are the arrays of the smaller levels; {levels!r} was given.")
         name = "Unknown" if format is None else named_format(format).name
         kind = ImageType(None, dimension, False, layers, False, True, name)
         image = self._images(

@@ -65,6 +65,8 @@ class BindingPoints:
         most = self._numbers[kind]
         if not isinstance(point, int | np.integer) or isinstance(point, bool) or not 0 <= point < most:
             raise InvalidValue(f"The binding points of {kind} are 0 to {most - 1}; {point!r} was given.")
+        if sampler is not None and not isinstance(sampler, Sampler):
+            raise InvalidOperation(f"A sampler is what Device.sampler(…) makes; {sampler!r} was given.")
         if sampler is not None and kind != "texture":
             raise InvalidOperation(f"Only textures have samplers; {kind} has none.")
         if value is None:
