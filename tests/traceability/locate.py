@@ -1,6 +1,6 @@
 """Hold the data against a published document: find the row of any words, or check that nothing is left out.
 
-    python tests/traceability/locate.py KHR_shader_subgroup.txt "lowest gl_SubgroupInvocationID"
+    python tests/traceability/locate.py KHR_shader_subgroup.txt "lowest <gl_SubgroupInvocationID>"
     python tests/traceability/locate.py KHR_shader_subgroup.txt
 
 The text is the reader's own copy; the file's name says which document it is. Without words, every row is
@@ -135,7 +135,9 @@ def main() -> int:
     parser.add_argument("words", nargs="?", help="words of the sentence whose row is wanted")
     arguments = parser.parse_args()
     data = DATA / f"{arguments.document.stem}.toml"
-    if not data.exists() or not arguments.document.exists():
+    if not arguments.document.exists():
+        parser.error(f"there is no file {arguments.document}: give your copy of the published text")
+    if not data.exists():
         known = ", ".join(sorted(path.stem for path in DATA.glob("*.toml")))
         parser.error(f"{arguments.document} is no text of a known document ({known})")
     text = arguments.document.read_text(encoding="utf-8", errors="replace")

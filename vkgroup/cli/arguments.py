@@ -5,6 +5,16 @@ from __future__ import annotations
 import argparse
 
 
+def add_device(parser: argparse.ArgumentParser, purpose: str) -> None:
+    """Declare ``--device``, where a command takes one."""
+    parser.add_argument(
+        "--device",
+        metavar="D",
+        help=f"device to {purpose}: one of `vkgroup devices`, by number or part of its name, or gpu, reference:64, "
+        "… (`vkgroup --help`); default: the best one",
+    )
+
+
 def seconds(text: str) -> float:
     """Return a time-out; anything but a positive number of seconds is bad usage."""
     try:

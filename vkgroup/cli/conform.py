@@ -36,7 +36,7 @@ _COLOURS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--device", metavar="D", help="device to judge (default: the best one)")
+    add_device(parser, "judge")
     parser.add_argument(
         "--filter",
         metavar="GLOB",

@@ -16,7 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="what is in the cache, and what the distribution offers")
     listing.add_argument("--json", metavar="F", help="write the list as JSON (- is standard output)")
-    fetching = actions.add_parser("fetch", help="put drivers into the cache, without root")
+    purpose = "put drivers into the cache, without root"
+    fetching = actions.add_parser("fetch", help=purpose, description=f"{purpose.capitalize()}.")
     fetching.add_argument(
         "names", metavar="NAME", nargs="+", help="swiftshader, lavapipe (the newest), or lavapipe-VERSION"
     )

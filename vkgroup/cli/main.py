@@ -22,7 +22,7 @@ COMMANDS = {
     "probe": "what a device can do: declared, and found by experiment",
     "conform": "judge a device against the specification",
     "compile": "compile a shader to SPIR-V",
-    "run": "run a compute shader on NumPy files",
+    "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
     "check": "is a compute shader right on every subgroup size?",
 }
 """Each command and its help; the module `vkgroup.cli.COMMAND` has its arguments and executes it."""
@@ -100,8 +100,10 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="vkgroup",
         description="The truth about subgroups on Vulkan devices.",
-        epilog="Exit codes: 0 all right, 1 a verdict against the device or the shader, "
-        "2 bad usage or input, 3 no such device or missing capability.",
+        epilog="Devices (--device D) go by number or a part of their name, as `vkgroup devices` lists them, or "
+        "are gpu, lavapipe, swiftshader, reference, reference:64 (with subgroups of 64), or a driver's ICD file "
+        "(.json); VKGROUP_DEVICE names another default. Exit codes: 0 all right, 1 a verdict against the "
+        "device or the shader, 2 bad usage or input, 3 no such device or missing capability.",
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -21,7 +21,7 @@ _WIDTH = 100
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--device", metavar="D", help="device to probe (default: the best one)")
+    add_device(parser, "probe")
     parser.add_argument("--json", metavar="F", help="write everything as JSON (- is standard output)")
 
 

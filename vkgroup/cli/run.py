@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 import vkgroup
 from vkgroup.cli import drawing, pairs, shaders
-from vkgroup.cli.arguments import seconds
+from vkgroup.cli.arguments import add_device, seconds
+from vkgroup.dispatch.blocks import suggestion
 from vkgroup.errors import InvalidInput
 from vkgroup.gl import Names
 
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--groups 4 --in data=x.npy --out sums=uint[4]:sums.npy, or: vkgroup run x.frag --size 64,64 "
         "--out color=picture.npy"
     )
+    parser.usage = "%(prog)s SHADER --groups X,Y,Z | --size W,H [--in B=F.npy] [--out B=…:F.npy] [OPTION …]"
     shaders.add_arguments(parser)
     parser.add_argument(
         "--groups", metavar="X[,Y[,Z]]", type=pairs.groups, help="workgroups of a compute shader to run"
@@ -43,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=pairs.pair,
         help="bind zeros and write the result to a file (printed without :F.npy); B=F.npy for an --in",
     )
-    parser.add_argument("--device", metavar="D", help="device to run on (default: the best one)")
+    add_device(parser, "run on")
     pairs.add_constants(parser)
     pairs.add_uniforms(parser)
     parser.add_argument("--subgroup-size", metavar="N", type=int, help="require this subgroup size")
@@ -56,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     if (arguments.groups is None) == (arguments.size is None):
-        raise InvalidInput("Give --groups X,Y,Z to run a compute shader, or --size W,H to draw with another.")
+        raise InvalidInput("Give --groups X,Y,Z to run a compute shader, or --size W,H to draw with a fragment shader.")
     if arguments.size is None and drawing.given(arguments):
         raise InvalidInput(f"{', '.join(drawing.given(arguments))}: only for draws (--size W,H).")
     if arguments.size is not None and arguments.full_subgroups:
@@ -82,7 +84,7 @@ def execute(arguments: argparse.Namespace) -> int:
             result = device.run(module, arguments.groups, full_subgroups=arguments.full_subgroups, **options)
         else:
             result = drawing.draw(device, module, vertex, arguments, **options)
-        time = f", {result.seconds * 1e6:.1f} µs" if result.seconds is not None else ""
+        time = f", {_time(result.seconds)}" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
     for key, file in files.items():
         if names.key(key) in result:
@@ -90,8 +92,17 @@ def execute(arguments: argparse.Namespace) -> int:
     for key in files:
         if names.key(key) not in result:
             what = "binding or output" if arguments.size else "binding"
-            raise InvalidInput(f"--out {_text(key)}: the shader cannot write a {what} of that name.")
+            raise InvalidInput(
+                f"--out {_text(key)}: the shader cannot write a {what} of that name."
+                f"{suggestion(key, map(str, result))}"
+            )
     return 0
+
+
+def _time(seconds: float) -> str:
+    """Return a time with the unit that suits it."""
+    unit, name = next(pair for pair in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if seconds >= pair[0] or pair[0] < 1e-5)
+    return f"{seconds / unit:.1f} {name}"
 
 
 def _numbers(given: list[tuple[str, str]], option: str) -> dict[str, Any]:
@@ -113,7 +124,7 @@ def _outputs(
         if zeros is None and key not in bindings and arguments.size is None:
             raise InvalidInput(
                 f"--out {name}={text}: a binding that --in does not have needs its type and size "
-                f"({name}=uint[64]:F.npy)."
+                f"({name}=uint[64]:F.npy); an output of a fragment shader needs --size W,H."
             )
         if zeros is not None:
             bindings[key] = zeros

@@ -155,7 +155,7 @@ def compile_file(
     stage = stage or (suffixes[-1] if suffixes else "")
     if stage not in STAGE_NAMES:
         known = ", ".join(f".{entry.suffix}" for entry in STAGES)
-        raise failure(str(path), 0, f"the name does not tell the stage: give it, or use one of {known}")
+        raise failure(str(path), 0, f"the name does not tell the stage: give it (--stage; in Python: stage=), or use one of {known}")
     return compile_source(read(file), stage=stage, name=str(path), dialect=dialect, **options)
 
 

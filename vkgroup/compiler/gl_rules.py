@@ -19,7 +19,7 @@ _ADVICE = tuple(
     for pattern, advice in (
         (
             r"'local_size' :\s*too large",
-            "the device's limit is in gl_MaxComputeWorkGroupSize: declare a smaller workgroup",
+            "which is the device's limit: declare a smaller workgroup",
         ),
         (
             r"'local_size' :\s*cannot change previously set size",

@@ -53,7 +53,7 @@ class _Output:
 
 
 def color_attachments(
-    entry: EntryPoint, given: Mapping[str | int, Any], size: tuple[int, int], device: Owner
+    entry: EntryPoint, given: Mapping[Any, Any], size: tuple[int, int], device: Owner
 ) -> tuple[Attachment, ...]:
     """Find an attachment for each output of a fragment shader.
 

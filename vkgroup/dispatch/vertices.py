@@ -53,7 +53,7 @@ class Vertices:
 
 def match_vertices(
     entry: EntryPoint,
-    given: Mapping[str | int, npt.ArrayLike],
+    given: Mapping[Any, npt.ArrayLike],
     *,
     indices: npt.ArrayLike | None = None,
     count: int | None = None,
@@ -91,7 +91,7 @@ def match_vertices(
         raise InvalidDispatch(f"No vertices are given for the inputs: {', '.join(lacking)}.")
     lengths = {len(array) for array in arrays.values()}
     if len(lengths) > 1:
-        raise InvalidDispatch(f"All vertex arrays have the same length; {sorted(lengths)} were given.")
+        raise InvalidDispatch(f"All vertex arrays have the same length; {_listed(lengths)} were given.")
     most = lengths.pop() if lengths else None
     return _counted(arrays, most, indices, count, instances)
 
@@ -145,7 +145,7 @@ def _checked(item: StageVariable, value: npt.ArrayLike) -> npt.NDArray[Any]:
     return np.ascontiguousarray(array)
 
 
-def pass_through(fragment: EntryPoint, given: Mapping[str | int, npt.ArrayLike]) -> str:
+def pass_through(fragment: EntryPoint, given: Mapping[Any, npt.ArrayLike]) -> str:
     """Write the vertex shader of a draw that has none.
 
     Without vertices it covers the image with one triangle. With them, ``position`` is the position, and each
@@ -179,7 +179,7 @@ def pass_through(fragment: EntryPoint, given: Mapping[str | int, npt.ArrayLike])
     if given and not placed and lengths != {3}:
         raise InvalidDispatch(
             f"vertices has no {_POSITION!r}; then three values of each input are needed, for the corners"
-            f" (-1, -1), (3, -1) and (-1, 3) in clip coordinates. {sorted(lengths)} were given."
+            f" (-1, -1), (3, -1) and (-1, 3) in clip coordinates. {_listed(lengths)} were given."
         )
     free = 1 + max((item.location for item in inputs), default=-1)
     lines = ["#version 450"]

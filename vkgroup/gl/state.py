@@ -175,7 +175,9 @@ class State:
             It is no open buffer of the context's device.
         """
         if buffer is not None and (not isinstance(buffer, Buffer) or buffer.closed):
-            raise InvalidOperation(f"DISPATCH_INDIRECT_BUFFER takes an open Buffer; {buffer!r} was given.")
+            raise InvalidOperation(
+                f"DISPATCH_INDIRECT_BUFFER takes an open Buffer (device.buffer(array)); {buffer!r} was given."
+            )
         if buffer is not None and not self.device.owns(buffer):
             raise InvalidOperation("The buffer is of another device; make one on this.")
         self._indirect = buffer

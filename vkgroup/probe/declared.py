@@ -237,8 +237,8 @@ _SECTIONS: tuple[tuple[str, _Lines], ...] = (
     (
         "Types",
         (
-            ("integers", _of(("int8", "shaderInt8"), ("int16", "shaderInt16"), ("int64", "shaderInt64"))),
-            ("floats", _of(("float16", "shaderFloat16"), ("float64", "shaderFloat64"))),
+            ("integers, other widths", _of(("int8", "shaderInt8"), ("int16", "shaderInt16"), ("int64", "shaderInt64"))),
+            ("floats, other widths", _of(("float16", "shaderFloat16"), ("float64", "shaderFloat64"))),
             (
                 "8-bit storage",
                 _of(

@@ -43,7 +43,6 @@ class VulkanDevice(Device):
             raise
         self.logical = logical
 
-
     @property
     def target(self) -> Target:
         """What modules for this device are compiled for.

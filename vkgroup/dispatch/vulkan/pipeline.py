@@ -23,8 +23,6 @@ class VulkanPipeline(VulkanLayouts, Pipeline):
         with stage_info(device, self.shader, subgroup_size=self.subgroup_size, flags=flags) as stage:
             info = vk.new("VkComputePipelineCreateInfo", stage=stage, layout=self.layout)
             handle = vk.ffi.new("VkPipeline *")
-            code = device.functions.vkCreateComputePipelines(
-                device.handle, vk.NULL, 1, info, vk.NULL, handle
-            )
+            code = device.functions.vkCreateComputePipelines(device.handle, vk.NULL, 1, info, vk.NULL, handle)
             device.check(code, "creating a compute pipeline")
             self.handle = handle[0]

@@ -98,7 +98,9 @@ def execute(
     """
     if program.stage != "compute":
         raise Unsupported(
-            f"{program.entry.name!r} is a {program.stage} shader, which is drawn with.", [program.stage]
+            f"{program.entry.name!r} is a {program.stage} shader, and no workgroups run it. Draw with it: Device.draw,"
+            " or `vkgroup run … --size W,H`.",
+            [program.stage],
         )
     if 0 in groups:
         return Outcome(())
