@@ -1,20 +1,12 @@
-"""Running batches on one device in this process: what every family needs of the device and the compiler.
-
-A batch in which something goes wrong as a whole is split, down to the case that is to blame.
-"""
+"""What every family needs of the device and the compiler to judge its cases."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 from vkgroup.compiler import Target, compile_source
-from vkgroup.conformance.families import family_named
-from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.results import Result, Status
 from vkgroup.dispatch import Buffer, Device
-from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.spirv import Module
 
 Transform = Callable[[bytes], bytes]
@@ -22,7 +14,7 @@ Transform = Callable[[bytes], bytes]
 
 
 class Executor:
-    """Judges cases on one open device.
+    """One open device, with modules compiled for it and buffers kept on it.
 
     Parameters
     ----------
@@ -48,31 +40,6 @@ class Executor:
         self.target = Target.VULKAN_1_1 if self.capabilities.api_version < (1, 2) else Target.VULKAN_1_2
         self._transform = transform
         self._buffers: dict[str, Buffer] = {}
-
-    def run(self, batch: Batch) -> list[Result]:
-        """Judge the cases of a batch, in their order.
-
-        Raises
-        ------
-        DeviceLost, DispatchTimeout
-            The device is unusable; none of the cases has a result.
-        """
-        start = time.perf_counter()
-        try:
-            verdicts = family_named(batch.family).judge(self, batch.cases)
-        except (DeviceLost, DispatchTimeout):
-            raise
-        except VkgroupError as error:
-            if len(batch) > 1:
-                return [result for half in batch.halves() for result in self.run(half)]
-            seconds = time.perf_counter() - start
-            detail = f"{type(error).__name__}: {error}"
-            return [Result(batch.cases[0].name, Status.FAIL, seconds, detail=detail)]
-        share = (time.perf_counter() - start) / len(batch)
-        return [
-            Result(case.name, verdict.status, share, verdict.defined, verdict.undefined, verdict.detail)
-            for case, verdict in zip(batch.cases, verdicts, strict=True)
-        ]
 
     def compile(self, source: str, *, stage: str, **options: Any) -> Module:
         """Compile a shader for the device, and let `Transform` rewrite it.

@@ -19,6 +19,7 @@ from vkgroup.conformance import plan
 from vkgroup.conformance.execute import Executor, Transform
 from vkgroup.conformance.families import cases_by_name, family_of, select
 from vkgroup.conformance.family import AnyCase
+from vkgroup.conformance.judge_batch import judge_batch
 from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.pool import Pool
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
@@ -244,7 +245,7 @@ def _run_here(device: DeviceInfo, batches: list[plan.Batch], session: _Session, 
             while waiting:
                 batch = waiting.popleft()
                 try:
-                    session.take(executor.run(batch))
+                    session.take(judge_batch(executor, batch))
                 except (DeviceLost, DispatchTimeout) as error:
                     if len(batch) == 1:
                         status = Status.TIMEOUT if isinstance(error, DispatchTimeout) else Status.CRASH

@@ -13,6 +13,7 @@ from queue import Queue
 from typing import IO, Any
 
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.judge_batch import judge_batch
 from vkgroup.conformance.messages import Failure, Setup, receive, send, serve_and_leave
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.opening import open_device
@@ -66,7 +67,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     send(answers, "ready")
     while (batch := queue.next()) is not None:
         try:
-            results = executor.run(batch)
+            results = judge_batch(executor, batch)
             queue.answered()
             send(answers, results)
         except DispatchTimeout as error:

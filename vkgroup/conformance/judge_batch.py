@@ -1,0 +1,40 @@
+"""Judging a batch on one device in this process.
+
+A batch in which something goes wrong as a whole is split, down to the case that is to blame.
+"""
+
+from __future__ import annotations
+
+import time
+
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.families import family_named
+from vkgroup.conformance.plan import Batch
+from vkgroup.conformance.results import Result, Status
+from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
+
+
+def judge_batch(executor: Executor, batch: Batch) -> list[Result]:
+    """Judge the cases of a batch, in their order.
+
+    Raises
+    ------
+    DeviceLost, DispatchTimeout
+        The device is unusable; none of the cases has a result.
+    """
+    start = time.perf_counter()
+    try:
+        verdicts = family_named(batch.family).judge(executor, batch.cases)
+    except (DeviceLost, DispatchTimeout):
+        raise
+    except VkgroupError as error:
+        if len(batch) > 1:
+            return [result for half in batch.halves() for result in judge_batch(executor, half)]
+        seconds = time.perf_counter() - start
+        detail = f"{type(error).__name__}: {error}"
+        return [Result(batch.cases[0].name, Status.FAIL, seconds, detail=detail)]
+    share = (time.perf_counter() - start) / len(batch)
+    return [
+        Result(case.name, verdict.status, share, verdict.defined, verdict.undefined, verdict.detail)
+        for case, verdict in zip(batch.cases, verdicts, strict=True)
+    ]
