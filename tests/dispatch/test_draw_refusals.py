@@ -61,6 +61,13 @@ def test_arguments_of_a_wrong_kind_are_refused(device: Device, options: dict[str
         device.draw(WHITE, SIZE, **options)
 
 
+def test_numbers_of_vertices_that_do_not_fit_are_named(device: Device) -> None:
+    read = "layout(location = 0) in vec2 a; layout(location = 1) in vec2 b;"
+    values = {"a": np.zeros((4, 2), np.float32), "b": np.zeros((3, 2), np.float32)}
+    with pytest.raises(InvalidDispatch, match="corners .* 3 and 4 were given"):
+        device.draw(fragment("color = vec4(a, b);", read), SIZE, vertices=values)
+
+
 @pytest.mark.parametrize("size", [(float("inf"), 4), (float("nan"), 4), "44", ("4", "4"), 4, None])
 def test_sizes_that_are_none_are_refused(device: Device, size: Any) -> None:
     with pytest.raises(InvalidDispatch, match="width, height"):

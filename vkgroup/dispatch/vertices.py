@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,6 +94,10 @@ def match_vertices(
         raise InvalidDispatch(f"All vertex arrays have the same length; {_listed(lengths)} were given.")
     most = lengths.pop() if lengths else None
     return _counted(arrays, most, indices, count, instances)
+
+
+def _listed(lengths: Iterable[int]) -> str:
+    return " and ".join(map(str, sorted(lengths)))
 
 
 def _counted(
