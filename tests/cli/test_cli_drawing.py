@@ -63,6 +63,8 @@ def test_a_draw_writes_its_files(folder: Path) -> None:
         ("white.frag --size 4,4 --out color=a.npy --out color=b.npy", "given twice"),
         ("white.frag --size 4,4 --out color=no/where.npy", "no folder"),
         ("white.frag --size 4,4 --out other=a.npy", "cannot write"),
+        ("white.frag --size 4,4 --out colour=a.npy", "There are: color. Did you mean 'color'?"),
+        ("white.frag --groups 1 --out color=a.npy", "an output of a fragment shader needs --size W,H"),
         ("fill.comp --groups 1 --depth d32f --samples 4", "--depth, --samples: only for draws"),
         ("fill.comp --size 4,4", "fragment shader"),
         ("white.frag --groups 1", "compute is needed"),

@@ -10,8 +10,8 @@ def add_device(parser: argparse.ArgumentParser, purpose: str) -> None:
     parser.add_argument(
         "--device",
         metavar="D",
-        help=f"device to {purpose}: one of `vkgroup devices`, by number or part of its name, or gpu, reference:64, "
-        "… (`vkgroup --help`); default: the best one",
+        help=f"device to {purpose} (default: the best one): a number or part of a name of `vkgroup devices`, "
+        "gpu, reference:64, …: see `vkgroup --help`",
     )
 
 

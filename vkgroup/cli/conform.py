@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from vkgroup.cli.arguments import seconds
+from vkgroup.cli.arguments import add_device, seconds
 from vkgroup.cli.console import Console
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run, select
 from vkgroup.conformance.caselist import read_caselist

@@ -100,10 +100,11 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="vkgroup",
         description="The truth about subgroups on Vulkan devices.",
-        epilog="Devices (--device D) go by number or a part of their name, as `vkgroup devices` lists them, or "
-        "are gpu, lavapipe, swiftshader, reference, reference:64 (with subgroups of 64), or a driver's ICD file "
-        "(.json); VKGROUP_DEVICE names another default. Exit codes: 0 all right, 1 a verdict against the "
-        "device or the shader, 2 bad usage or input, 3 no such device or missing capability.",
+        epilog="A device (--device D) goes by number or part of its name, as `vkgroup devices` lists them; "
+        "or it is gpu, lavapipe, swiftshader, reference, reference:64 (with subgroups of 64) or a driver's "
+        "ICD file (.json). VKGROUP_DEVICE names another default. "
+        "Exit codes: 0 all right, 1 a verdict against the device or the shader, "
+        "2 bad usage or input, 3 no such device or missing capability.",
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

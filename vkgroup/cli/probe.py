@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 import vkgroup
+from vkgroup.cli.arguments import add_device
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.probe import EXPERIMENTS, Failed, Probe, probe

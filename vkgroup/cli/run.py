@@ -58,7 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     if (arguments.groups is None) == (arguments.size is None):
-        raise InvalidInput("Give --groups X,Y,Z to run a compute shader, or --size W,H to draw with a fragment shader.")
+        raise InvalidInput(
+            "Give --groups X,Y,Z to run a compute shader, or --size W,H to draw with a fragment shader."
+        )
     if arguments.size is None and drawing.given(arguments):
         raise InvalidInput(f"{', '.join(drawing.given(arguments))}: only for draws (--size W,H).")
     if arguments.size is not None and arguments.full_subgroups:
@@ -101,8 +103,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _time(seconds: float) -> str:
     """Return a time with the unit that suits it."""
-    unit, name = next(pair for pair in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if seconds >= pair[0] or pair[0] < 1e-5)
-    return f"{seconds / unit:.1f} {name}"
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.1f} µs"
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
 def _numbers(given: list[tuple[str, str]], option: str) -> dict[str, Any]:

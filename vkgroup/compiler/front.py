@@ -33,7 +33,6 @@ COMPILERS = ("glslang", "shaderc")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-
 def compile_source(
     source: str,
     *,
@@ -155,7 +154,11 @@ def compile_file(
     stage = stage or (suffixes[-1] if suffixes else "")
     if stage not in STAGE_NAMES:
         known = ", ".join(f".{entry.suffix}" for entry in STAGES)
-        raise failure(str(path), 0, f"the name does not tell the stage: give it (--stage; in Python: stage=), or use one of {known}")
+        raise failure(
+            str(path),
+            0,
+            f"the name does not tell the stage: give it (--stage; in Python: stage=), or use one of {known}",
+        )
     return compile_source(read(file), stage=stage, name=str(path), dialect=dialect, **options)
 
 
