@@ -237,7 +237,10 @@ _SECTIONS: tuple[tuple[str, _Lines], ...] = (
     (
         "Types",
         (
-            ("integers, other widths", _of(("int8", "shaderInt8"), ("int16", "shaderInt16"), ("int64", "shaderInt64"))),
+            (
+                "integers, other widths",
+                _of(("int8", "shaderInt8"), ("int16", "shaderInt16"), ("int64", "shaderInt64")),
+            ),
             ("floats, other widths", _of(("float16", "shaderFloat16"), ("float64", "shaderFloat64"))),
             (
                 "8-bit storage",
