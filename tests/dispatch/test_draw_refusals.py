@@ -64,7 +64,7 @@ def test_arguments_of_a_wrong_kind_are_refused(device: Device, options: dict[str
 def test_numbers_of_vertices_that_do_not_fit_are_named(device: Device) -> None:
     read = "layout(location = 0) in vec2 a; layout(location = 1) in vec2 b;"
     values = {"a": np.zeros((4, 2), np.float32), "b": np.zeros((3, 2), np.float32)}
-    with pytest.raises(InvalidDispatch, match="corners .* 3 and 4 were given"):
+    with pytest.raises(InvalidDispatch, match="3 and 4 were given"):
         device.draw(fragment("color = vec4(a, b);", read), SIZE, vertices=values)
 
 

@@ -98,8 +98,8 @@ def execute(
     """
     if program.stage != "compute":
         raise Unsupported(
-            f"{program.entry.name!r} is a {program.stage} shader, and no workgroups run it. Draw with it: Device.draw,"
-            " or `vkgroup run … --size W,H`.",
+            f"{program.entry.name!r} is a {program.stage} shader, and no workgroups run it. Draw with it:"
+            " Device.draw, or `vkgroup run … --size W,H`.",
             [program.stage],
         )
     if 0 in groups:
