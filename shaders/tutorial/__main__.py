@@ -35,7 +35,10 @@ EXAMPLES = (
 
 def main(words: list[str]) -> int:
     """Run the examples; returns 1 where an answer is wrong, 2 for bad usage, 3 where there is no device."""
-    parser = argparse.ArgumentParser(prog="python shaders/tutorial", description="Every example of the tutorial, one line each, on any device.")
+    parser = argparse.ArgumentParser(
+        prog="python shaders/tutorial",
+        description="Every example of the tutorial, one line each, on any device.",
+    )
     parser.add_argument("names", metavar="NAME", nargs="*", help=f"examples to run: {', '.join(EXAMPLES)}")
     parser.add_argument("--device", metavar="D", help="device to run on (default: the best one)")
     arguments = parser.parse_args(words)

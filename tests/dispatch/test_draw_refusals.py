@@ -104,7 +104,7 @@ def test_the_reference_device_says_when_it_has_no_memory(monkeypatch: pytest.Mon
 
     # How many vertices are too many is the machine's affair, so NumPy's answer is planted.
     monkeypatch.setattr(draws, "draw", exhausted)
-    with vkgroup.open("reference") as device, pytest.raises(OutOfMemory, match="64.0 GiB"):
+    with vkgroup.open("reference") as device, pytest.raises(OutOfMemory, match=r"64\.0 GiB"):
         device.draw(WHITE, SIZE)
 
 

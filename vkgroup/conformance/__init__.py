@@ -3,7 +3,8 @@
 The suite is made of `families`, each with its own cases and its own way to judge them (`family`). The
 largest is `subgroup`: `cases` names its cases, `program` writes a batch's GLSL, `instances` finds who was
 active together, `verdict` judges each lane against `vkgroup.reference`. Around the families, `plan` makes
-batches, `judge_batch` judges them with an `execute.Executor`, `pool` and `worker` keep a crashing driver away, `run` ties them together.
+batches, `judge_batch` judges them on an `execute.Executor`, `pool` and `worker` keep a crashing driver away,
+`run` ties them together.
 """
 
 from __future__ import annotations
