@@ -97,3 +97,27 @@ def test_log_of_shaderc() -> None:
         ),
         Diagnostic("error", "glslc", 0, 0, "unknown argument"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("stage", "source"),
+    [
+        ("compute", "uniform float scale;\nvoid main() { scale; }"),
+        ("compute", "layout(binding = 0) uniform atomic_uint count;\nvoid main() {}"),
+        ("compute", "buffer Data { uint data[]; };\nvoid main() {}"),
+        ("compute", "#extension GL_NV_shader_thread_group : require\nvoid main() {}"),
+        ("vertex", "in vec4 at;\nvoid main() { gl_Position = at; }"),
+        ("vertex", "void main() { gl_Position = vec4(gl_VertexID); }"),
+    ],
+)
+def test_the_gl_dialect_is_named_once_where_it_is_missed(stage: str, source: str) -> None:
+    size = "layout(local_size_x = 1) in;" if stage == "compute" else ""
+    text = f"#version 430\n{source}\n{size}"
+    found = diagnostics_of(lambda: compile_source(text, stage=stage))
+    assert ["--dialect gl" in entry.message for entry in found].count(True) == 1
+    assert compile_source(text, stage=stage, dialect="gl").reflection.entry_points[0].stage == stage
+
+
+def test_the_gl_dialect_is_not_named_elsewhere() -> None:
+    found = diagnostics_of(lambda: compile_source("#version 430\nvoid main() { x; }", stage="compute"))
+    assert not any("--dialect" in entry.message for entry in found)

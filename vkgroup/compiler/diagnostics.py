@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from vkgroup.errors import Diagnostic
+from vkgroup.errors import CompileError, Diagnostic
 
 # "ERROR: 0:5: 'x' : undeclared identifier", "ERROR: inc/a.glsl:3: …", "ERROR: Linking … stage: …".
 _GLSLANG = re.compile(r"(?P<severity>ERROR|WARNING): (?:(?P<file>.+?):(?P<line>\d+): )?(?P<message>.*)")
@@ -20,6 +20,12 @@ _SHADERC = re.compile(
 _SUMMARY = re.compile(
     r"(ERROR: )?\d+ (compilation )?(errors?|warnings?)( and \d+ errors?)?( generated)?\..*"
     r"|\(\d+\): error at column \d+, HLSL parsing failed\."
+)
+
+# What GLSL for Vulkan refuses, and OpenGL's takes.
+_OPENGL = re.compile(
+    r"not allowed when using GLSL for Vulkan|SPIR-V requires location|layout\(binding=X\)"
+    r"|'gl_(VertexID|InstanceID)' : undeclared|extension not supported: GL_NV_shader_thread_group"
 )
 
 
@@ -36,6 +42,17 @@ def from_glslang(log: str, name: str) -> list[Diagnostic]:
 def from_shaderc(log: str, rename: Callable[[str], str]) -> list[Diagnostic]:
     """Read shaderc's log; `rename` gives a file's name as the user knows it."""
     return _read(log, _SHADERC, rename)
+
+
+def hint_at_opengl(error: CompileError) -> CompileError:
+    """Name the dialect gl once, where a shader for Vulkan has what belongs to OpenGL."""
+    found = list(error.diagnostics)
+    for number, entry in enumerate(found):
+        if entry.severity == "error" and _OPENGL.search(entry.message):
+            hint = 'was it written for OpenGL? That is --dialect gl (in Python: dialect="gl")'
+            found[number] = replace(entry, message=f"{entry.message}; {hint}")
+            return type(error)(str(error.args[0]), found)
+    return error
 
 
 def _read(log: str, pattern: re.Pattern[str], rename: Callable[[str], str]) -> list[Diagnostic]:

@@ -13,6 +13,7 @@ from typing import TypedDict, Unpack
 from vkgroup import resources, spirv
 from vkgroup.compiler import cache as module_cache
 from vkgroup.compiler import extensions, hlsl, thread_group
+from vkgroup.compiler.diagnostics import hint_at_opengl
 from vkgroup.compiler.existing import ASSEMBLY, WORDS, assemble_source, finish, read_module
 from vkgroup.compiler.gl_interface import interface_of, with_interface
 from vkgroup.compiler.gl_limits import Limit, limits_of
@@ -315,7 +316,8 @@ def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
     try:
         module, dependencies = run(_rewritten(request))
     except CompileError as error:
-        raise thread_group.restore(error, request.source) from None
+        restored = thread_group.restore(error, request.source)
+        raise (hint_at_opengl(restored) if request.dialect == "vulkan" else restored) from None
     module = thread_group.mark(module, dependencies)
     if request.dialect == "hlsl":
         module = hlsl.mended(legalize(module, request.target))
