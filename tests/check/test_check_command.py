@@ -203,6 +203,21 @@ def test_hlsl_is_checked_at_its_lines(checked, written: Callable[..., Path]) -> 
     assert (finding["kind"], finding["place"]["line"]) == ("race", 6)
 
 
+def test_elements_of_hlsl_go_by_their_buffer(checked, written: Callable[..., Path]) -> None:
+    file = written(
+        "RWStructuredBuffer<uint> first : register(u0);\n"
+        "RWStructuredBuffer<uint> second : register(u1);\n"
+        "[numthreads(8, 1, 1)]\n"
+        "void main(uint3 i : SV_DispatchThreadID) {\n"
+        "    second[i.x] = first[i.x] + WaveGetLaneCount();\n"
+        "}\n",
+        "sizes.comp.hlsl",
+    )
+    report = checked(file)
+    assert {finding["element"] for finding in report["findings"]} == {"second[0]"}
+    assert {"first: first[] random", "second: second[] random"} <= set(report["covered"]["inputs"])
+
+
 _POINTS = """#version 460
 layout(local_size_x = 16) in;
 layout(binding = 0) readonly buffer Points {{ uint points[]; }};

@@ -51,17 +51,25 @@ class Field:
         return self.name.format(*indices)
 
 
-def fields_of(block: StructType, nbytes: int) -> list[Field]:
-    """Return the numbers of a buffer of `nbytes` bytes; the runtime array fills what is left."""
+#: What glslang calls the array in a buffer of HLSL.
+_ELEMENTS = "@data"
+
+
+def fields_of(block: StructType, nbytes: int, buffer: str = "") -> list[Field]:
+    """Return the numbers of a buffer of `nbytes` bytes; the runtime array fills what is left.
+
+    The elements of HLSL's buffers, which have no name in the source, are those of `buffer`.
+    """
     found = []
     for number, member in enumerate(block.members):
         start = np.asarray(member.offset or 0, np.int64)
         kind = member.type
+        name = buffer if member.name == _ELEMENTS else member.name
         if isinstance(kind, ArrayType) and kind.length is None and kind.stride:
             length = max(0, (nbytes - int(start)) // kind.stride)
-            found += list(_array(member.name, kind, length, start, member, number))
+            found += list(_array(name, kind, length, start, member, number))
         else:
-            found += list(_fields(member.name, kind, start, member, number))
+            found += list(_fields(name, kind, start, member, number))
     return found
 
 

@@ -197,14 +197,14 @@ class _Maker:
         if given is not None:
             check_array(given, block, f"The binding {binding.name or binding.block_name!r}")
             data = np.frombuffer(given.tobytes(), np.uint8).copy()
-            fields = fields_of(block, len(data))
+            fields = fields_of(block, len(data), binding.name)
             return Input(binding, (data,) * (binding.count or 1), True, GIVEN, None, tuple(fields))
         last = block.runtime_array
         nbytes = block.fixed_size
         each = self.each.get((binding.set, binding.binding), 1)
         if last is not None:
             nbytes = (last.offset or 0) + each * self.total * (getattr(last.type, "stride", 0) or 0)
-        fields = fields_of(block, nbytes)
+        fields = fields_of(block, nbytes, binding.name)
         arrays = []
         parts: list[str] = []
         for _ in range(binding.count or 1):
