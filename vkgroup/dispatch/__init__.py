@@ -1,4 +1,4 @@
-"""Running compute shaders: buffers, images, pipelines, bindings by reflection, dispatches.
+"""Running shaders: buffers, images, pipelines, bindings by reflection, dispatches and draws.
 
 What all devices share is here; `vkgroup.dispatch.vulkan` does it through Vulkan.
 """
