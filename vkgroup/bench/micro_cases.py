@@ -1,0 +1,154 @@
+"""What the microbenchmarks of subgroup functions measure: one case for each function, type and operand.
+
+The cases are the rows of the tables of operations; nothing is listed here twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.reference.extended_operations import EXTENDED_OPERATIONS
+from vkgroup.reference.operations import OPERATIONS, Operand, OperandKind, Operation
+from vkgroup.reference.types import TYPES, GlslType
+
+Lanes = NDArray[np.uint32]
+
+SUBSETS = 4
+"""Subsets of the partition that the partitioned functions get: lane modulo this."""
+
+CLUSTERS = (4, 16)
+"""Cluster sizes that are measured, where the subgroup has them."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One operand after the first.
+
+    Attributes
+    ----------
+    name : its part of the case's name; empty where a function has one choice only.
+    glsl : subgroup size → GLSL, over ``lane``.
+    values : subgroup size → (size, …) uint32, the same in NumPy; or an integer, of a cluster size.
+    least_size : the smallest subgroup that has a use for it.
+    """
+
+    name: str
+    glsl: Callable[[int], str]
+    values: Callable[[int], Lanes | int]
+    least_size: int = 1
+
+
+def _constant(value: Callable[[int], int], name: str = "", least_size: int = 1) -> Argument:
+    return Argument(
+        name, lambda size: f"{value(size)}u", lambda size: np.full(size, value(size), np.uint32), least_size
+    )
+
+
+def _lane(size: int) -> Lanes:
+    return np.arange(size, dtype=np.uint32)
+
+
+def _partition(size: int) -> Lanes:
+    """Return each lane's subset as a ballot, (size, 4)."""
+    same = _lane(size)[:, None] % SUBSETS == _lane(128)[None, :] % SUBSETS
+    same[:, size:] = False
+    return np.packbits(same, axis=1, bitorder="little").view(np.uint32)
+
+
+def _cluster(cluster: int) -> Argument:
+    return Argument(str(cluster), lambda size: f"{cluster}u", lambda size: cluster, cluster)
+
+
+_MIDDLE = _constant(lambda size: size // 2)
+_ONE = _constant(lambda size: 1, least_size=2)
+# 5 is odd, so that every lane is read once, and no hardware has a shorter way for such a permutation.
+_PERMUTED = Argument(
+    "", lambda size: f"((lane * 5u + 3u) & {size - 1}u)", lambda size: (_lane(size) * 5 + 3) & (size - 1)
+)
+
+#: Choices by what the operand means.
+_CHOICES: dict[OperandKind, tuple[Argument, ...]] = {
+    OperandKind.ID: (_PERMUTED,),
+    OperandKind.INDEX: (Argument("", lambda size: "lane", _lane),),
+    # Neighbours have short ways in some hardware that lanes further apart do not have.
+    OperandKind.MASK: (
+        _constant(lambda size: 1, "1", 2),
+        _constant(lambda size: size // 2, "half", 4),
+    ),
+    OperandKind.DELTA: (_ONE,),
+    OperandKind.BALLOT: (Argument("", lambda size: "subsets", _partition),),
+    OperandKind.CLUSTER_SIZE: tuple(_cluster(cluster) for cluster in CLUSTERS),
+}
+
+#: Choices of functions whose operand asks for more than its meaning says: constants, one value for all lanes.
+_CHOICES_OF = {
+    "subgroupBroadcast": (_MIDDLE,),
+    "subgroupQuadBroadcast": (_constant(lambda size: min(2, size - 1)),),
+    "readInvocationARB": (_MIDDLE,),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One function with one type and one choice of its operands.
+
+    Attributes
+    ----------
+    operation : the function's row.
+    type : of its first operand.
+    arguments : its other operands.
+    """
+
+    operation: Operation
+    type: GlslType
+    arguments: tuple[Argument, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Function, type and choice with dots between: ``"subgroupClusteredAdd.float.4"``."""
+        parts = (self.operation.name, self.type.name, *(argument.name for argument in self.arguments))
+        return ".".join(part for part in parts if part)
+
+    @property
+    def result(self) -> GlslType:
+        """The type of its result."""
+        result = self.operation.result_type(self.type)
+        assert result is not None, "barriers give nothing, and are measured elsewhere"
+        return result
+
+    @property
+    def least_size(self) -> int:
+        """The smallest subgroup size at which it means anything."""
+        return max((argument.least_size for argument in self.arguments), default=1)
+
+    def with_components(self, components: int) -> Case:
+        """Return the case with as many components of the same scalar; itself where its type is fixed."""
+        name = self.type.scalar.name
+        if components > 1:
+            name = f"{self.type.scalar.vector_prefix}{components}"
+        fixed = len(self.operation.types) == 1
+        return self if fixed else Case(self.operation, TYPES[name], self.arguments)
+
+
+def _choices(operation: Operation, operand: Operand) -> tuple[Argument, ...]:
+    return _CHOICES_OF.get(operation.name) or _CHOICES[operand.kind]
+
+
+def _cases(operation: Operation) -> Iterator[Case]:
+    types = [type_ for type_ in operation.types if type_.components == 1 or len(operation.types) == 1]
+    # Of subgroupClusteredRotate the distance has one choice and the cluster two.
+    choices: list[tuple[Argument, ...]] = [()]
+    for operand in operation.operands[1:]:
+        choices = [(*before, one) for before in choices for one in _choices(operation, operand)]
+    for type_ in types:
+        yield from (Case(operation, type_, arguments) for arguments in choices)
+
+
+def all_cases() -> tuple[Case, ...]:
+    """Return every function that gives something, with every scalar type that it takes."""
+    rows = (*OPERATIONS.values(), *EXTENDED_OPERATIONS.values())
+    return tuple(case for row in rows if row.result is not None for case in _cases(row))

@@ -1,0 +1,291 @@
+"""The GLSL of a batch of microbenchmarks: chains of a function, of its alternative, and of feeding alone.
+
+Buffers
+-------
+binding 0, inputs : words. For each case planes of ``CHAINS × SIZE + 1`` words: the operands of each chain by
+    lane, then the identity of the case's operator.
+binding 1, outputs : words. For each chain the planes of its last result, of all invocations.
+binding 2, clocks : (samples, subgroups) of begin and end, 64 bits each.
+
+A chain is timed alone in one subgroup (latency), or several of them side by side in many subgroups
+(throughput): the constant `THROUGHPUT` says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import Template
+
+from vkgroup.bench import micro_feed, micro_shared
+from vkgroup.bench.micro_cases import SUBSETS, Case
+from vkgroup.conformance.glsl_types import planes, reader, writer
+from vkgroup.reference.operations import ExtendedCategory, OperandKind
+from vkgroup.reference.types import GlslType
+
+KINDS = ("subgroup", "shared", "feed")
+"""What a chain applies: the function, its alternative through shared memory, nothing."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How much of a chain is written out.
+
+    Attributes
+    ----------
+    unroll : steps of the only chain in a round; even, so that the halves of memory are known to the compiler.
+    chains : chains side by side where throughput is measured.
+    throughput_unroll : their steps in a round.
+    """
+
+    unroll: int = 8
+    chains: int = 4
+    throughput_unroll: int = 4
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One function of the shader: a case, and what its chain applies.
+
+    Attributes
+    ----------
+    kind : one of `KINDS`.
+    at : the first word of the case in the inputs.
+    """
+
+    case: Case
+    kind: str
+    at: int
+
+
+_SHADER = Template("""#version 460
+$extensions
+// Generated: chains of subgroup functions, each result feeding the next operand; see vkgroup.bench.
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint WORKGROUP = 1u;
+layout(constant_id = 10) const bool THROUGHPUT = false;
+const uint SIZE = ${size}u;      // of a subgroup
+const uint CHAINS = ${chains}u;  // side by side where throughput is measured
+const uint INPUT_STRIDE = CHAINS * SIZE + 1u;
+#define GROUPS (WORKGROUP / SIZE)
+#define INVOCATIONS WORKGROUP
+layout(std430, binding = 0) readonly buffer Inputs { uint inputs[]; };
+layout(std430, binding = 1) writeonly buffer Outputs { uint outputs[]; };
+layout(std430, binding = 2) writeonly buffer Clocks { uvec4 clocks[]; };
+// zero is 0 where time is taken; the compiler cannot know.
+layout(push_constant) uniform Push { uint which; uint rounds; uint samples; uvec2 zero; } push;
+uint place, lane;                // in the workgroup, in the subgroup
+uint side = 0u, turn = 0u;       // which part of the shared memory is next
+uvec4 subsets;                   // the lane's subset of a partition
+uvec2 now() { return $now; }
+void note(uint sample_, uvec2 begin, uvec2 end) {
+    if (lane == 0u) clocks[sample_ * GROUPS + place / SIZE] = uvec4(begin, end);
+}
+$declarations
+$functions
+void main() {
+    switch (push.which) {
+$cases
+    }
+}
+""")
+
+_ENTRY = Template("""
+// $comment
+$R apply_$n($T x) {$apply
+}
+void run_$n() {
+$prologue
+$bases
+    if (THROUGHPUT) {
+$operands
+$results
+        barrier();
+        for (uint s = 0u; s < push.samples; ++s) {
+            uvec2 begin = now();
+            for (uint n = 0u; n < push.rounds; ++n) {
+$many
+            }
+            note(s, begin, now());
+        }
+$stores
+    } else {
+        $T x = base_0;
+        $R r = $R(0);
+        for (uint s = 0u; s < push.samples; ++s) {
+            uvec2 begin = now();
+            for (uint n = 0u; n < push.rounds; ++n) {
+$one
+            }
+            note(s, begin, now());
+        }
+        put(place, r);
+    }
+}""")
+
+_BY_SUBGROUP = """    lane = gl_SubgroupInvocationID;
+    place = gl_SubgroupID * gl_SubgroupSize + lane;"""
+_BY_INDEX = """    place = gl_LocalInvocationIndex;
+    lane = place % SIZE;"""
+
+#: Functions that glslang does not have, or has with other types: SPIR-V extension, capability, instruction,
+#: and whether it takes a scope.
+_INSTRUCTIONS = {
+    "subgroupRotate": ("SPV_KHR_subgroup_rotate", 6026, 4431, True),
+    "subgroupClusteredRotate": ("SPV_KHR_subgroup_rotate", 6026, 4431, True),
+    "subgroupQuadAll": ("SPV_KHR_quad_control", 5087, 5110, False),
+    "subgroupQuadAny": ("SPV_KHR_quad_control", 5087, 5111, False),
+    "ballotARB": ("SPV_KHR_shader_ballot", 4423, 4421, False),
+    "readInvocationARB": ("SPV_KHR_shader_ballot", 4423, 4432, False),
+    "readFirstInvocationARB": ("SPV_KHR_shader_ballot", 4423, 4422, False),
+    "allInvocationsARB": ("SPV_KHR_subgroup_vote", 4431, 4428, False),
+    "anyInvocationARB": ("SPV_KHR_subgroup_vote", 4431, 4429, False),
+    "allInvocationsEqualARB": ("SPV_KHR_subgroup_vote", 4431, 4430, False),
+}
+
+
+def _instruction(case: Case) -> str:
+    """Return the declaration of a function by its instruction."""
+    extension, capability, number, scoped = _INSTRUCTIONS[case.operation.name]
+    operands = ["uint"] * scoped + [case.type.name] + ["uint"] * len(case.arguments)
+    return (
+        f'spirv_instruction(extensions = ["{extension}"], capabilities = [{capability}], id = {number}) '
+        f"{case.result} {case.operation.name}_({', '.join(operands)});"
+    )
+
+
+def _call(case: Case, size: int) -> str:
+    """Return the function applied to ``x``."""
+    arguments = [argument.glsl(size) for argument in case.arguments]
+    if not case.operation.operands:
+        # What depends on nothing cannot be part of a chain, unless a chain decides whether it happens.
+        return f"x && {case.operation.name}()"
+    name, first = case.operation.name, ["x"]
+    if name in _INSTRUCTIONS:
+        name, first = f"{name}_", ["3u", "x"] if _INSTRUCTIONS[name][3] else ["x"]
+    return f"{name}({', '.join([*first, *arguments])})"
+
+
+def _apply(entry: Entry, size: int) -> str:
+    case = entry.case
+    if entry.kind == "shared":
+        return micro_shared.body(case, [argument.glsl(size) for argument in case.arguments])
+    if entry.kind == "subgroup":
+        return f"\n    return {_call(case, size)};"
+    if not case.operation.operands:
+        return "\n    return x && lane == 0u;"
+    return f"\n    return {micro_feed.stand_in(case.type, case.result, 'x')};"
+
+
+def _prologue(entry: Entry) -> str:
+    lines = [_BY_INDEX if entry.kind == "shared" else _BY_SUBGROUP]
+    case = entry.case
+    if entry.kind == "shared":
+        if case.type.scalar.kind == "bool" or case.result.scalar.kind == "bool":
+            lines.append("    clear_votes();")
+        lines += [
+            f"    identity_{micro_shared.combine_name(operator, case.type)} = "
+            f"get_{case.type}({entry.at}u + INPUT_STRIDE - 1u);"
+            for operator in micro_shared.operators(case)
+        ]
+    elif any(operand.kind is OperandKind.BALLOT for operand in case.operation.operands[1:]):
+        lines.append(f"    subsets = subgroupPartitionNV(lane % {SUBSETS}u);")
+    return "\n".join(lines)
+
+
+def _function(entry: Entry, number: int, size: int, shape: Shape) -> str:
+    type_, result, chains = entry.case.type, entry.case.result, range(shape.chains)
+
+    def following(chain: int | str, turn: int) -> str:
+        at = f"_{chain}" if chain != "" else ""
+        zero = f"push.zero.{'xy'[turn % 2]}"
+        feed = micro_feed.next_operand(type_, result, f"base{at or '_0'}", f"r{at}", zero)
+        return f"x{at} = {feed};"
+
+    many = [
+        line
+        for turn in range(shape.throughput_unroll)
+        for line in (
+            *(f"r_{chain} = apply_{number}(x_{chain});" for chain in chains),
+            *(following(chain, turn) for chain in chains),
+        )
+    ]
+    one = [f"r = apply_{number}(x); {following('', turn)}" for turn in range(shape.unroll)]
+    stride = f"{planes(result)}u * INVOCATIONS"
+    return _ENTRY.substitute(
+        n=number,
+        comment=f"{entry.case.name}: {entry.kind}",
+        T=type_.name,
+        R=result.name,
+        apply=_apply(entry, size),
+        prologue=_prologue(entry),
+        bases=_lines(1, (f"{type_} base_{k} = get_{type_}({entry.at}u + {k}u * SIZE + lane);" for k in chains)),
+        operands=_lines(2, (f"{type_} x_{k} = base_{k};" for k in chains)),
+        results=_lines(2, (f"{result} r_{k} = {result}(0);" for k in chains)),
+        many=_lines(4, many),
+        one=_lines(4, one),
+        stores=_lines(2, (f"put({k}u * {stride} + place, r_{k});" for k in chains)),
+    )
+
+
+def _lines(depth: int, lines: Sequence[str] | object) -> str:
+    return "\n".join("    " * depth + line for line in lines)  # type: ignore[attr-defined]
+
+
+def _declarations(entries: Sequence[Entry]) -> str:
+    """Return what the functions share, each once."""
+    type_ = entries[0].case.type
+    shared = [entry.case for entry in entries if entry.kind == "shared"]
+    results = dict.fromkeys(entry.case.result for entry in entries)
+    lines = [reader(type_), *(writer(result) for result in results)]
+    lines += [micro_feed.feed(type_), micro_feed.feed_word(type_)]
+    if shared:
+        lines.append(micro_shared.memory(type_))
+        if any("bool" in (case.type.name, case.result.name) for case in shared):
+            lines.append(micro_shared.votes())
+    for operator in dict.fromkeys(name for case in shared for name in micro_shared.operators(case)):
+        lines.append(f"{type_} identity_{micro_shared.combine_name(operator, type_)};")
+        lines.append(micro_shared.combine(operator, type_))
+    cases = [entry.case for entry in entries if entry.kind == "subgroup"]
+    lines += dict.fromkeys(_instruction(case) for case in cases if case.operation.name in _INSTRUCTIONS)
+    return "\n".join(lines)
+
+
+def _extensions(entries: Sequence[Entry], clock: bool) -> str:
+    names = {"GL_KHR_shader_subgroup_basic"}
+    names |= {"GL_ARB_shader_clock"} if clock else set()
+    for entry in entries:
+        case = entry.case
+        types: tuple[GlslType, ...] = (case.type, case.result)
+        for type_ in types:
+            names |= {*type_.scalar.extensions, *type_.scalar.subgroup_extensions}
+            names |= {*micro_feed.extensions(type_)}
+        if case.operation.name in _INSTRUCTIONS:
+            names.add("GL_EXT_spirv_intrinsics")
+        elif entry.kind == "subgroup":
+            names.add(case.operation.category.extension)
+            if case.operation.category is ExtendedCategory.PARTITIONED:
+                names.add("GL_KHR_shader_subgroup_ballot")
+    return "\n".join(f"#extension {name} : require" for name in sorted(names))
+
+
+def source(entries: Sequence[Entry], size: int, shape: Shape, *, clock: bool) -> str:
+    """Return the shader of a batch.
+
+    Parameters
+    ----------
+    entries : what it has, chosen by their index; all of one type.
+    size : the subgroup size.
+    clock : whether the device has a clock for shaders; without, nothing is written there.
+    """
+    functions = [_function(entry, number, size, shape) for number, entry in enumerate(entries)]
+    cases = [f"    case {number}u: run_{number}(); break;" for number in range(len(entries))]
+    return _SHADER.substitute(
+        extensions=_extensions(entries, clock),
+        size=size,
+        chains=shape.chains,
+        now="clock2x32ARB()" if clock else "uvec2(0u)",
+        declarations=_declarations(entries),
+        functions="\n".join(functions),
+        cases="\n".join(cases),
+    )
