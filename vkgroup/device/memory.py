@@ -232,6 +232,9 @@ _FULL_BARRIER = vk.new(
     dstAccessMask=vk.ffi.integer_const("VK_ACCESS_MEMORY_READ_BIT")
     | vk.ffi.integer_const("VK_ACCESS_MEMORY_WRITE_BIT"),
 )
+_SHADER_AND_TRANSFER = vk.ffi.integer_const("VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT") | vk.ffi.integer_const(
+    "VK_PIPELINE_STAGE_TRANSFER_BIT"
+)
 _STAGES = vk.ffi.integer_const("VK_PIPELINE_STAGE_ALL_COMMANDS_BIT")
 _STAGES_AND_HOST = _STAGES | vk.ffi.integer_const("VK_PIPELINE_STAGE_HOST_BIT")
 
@@ -240,4 +243,11 @@ def barrier(functions: vk.Functions, commands: Any) -> None:
     """Order all that came before against all that follows, the host's reads included."""
     functions.vkCmdPipelineBarrier(
         commands, _STAGES, _STAGES_AND_HOST, 0, 1, _FULL_BARRIER, 0, vk.NULL, 0, vk.NULL
+    )
+
+
+def inner_barrier(functions: vk.Functions, commands: Any) -> None:
+    """Order dispatches and transfers that came before against those that follow."""
+    functions.vkCmdPipelineBarrier(
+        commands, _SHADER_AND_TRANSFER, _SHADER_AND_TRANSFER, 0, 1, _FULL_BARRIER, 0, vk.NULL, 0, vk.NULL
     )

@@ -11,5 +11,17 @@ from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.results import RunResult
+from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence
 
-__all__ = ["Bound", "Buffer", "Device", "Image", "Pipeline", "RunResult"]
+__all__ = [
+    "Bound",
+    "Buffer",
+    "Copy",
+    "Device",
+    "Dispatch",
+    "Fill",
+    "Image",
+    "Pipeline",
+    "RunResult",
+    "Sequence",
+]

@@ -85,7 +85,7 @@ class Bound(Bindings):
         DispatchTimeout, DeviceLost
             The work did not finish, or the driver gave up; the device is of no more use.
         """
-        counts = self._groups(groups)
+        counts = self.counts(groups)
         data = pack_push(self._push, push) if self._push is not None or push is not None else b""
         if condition is not None:
             self._start(counts, data, timeout, None, condition)
@@ -125,7 +125,7 @@ class Bound(Bindings):
         indirect = Indirect(buffer, offset)
         self.device.require_open()
         indirect.check(self.device)
-        counts = self._groups(indirect.counts())
+        counts = self.counts(indirect.counts())
         self._start(counts, pack_push(self._push, push), timeout, indirect, condition)
 
     def _start(
@@ -166,7 +166,7 @@ class Bound(Bindings):
         -------
         Seconds of one run, on average; None where the device has no timestamps.
         """
-        counts = self._groups(groups)
+        counts = self.counts(groups)
         repeat = checked_repeat(repeat)
         data = pack_push(self._push, push)
         if 0 in counts:
@@ -175,7 +175,17 @@ class Bound(Bindings):
         self.require_open()
         return self._timed(counts, data, timeout, repeat)
 
-    def _groups(self, groups: int | Sequence[int]) -> Groups:
+    def packed(self, push: Any) -> bytes:
+        """Return the bytes of push constants given as for `dispatch`."""
+        return pack_push(self._push, push)
+
+    def execute(self, counts: Groups, push: bytes, timeout: float | None) -> None:
+        """Run the pipeline once with what `counts` and `packed` have checked; at least one workgroup."""
+        self.require_open()
+        self._dispatch(counts, push, timeout)
+
+    def counts(self, groups: int | Sequence[int]) -> Groups:
+        """Return the numbers of workgroups in x, y and z; `InvalidDispatch` where they make no sense."""
         if type(groups) is tuple and len(groups) == 3:
             counts = groups
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,12 @@ class Buffer(Closing):
     nbytes : its size.
     dtype, shape : those of the array it was made from; bytes where it was made from a size.
     device : what it was made from.
+    offset : of a view, the byte of the viewed buffer at which it begins; else 0.
     """
+
+    offset = 0
+    _viewed: Buffer | None = None
+    _released = False
 
     def __init__(self, device: Owner, data: npt.ArrayLike | int, *, host: bool = False) -> None:
         self.device = device
@@ -105,6 +111,46 @@ class Buffer(Closing):
     def closed(self) -> bool:
         """Whether the memory was freed."""
 
+    def view(
+        self,
+        dtype: npt.DTypeLike | None = None,
+        shape: int | tuple[int, ...] | None = None,
+        offset: int = 0,
+    ) -> Buffer:
+        """Make a buffer that is a part of this one's memory, or all of it with another dtype or shape.
+
+        Parameters
+        ----------
+        dtype, shape : of the view's elements, as for `read`.
+        offset : first byte of the view in this buffer. Where it is bound, the device wants it to be a
+            multiple of `minStorageBufferOffsetAlignment` (or of the limit of its kind).
+
+        Returns
+        -------
+        A buffer that lives as long as this one's memory; closing the view frees nothing.
+
+        Raises
+        ------
+        InvalidDispatch
+            This buffer has fewer bytes, or the view would have none.
+        """
+        if self.closed:
+            raise DriverError("The buffer is closed; make a new one.")
+        kind, dimensions = self._elements(dtype, shape, offset)
+        nbytes = math.prod(dimensions) * kind.itemsize
+        self._check_range(nbytes, offset)
+        if nbytes == 0:
+            raise InvalidDispatch("A view of no bytes cannot be made: Vulkan has no empty buffers.")
+        found = copy(self)
+        found._viewed = self._viewed or self
+        found.dtype, found.shape, found.nbytes = kind, dimensions, nbytes
+        found.offset = self.offset + offset
+        found._start_view()
+        return found
+
+    def _start_view(self) -> None:
+        """Prepare a view, once its place is known; a kind of device may need nothing."""
+
     def write(self, array: npt.ArrayLike, offset: int = 0) -> None:
         """Copy an array's elements, in C order, into the buffer.
 
@@ -147,16 +193,22 @@ class Buffer(Closing):
         InvalidDispatch
             The buffer has fewer bytes.
         """
-        kind = self.dtype if dtype is None else np.dtype(dtype)
-        if shape is None:
-            whole = dtype is None and offset == 0
-            shape = self.shape if whole else max(0, self.nbytes - offset) // kind.itemsize
-        dimensions = (int(shape),) if isinstance(shape, int | np.integer) else tuple(shape)
+        kind, dimensions = self._elements(dtype, shape, offset)
         nbytes = math.prod(dimensions) * kind.itemsize
         self._check_range(nbytes, offset)
         data = self._read(nbytes, offset)
         self.device.raise_validation_errors()
         return data.view(kind).reshape(dimensions)
+
+    def _elements(
+        self, dtype: npt.DTypeLike | None, shape: int | tuple[int, ...] | None, offset: int
+    ) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        """Fill in what was left out of a dtype and a shape."""
+        kind = self.dtype if dtype is None else np.dtype(dtype)
+        if shape is None:
+            whole = dtype is None and offset == 0
+            shape = self.shape if whole else max(0, self.nbytes - offset) // kind.itemsize
+        return kind, (int(shape),) if isinstance(shape, int | np.integer) else tuple(shape)
 
     def _check_range(self, nbytes: int, offset: int) -> None:
         if offset < 0 or nbytes < 0 or offset + nbytes > self.nbytes:

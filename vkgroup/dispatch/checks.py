@@ -71,12 +71,25 @@ def _check_resource(slot: Slot, item: Buffer | Image, device: Owner) -> None:
         return
     if item.closed:
         raise InvalidDispatch(f"{slot.label} is given a closed buffer.")
+    _check_offset(slot, item.offset, device)
     if isinstance(kind, StructType):
         if item.nbytes < kind.fixed_size:
             raise InvalidDispatch(
                 f"{slot.label} has {kind.fixed_size} bytes; the buffer given has {item.nbytes}."
             )
         _check_range(slot, item.nbytes, device)
+
+
+def _check_offset(slot: Slot, offset: int, device: Owner) -> None:
+    """Refuse a view that begins where the device cannot bind it; the reference device binds any."""
+    kind = "Texel" if slot.texels is not None else "Uniform" if "uniform" in slot.kind else "Storage"
+    name = f"min{kind}BufferOffsetAlignment"
+    step = device.capabilities.limits.get(name, 1)
+    if offset % step:
+        raise InvalidDispatch(
+            f"{slot.label} is given a view from byte {offset} on; the device binds multiples of {step}"
+            f" ({name})."
+        )
 
 
 def _check_image(slot: Slot, image: Image, kind: ImageType) -> None:

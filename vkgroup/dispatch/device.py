@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from collections.abc import Sequence as AnySequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.results import RunResult
+from vkgroup.dispatch.sequence import Sequence, Step
 from vkgroup.dispatch.textures import check_sampler
 from vkgroup.errors import InvalidDispatch
 from vkgroup.sampler import Sampler, make_sampler
@@ -49,6 +52,7 @@ class Device(Drawing):
     _buffers: type[Buffer]
     _images: type[Image]
     _kind_of_pipelines: type[Pipeline]
+    _kind_of_sequences: type[Sequence]
 
     def __init__(self, owner: Owner, subgroup_size: int | None = None) -> None:
         self._owner = owner
@@ -122,6 +126,31 @@ class Device(Drawing):
         """
         return self._buffers(self._owner, data, host=host)
 
+    def empty(
+        self, shape: int | AnySequence[int], dtype: npt.DTypeLike = np.float32, *, host: bool = False
+    ) -> Buffer:
+        """Make a buffer for an array of this shape and dtype, with undefined contents.
+
+        Parameters
+        ----------
+        shape, dtype : of the array; at least one element.
+        host : as for `buffer`.
+
+        Raises
+        ------
+        InvalidDispatch
+            The shape has no elements, or the dtype no bytes for a shader.
+        Unsupported, OutOfMemory
+            It is over the device's limit; there is no memory for it.
+        """
+        sizes = (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(size) for size in shape)
+        kind = np.dtype(dtype)
+        if kind.hasobject:
+            raise InvalidDispatch("Python objects have no bytes for a shader; give a numeric dtype.")
+        found = self.buffer(math.prod(sizes) * kind.itemsize, host=host)
+        found.dtype, found.shape = kind, sizes
+        return found
+
     def image(
         self,
         array: npt.ArrayLike,
@@ -129,7 +158,7 @@ class Device(Drawing):
         format: str | None = None,
         dimension: str = "2D",
         layers: bool = False,
-        levels: Sequence[npt.ArrayLike] = (),
+        levels: AnySequence[npt.ArrayLike] = (),
         sampled: bool = False,
     ) -> Image:
         """Make an image and fill it.
@@ -154,7 +183,7 @@ class Device(Drawing):
             The device has no such images of that format, or not as large.
         """
         texels = checked_array(array, "Device.image")
-        if not isinstance(levels, Sequence | np.ndarray):
+        if not isinstance(levels, AnySequence | np.ndarray):
             raise InvalidDispatch(f"levels are the arrays of the smaller levels; {levels!r} was given.")
         name = "Unknown" if format is None else named_format(format).name
         kind = ImageType(None, dimension, False, layers, False, True, name)
@@ -228,10 +257,31 @@ class Device(Drawing):
             full_subgroups=full_subgroups,
         )
 
+    def sequence(self, steps: Iterable[Step | tuple[Step, ...]]) -> Sequence:
+        """Record dispatches, fills and copies once, to run them many times.
+
+        Parameters
+        ----------
+        steps : `vkgroup.dispatch.Dispatch`, `Fill` and `Copy`, in order: each sees what the ones before it
+            wrote. The steps of a tuple run side by side, and must not touch what another of them writes.
+
+        Raises
+        ------
+        InvalidDispatch
+            A step makes no sense on this device; nothing has run.
+
+        Examples
+        --------
+        >>> work = device.sequence([Fill(total), Dispatch(bound, 64)])
+        >>> work.run()
+        >>> work.timed(repeat=10)
+        """
+        return self._kind_of_sequences(self._owner, steps)
+
     def run(
         self,
         module: Module | str | os.PathLike[str],
-        groups: int | Sequence[int],
+        groups: int | AnySequence[int],
         bindings: Mapping[Any, Any],
         *,
         push: Any = None,

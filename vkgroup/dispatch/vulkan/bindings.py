@@ -111,7 +111,12 @@ class VulkanBindings(Bindings):
         views: Any = vk.NULL
         if slot.texels is None and slot.kind != "sampler":
             buffers = [
-                vk.new("VkDescriptorBufferInfo", buffer=_memory(resource).handle, range=resource.nbytes)
+                vk.new(
+                    "VkDescriptorBufferInfo",
+                    buffer=_memory(resource).handle,
+                    offset=_offset(resource),
+                    range=resource.nbytes,
+                )
                 for resource in self.resources[slot]
             ]
         elif slot.image is None and slot.kind != "sampler":
@@ -152,7 +157,8 @@ class VulkanBindings(Bindings):
         storage = slot.kind == "storage_texel_buffer"
         format_ = texel_format(slot, resource)
         buffer = resource.memory.handle
-        view = create_buffer_view(self.device, buffer, format_, resource.nbytes, storage=storage)
+        offset, size = _offset(resource), resource.nbytes
+        view = create_buffer_view(self.device, buffer, format_, offset, size, storage=storage)
         self._views.append(view)
         return view
 
@@ -208,3 +214,7 @@ class VulkanBindings(Bindings):
 def _memory(resource: Resource) -> DeviceBuffer:
     assert isinstance(resource, VulkanBuffer | PooledBuffer)
     return resource.memory
+
+
+def _offset(resource: Resource) -> int:
+    return resource.offset if isinstance(resource, VulkanBuffer) else 0

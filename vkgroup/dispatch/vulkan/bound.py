@@ -54,7 +54,9 @@ class VulkanBound(VulkanBindings, Bound):
             if condition is not None:
                 functions.vkCmdBeginConditionalRenderingEXT(commands, _begin(condition))
             if indirect is not None:
-                functions.vkCmdDispatchIndirect(commands, _handle(indirect.buffer), indirect.offset)
+                functions.vkCmdDispatchIndirect(
+                    commands, _handle(indirect.buffer), indirect.buffer.offset + indirect.offset
+                )
             elif counts is not None:
                 functions.vkCmdDispatch(commands, *counts)
             if condition is not None:
@@ -67,7 +69,7 @@ def _begin(condition: Condition) -> Any:
     return vk.new(
         "VkConditionalRenderingBeginInfoEXT",
         buffer=_handle(condition.buffer),
-        offset=condition.offset,
+        offset=condition.buffer.offset + condition.offset,
         flags=vk.VK_CONDITIONAL_RENDERING_INVERTED_BIT_EXT if condition.inverted else 0,
     )
 

@@ -11,6 +11,7 @@ from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.graphics import VulkanGraphicsPipeline
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
+from vkgroup.dispatch.vulkan.sequence import VulkanSequence
 from vkgroup.errors import Unsupported
 
 
@@ -33,7 +34,7 @@ class VulkanDevice(Device):
     """
 
     _buffers, _images, _kind_of_pipelines = VulkanBuffer, VulkanImage, VulkanPipeline
-    _kind_of_graphics_pipelines = VulkanGraphicsPipeline
+    _kind_of_graphics_pipelines, _kind_of_sequences = VulkanGraphicsPipeline, VulkanSequence
 
     def __init__(self, logical: LogicalDevice, subgroup_size: int | None = None) -> None:
         try:

@@ -38,9 +38,9 @@ def create_sampler(device: LogicalDevice, state: Sampler) -> Any:
 
 
 def create_buffer_view(
-    device: LogicalDevice, buffer: Any, format: Format, nbytes: int, *, storage: bool
+    device: LogicalDevice, buffer: Any, format: Format, offset: int, nbytes: int, *, storage: bool
 ) -> Any:
-    """Make a VkBufferView of a whole buffer; the caller destroys it.
+    """Make a VkBufferView of some bytes of a buffer; the caller destroys it.
 
     Raises
     ------
@@ -55,7 +55,11 @@ def create_buffer_view(
             [format.vulkan],
         )
     info = vk.new(
-        "VkBufferViewCreateInfo", buffer=buffer, format=getattr(vk, format.vulkan), offset=0, range=nbytes
+        "VkBufferViewCreateInfo",
+        buffer=buffer,
+        format=getattr(vk, format.vulkan),
+        offset=offset,
+        range=nbytes,
     )
     handle = vk.ffi.new("VkBufferView *")
     code = device.functions.vkCreateBufferView(device.handle, info, vk.NULL, handle)

@@ -57,8 +57,14 @@ class ReferenceBindings(Bindings):
         """Do something several times, and keep what went wrong; it is given the seconds that are left."""
         end = None if timeout is None else time.monotonic() + checked_timeout(timeout)
         events: list[Event] = []
+        buffers = [entry for entries in self.resources.values() for entry in entries]
+        views = [entry for entry in buffers if isinstance(entry, ReferenceBuffer)]
+        for view in views:
+            view.begin()
         for _ in range(repeat):
             events += run(None if end is None else max(end - time.monotonic(), 1e-3))
+        for view in views:
+            view.end()
         self._events = tuple(events)
 
     @property

@@ -36,16 +36,53 @@ class ReferenceBuffer(Buffer):
         self.device.register(self)
 
     def _write(self, data: npt.NDArray[np.uint8], offset: int) -> None:
-        write(self._opened(), data, offset)
+        write(self._whole(), data, self.offset + offset)
 
     def _read(self, nbytes: int, offset: int) -> npt.NDArray[np.uint8]:
         return self._opened().data[offset : offset + nbytes].copy()
 
     def _address(self) -> int:
+        if isinstance(self._viewed, ReferenceBuffer):
+            return self._viewed._address() + self.offset
         memory = self._opened()
         if memory.address == 0:
             memory.address = self.device.place(self)
         return memory.address
+
+    def _start_view(self) -> None:
+        start = self.offset
+        data = self._whole().data[start : start + self.nbytes]
+        self.memory = Memory(data, f"a view of {self.nbytes} bytes")
+        self.device.register(self)
+
+    def _whole(self) -> Memory:
+        """Return the memory of the whole buffer, be this a view of it."""
+        self._opened()
+        return self._viewed._opened() if isinstance(self._viewed, ReferenceBuffer) else self._opened()
+
+    def begin(self) -> None:
+        """Take over, into a view, what is undefined in the viewed buffer: a dispatch is about to use it."""
+        if self._viewed is None:
+            return
+        whole, part = self._whole(), self._opened()
+        part.refine(1)
+        part.causes = None
+        if whole.causes is not None:
+            whole.refine(1)
+            part.causes = whole.causes[self.offset : self.offset + self.nbytes].copy()
+
+    def end(self) -> None:
+        """Give back to the viewed buffer what a dispatch has left undefined in the view."""
+        if self._viewed is None:
+            return
+        whole, part = self._whole(), self._opened()
+        if part.causes is None and whole.causes is None:
+            return
+        whole.refine(1)
+        if whole.causes is None:
+            whole.causes = np.zeros(whole.granules, np.uint16)
+        causes = 0 if part.causes is None else part.causes
+        whole.causes[self.offset : self.offset + self.nbytes] = causes
 
     def _opened(self) -> Memory:
         self.device.require_open()
@@ -56,10 +93,10 @@ class ReferenceBuffer(Buffer):
     @property
     def closed(self) -> bool:
         """Whether the memory was freed."""
-        return self.memory is None
+        return self.memory is None or (self._viewed is not None and self._viewed.closed)
 
     def close(self) -> None:
-        """Free the memory."""
+        """Free the memory; of a view, only the view."""
         if self.memory is not None:
             self.memory = None
             self.device.forget(self)

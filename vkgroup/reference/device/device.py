@@ -13,6 +13,7 @@ from vkgroup.reference.device.capabilities import DEFAULT_SIZE, capabilities_of,
 from vkgroup.reference.device.graphics import ReferenceGraphicsPipeline
 from vkgroup.reference.device.image import ReferenceImage
 from vkgroup.reference.device.pipeline import ReferencePipeline
+from vkgroup.reference.device.sequence import ReferenceSequence
 from vkgroup.reference.interpreter.memory import Memory
 
 _FIRST_ADDRESS, _GAP = 1 << 32, 1 << 12
@@ -68,7 +69,7 @@ class ReferenceDevice(Device):
     """
 
     _buffers, _images, _kind_of_pipelines = ReferenceBuffer, ReferenceImage, ReferencePipeline
-    _kind_of_graphics_pipelines = ReferenceGraphicsPipeline
+    _kind_of_graphics_pipelines, _kind_of_sequences = ReferenceGraphicsPipeline, ReferenceSequence
 
     def __init__(self, subgroup_size: int = DEFAULT_SIZE) -> None:
         super().__init__(Host(info_of(subgroup_size), capabilities_of(subgroup_size)))

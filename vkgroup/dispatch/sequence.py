@@ -1,0 +1,260 @@
+"""Several dispatches, fills and copies, recorded once and run many times."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vkgroup.closing import Closing
+from vkgroup.device.owner import Owner
+from vkgroup.dispatch.bound import Bound, Groups, checked_repeat
+from vkgroup.dispatch.buffer import Buffer
+from vkgroup.errors import DriverError, InvalidDispatch
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """One dispatch of a sequence.
+
+    Attributes
+    ----------
+    bound : the pipeline with its bindings.
+    groups : number of workgroups in x, or in up to three dimensions; zero runs nothing.
+    push : push constants, as for `Bound.dispatch`.
+    """
+
+    bound: Bound
+    groups: Any
+    push: Any = None
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Fills a buffer, or a part of it, with a number of 32 bits (vkCmdFillBuffer).
+
+    Attributes
+    ----------
+    buffer : what is filled.
+    value : uint32.
+    offset, nbytes : first byte and number of bytes, multiples of 4; None: all up to the end. A buffer whose
+        size is no multiple of 4 keeps its last one to three bytes.
+    """
+
+    buffer: Buffer
+    value: int = 0
+    offset: int = 0
+    nbytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Copies bytes from one buffer to another (vkCmdCopyBuffer).
+
+    Attributes
+    ----------
+    source, target : different buffers, or parts of one that do not overlap.
+    source_offset, target_offset : first bytes.
+    nbytes : how many; None: as many as both have left.
+    """
+
+    source: Buffer
+    target: Buffer
+    source_offset: int = 0
+    target_offset: int = 0
+    nbytes: int | None = None
+
+
+Step = Dispatch | Fill | Copy
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A dispatch whose groups and push constants have been checked."""
+
+    bound: Bound
+    counts: Groups
+    push: bytes
+
+
+@dataclass(frozen=True)
+class FillRange:
+    """A fill whose range has been checked and is whole."""
+
+    buffer: Buffer
+    value: int
+    offset: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class CopyRange:
+    """A copy whose ranges have been checked and are whole."""
+
+    source: Buffer
+    target: Buffer
+    source_offset: int
+    target_offset: int
+    nbytes: int
+
+
+Checked = Prepared | FillRange | CopyRange
+Stage = tuple[Checked, ...]
+
+
+class Sequence(Closing):
+    """Work recorded once; `Device.sequence` makes it.
+
+    What one step writes the next one sees; the steps of a tuple run side by side, in any order.
+
+    Attributes
+    ----------
+    device : what it was made from.
+    stages : the steps, checked, those that run side by side together.
+    """
+
+    def __init__(self, device: Owner, steps: Iterable[Step | tuple[Step, ...]]) -> None:
+        device.require_open()
+        self.device = device
+        together = [step if isinstance(step, tuple) else (step,) for step in steps]
+        stages = [tuple(_checked(one, device) for one in stage) for stage in together]
+        self.stages: tuple[Stage, ...] = tuple(found for stage in stages if (found := _working(stage)))
+        self._closings = -1
+        device.register(self)
+        self._holding = True
+        try:
+            self._create()
+        except DriverError:
+            self.close()
+            raise
+        device.raise_validation_errors()
+
+    @abstractmethod
+    def _create(self) -> None:
+        """Record the stages."""
+
+    @abstractmethod
+    def _run(self, timeout: float | None) -> None:
+        """Run what was recorded, and wait for it."""
+
+    @abstractmethod
+    def _timed(self, timeout: float | None, repeat: int) -> float | None:
+        """Run it `repeat` times; gives seconds of one, None where they cannot be measured."""
+
+    @property
+    @abstractmethod
+    def closed(self) -> bool:
+        """Whether the sequence was closed."""
+
+    def run(self, timeout: float | None = 10.0) -> None:
+        """Run all steps once, and wait until they have finished.
+
+        Parameters
+        ----------
+        timeout : seconds that it may take; None waits for ever.
+
+        Raises
+        ------
+        DispatchTimeout, DeviceLost
+            The work did not finish, or the driver gave up; the device is of no more use.
+        """
+        if self._closings != self.device.closings:
+            self._require_open()
+        self._run(timeout)
+
+    def timed(self, *, repeat: int = 1, timeout: float | None = 10.0) -> float | None:
+        """Run all steps and measure them on the GPU.
+
+        Parameters
+        ----------
+        repeat : how many times to run them, one after the other in one submission.
+        timeout : seconds for all of it; None waits for ever.
+
+        Returns
+        -------
+        Seconds of one run, on average; None where the device has no timestamps.
+        """
+        repeat = checked_repeat(repeat)
+        self._require_open()
+        return self._timed(timeout, repeat)
+
+    def _require_open(self) -> None:
+        closings = self.device.closings
+        self.device.require_open()
+        if self.closed:
+            raise DriverError("The sequence is closed; make a new one.")
+        for stage in self.stages:
+            for step in stage:
+                _require_step(step)
+        self._closings = closings
+
+
+def _working(stage: Stage) -> Stage:
+    """Leave out what does nothing."""
+    return tuple(step for step in stage if not (isinstance(step, Prepared) and 0 in step.counts))
+
+
+def _require_step(step: Checked) -> None:
+    if isinstance(step, Prepared):
+        step.bound.require_open()
+        return
+    buffers = (step.buffer,) if isinstance(step, FillRange) else (step.source, step.target)
+    if any(buffer.closed for buffer in buffers):
+        raise DriverError("A buffer of the sequence is closed; make the sequence anew.")
+
+
+def _checked(step: Step, device: Owner) -> Checked:
+    """Check a step before anything is recorded."""
+    if isinstance(step, Dispatch):
+        if step.bound.device is not device:
+            raise InvalidDispatch("A dispatch of the sequence belongs to another device.")
+        step.bound.require_open()
+        return Prepared(step.bound, step.bound.counts(step.groups), step.bound.packed(step.push))
+    if isinstance(step, Fill):
+        return _checked_fill(step, device)
+    if isinstance(step, Copy):
+        return _checked_copy(step, device)
+    raise InvalidDispatch(f"The steps of a sequence are Dispatch, Fill and Copy; {step!r} was given.")
+
+
+def _checked_fill(step: Fill, device: Owner) -> FillRange:
+    _check_buffer(step.buffer, device)
+    size = step.buffer.nbytes
+    nbytes = (size - step.offset) // 4 * 4 if step.nbytes is None else step.nbytes
+    if step.offset % 4 or nbytes % 4 or step.offset < 0 or nbytes <= 0 or step.offset + nbytes > size:
+        raise InvalidDispatch(
+            f"A fill of {nbytes} bytes from byte {step.offset} on is not within the buffer's {size} bytes, or"
+            " no multiple of 4."
+        )
+    if not isinstance(step.value, int | np.integer) or not 0 <= step.value < 1 << 32:
+        raise InvalidDispatch(f"A buffer is filled with a number of 32 bits; {step.value!r} was given.")
+    return FillRange(step.buffer, int(step.value), step.offset, nbytes)
+
+
+def _checked_copy(step: Copy, device: Owner) -> CopyRange:
+    sides = ((step.source, step.source_offset), (step.target, step.target_offset))
+    for buffer, _ in sides:
+        _check_buffer(buffer, device)
+    nbytes = min(buffer.nbytes - offset for buffer, offset in sides) if step.nbytes is None else step.nbytes
+    for buffer, offset in sides:
+        if offset < 0 or nbytes <= 0 or offset + nbytes > buffer.nbytes:
+            raise InvalidDispatch(
+                f"A copy of {nbytes} bytes at byte {offset} does not fit into a buffer of"
+                f" {buffer.nbytes} bytes."
+            )
+    return CopyRange(step.source, step.target, step.source_offset, step.target_offset, nbytes)
+
+
+def _check_buffer(buffer: Buffer, device: Owner) -> None:
+    if not isinstance(buffer, Buffer):
+        raise InvalidDispatch(f"Fills and copies take what Device.buffer makes; {buffer!r} was given.")
+    if buffer.device is not device:
+        raise InvalidDispatch("A buffer of the sequence belongs to another device.")
+    if buffer.closed:
+        raise DriverError("A buffer of the sequence is closed; make a new one.")
+
+
+__all__ = ["Copy", "Dispatch", "Fill", "Sequence", "Step"]

@@ -1,0 +1,85 @@
+"""Sequences of Vulkan: one command buffer for all steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vkgroup.device import vk
+from vkgroup.device.commands import Commands
+from vkgroup.device.logical import LogicalDevice
+from vkgroup.device.memory import barrier, inner_barrier
+from vkgroup.dispatch.sequence import Checked, CopyRange, FillRange, Sequence
+from vkgroup.dispatch.vulkan.bound import VulkanBound
+from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+from vkgroup.dispatch.vulkan.timer import Timer
+
+
+class VulkanSequence(Sequence):
+    """Steps in a command buffer, with a barrier between two that are not side by side."""
+
+    device: LogicalDevice
+    _commands: Commands | None = None
+    _timer: Timer | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the commands were freed."""
+        return self._commands is None or self._commands.handle is None
+
+    def _create(self) -> None:
+        functions = self.device.functions
+        self._commands = Commands(self.device)
+        with self._commands.record() as commands:
+            barrier(functions, commands)
+            self._record(commands)
+            barrier(functions, commands)
+
+    def _run(self, timeout: float | None) -> None:
+        assert self._commands is not None
+        self._commands.run(timeout)
+
+    def _timed(self, timeout: float | None, repeat: int) -> float | None:
+        if self._timer is None:
+            self._timer = Timer(self.device)
+        return self._timer.run("sequence", lambda commands: None, self._record, timeout, repeat)
+
+    def _record(self, commands: Any) -> None:
+        functions = self.device.functions
+        for number, stage in enumerate(self.stages):
+            if number:
+                inner_barrier(functions, commands)
+            for step in stage:
+                _record_step(functions, commands, step)
+
+    def close(self) -> None:
+        """Free the commands; buffers and bindings stay."""
+        self.device.forget(self)
+        if self._commands is not None:
+            self._commands.close()
+        if self._timer is not None:
+            self._timer.close()
+            self._timer = None
+        self._holding = False
+
+
+def _record_step(functions: vk.Functions, commands: Any, step: Checked) -> None:
+    if isinstance(step, FillRange):
+        start = step.buffer.offset + step.offset
+        functions.vkCmdFillBuffer(commands, _handle(step.buffer), start, step.nbytes, step.value)
+    elif isinstance(step, CopyRange):
+        region = vk.new(
+            "VkBufferCopy",
+            srcOffset=step.source.offset + step.source_offset,
+            dstOffset=step.target.offset + step.target_offset,
+            size=step.nbytes,
+        )
+        functions.vkCmdCopyBuffer(commands, _handle(step.source), _handle(step.target), 1, region)
+    else:
+        assert isinstance(step.bound, VulkanBound)
+        step.bound.record_state(commands, step.push)
+        functions.vkCmdDispatch(commands, *step.counts)
+
+
+def _handle(buffer: Any) -> Any:
+    assert isinstance(buffer, VulkanBuffer)
+    return buffer.memory.handle
