@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.reference.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.reference.operations import OPERATIONS, Operand, OperandKind, Operation
+from vkgroup.reference.operations import OPERATIONS, ExtendedCategory, Operand, OperandKind, Operation
 from vkgroup.reference.types import TYPES, GlslType
 
 Lanes = NDArray[np.uint32]
@@ -140,6 +140,9 @@ def _choices(operation: Operation, operand: Operand) -> tuple[Argument, ...]:
 
 def _cases(operation: Operation) -> Iterator[Case]:
     types = [type_ for type_ in operation.types if type_.components == 1 or len(operation.types) == 1]
+    if operation.category is ExtendedCategory.ARB_BALLOT:
+        # SPV_KHR_shader_ballot: values of OpSubgroupReadInvocationKHR and its like have 32 bits.
+        types = [type_ for type_ in types if type_.scalar.bits == 32]
     # Of subgroupClusteredRotate the distance has one choice and the cluster two.
     choices: list[tuple[Argument, ...]] = [()]
     for operand in operation.operands[1:]:

@@ -13,7 +13,7 @@ A chain is timed alone in one subgroup (latency), or several of them side by sid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from string import Template
 
@@ -100,8 +100,8 @@ $bases
     if (THROUGHPUT) {
 $operands
 $results
-        barrier();
         for (uint s = 0u; s < push.samples; ++s) {
+            barrier();
             uvec2 begin = now();
             for (uint n = 0u; n < push.rounds; ++n) {
 $many
@@ -188,7 +188,7 @@ def _prologue(entry: Entry) -> str:
             f"get_{case.type}({entry.at}u + INPUT_STRIDE - 1u);"
             for operator in micro_shared.operators(case)
         ]
-    elif any(operand.kind is OperandKind.BALLOT for operand in case.operation.operands[1:]):
+    elif entry.kind == "subgroup" and any(one.kind is OperandKind.BALLOT for one in case.operation.operands[1:]):
         lines.append(f"    subsets = subgroupPartitionNV(lane % {SUBSETS}u);")
     return "\n".join(lines)
 
@@ -228,8 +228,8 @@ def _function(entry: Entry, number: int, size: int, shape: Shape) -> str:
     )
 
 
-def _lines(depth: int, lines: Sequence[str] | object) -> str:
-    return "\n".join("    " * depth + line for line in lines)  # type: ignore[attr-defined]
+def _lines(depth: int, lines: Iterable[str]) -> str:
+    return "\n".join("    " * depth + line for line in lines)
 
 
 def _declarations(entries: Sequence[Entry]) -> str:

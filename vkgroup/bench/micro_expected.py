@@ -1,0 +1,120 @@
+"""What the chains of microbenchmarks start from, and what they must end with by `vkgroup.reference`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.bench import micro_feed
+from vkgroup.bench.micro_cases import Case
+from vkgroup.conformance.data import RECIPES, Request, recipe_name
+from vkgroup.conformance.glsl_types import to_planes
+from vkgroup.reference.operations import OperandKind
+from vkgroup.reference.semantics import Lanes
+from vkgroup.reference.semantics.groups import OPERATORS, identity
+
+Array = NDArray[Any]
+
+_LEAST_INVOCATIONS = 16
+"""The recipes of data are made for workgroups of at least so many."""
+
+_UNDEFINED_ENDS = ("subgroupShuffleUp", "subgroupShuffleDown")
+"""Functions that leave a lane undefined, which would spread along a chain."""
+
+
+def operands(case: Case, size: int, chains: int, generator: np.random.Generator) -> Array:
+    """Make the operands of a case: data whose sums and products are exact in any order.
+
+    Returns
+    -------
+    (chains, size, components) in the type's dtype; another set for each chain.
+    """
+    operation, type_ = case.operation, case.type
+    shape = (chains, size, type_.components)
+    if not operation.operands:
+        return np.ones(shape, np.bool_)
+    recipe = RECIPES[recipe_name(operation.name, operation.operator, operation.operands[0].kind.value, "exact")]
+    request = Request(type_, max(size, _LEAST_INVOCATIONS))
+    values = np.empty(shape, type_.scalar.dtype)
+    for chain in range(chains):
+        # Of the recipe's four workgroups each has data of another kind.
+        values[chain] = recipe(generator, request)[0][(chain + 2) % 4, :size]
+    return values
+
+
+def input_words(case: Case, values: Array) -> NDArray[np.uint32]:
+    """Return the words of a case's place in the inputs: the planes of its operands and its identity."""
+    name = "And" if case.operation.name == "subgroupQuadAll" else case.operation.operator or "Or"
+    operator = OPERATORS[name]
+    dtype = case.type.scalar.dtype
+    neutral = identity(operator, dtype) if dtype.kind in operator.kinds else dtype.type(0)
+    last = np.full((1, case.type.components), neutral, dtype)
+    return to_planes(np.concatenate([values.reshape(-1, case.type.components), last]), case.type).ravel()
+
+
+def applied(case: Case, values: Array) -> Lanes:
+    """Apply a case's function once to the operands of each chain.
+
+    Parameters
+    ----------
+    values : (chains, size, components)
+
+    Returns
+    -------
+    value, defined : (chains, size, components of the result)
+    """
+    chains, size, _ = values.shape
+    active = np.ones((chains, size), np.bool_)
+    arguments: list[Any] = [active]
+    if case.operation.operands:
+        arguments.insert(0, values)
+    for argument in case.arguments:
+        given = argument.values(size)
+        if isinstance(given, np.ndarray):
+            given = np.broadcast_to(given, (chains, *given.shape))
+        arguments.append(given)
+    with np.errstate(all="ignore"):
+        return case.operation.reference(*arguments)
+
+
+def can_step(case: Case) -> bool:
+    """Whether `stepped` says what every device must give."""
+    operation = case.operation
+    fixed = operation.name in _UNDEFINED_ENDS or operation.name == "subgroupInverseBallot"
+    return (
+        not fixed
+        and bool(operation.operands)
+        and micro_feed.can_step(case.type, case.result)
+        # Clusters and partitions of any operands are defined; the rest of an operand that is a ballot is not.
+        and operation.operands[0].kind is not OperandKind.BALLOT
+    )
+
+
+def stepped(case: Case, values: Array, steps: int) -> Lanes:
+    """Apply a case's function `steps` times, each operand being `micro_feed.step` of the result before."""
+    operand = values
+    result = applied(case, operand)
+    for _ in range(steps - 1):
+        operand = micro_feed.step(values, result.value)
+        result = applied(case, operand)
+    return result
+
+
+def wrong(case: Case, got: Array, sound: Array, expected: Lanes) -> Array:
+    """Return where results differ from what is right; floats of operators are compared as numbers.
+
+    Parameters
+    ----------
+    got, sound : (…, chains, size, components) what a device gave, and whether it is a value of its type.
+    """
+    value, defined = expected
+    if got.dtype.kind != "f":
+        differs = got != value
+    elif case.operation.operator is not None:
+        differs = ~((got == value) | (np.isnan(got) & np.isnan(value)))
+    else:
+        bits = f"u{got.dtype.itemsize}"
+        differs = got.view(bits) != np.ascontiguousarray(value).view(bits)
+    return np.asarray((differs | ~sound) & defined)
