@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NoReturn, Protocol
-from weakref import WeakSet
+from typing import Any, NoReturn, Protocol
+from weakref import WeakSet, ref
 
 from vkgroup.closing import Closing
 from vkgroup.device.capabilities import Capabilities
@@ -30,6 +30,7 @@ class Owner(Closing):
     closings : how many objects of the device have been closed; as long as it stays the same, what was
         open still is.
     lost : why the device can no longer be used; empty as long as it can.
+    user : the device that users hold, as long as they do.
     """
 
     def __init__(self, info: DeviceInfo, capabilities: Capabilities) -> None:
@@ -37,6 +38,7 @@ class Owner(Closing):
         self.validated: set[int] = set()
         self.closings = 0
         self.lost = ""
+        self.user: ref[Any] | None = None
         self._children: WeakSet[Closable] = WeakSet()
 
     @property

@@ -51,6 +51,9 @@ class Buffer(Closing):
     offset : of a view, the byte of the viewed buffer at which it begins; else 0.
     """
 
+    nbytes: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
     offset = 0
     _viewed: Buffer | None = None
     _released = False

@@ -71,7 +71,8 @@ def _check_resource(slot: Slot, item: Buffer | Image, device: Owner) -> None:
         return
     if item.closed:
         raise InvalidDispatch(f"{slot.label} is given a closed buffer.")
-    _check_offset(slot, item.offset, device)
+    if isinstance(item, Buffer):
+        _check_offset(slot, item.offset, device)
     if isinstance(kind, StructType):
         if item.nbytes < kind.fixed_size:
             raise InvalidDispatch(

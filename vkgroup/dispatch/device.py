@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as AnySequence
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
@@ -56,9 +57,21 @@ class Device(Drawing):
 
     def __init__(self, owner: Owner, subgroup_size: int | None = None) -> None:
         self._owner = owner
+        owner.user = ref(self)
         self._subgroup_size = subgroup_size
         self._pipelines: OrderedDict[Any, Pipeline] = OrderedDict()
         self._graphics_pipelines: OrderedDict[Any, GraphicsPipeline] = OrderedDict()
+
+    @staticmethod
+    def of(resource: Buffer | Image) -> Device | None:
+        """Return the device that a buffer or image was made from; None where nobody holds that any more."""
+        found = None if resource.device.user is None else resource.device.user()
+        return found if isinstance(found, Device) else None
+
+    @property
+    def subgroup_size(self) -> int | None:
+        """The subgroup size that it requires of pipelines which require no other; None where it does not."""
+        return self._subgroup_size
 
     @property
     def name(self) -> str:
@@ -362,6 +375,11 @@ class Device(Drawing):
         if len(self._pipelines) > _KEPT_PIPELINES:
             self._pipelines.popitem(last=False)[1].close()
         return pipeline
+
+    @property
+    def closed(self) -> bool:
+        """Whether the device was closed."""
+        return self._owner.closed
 
     def close(self) -> None:
         """Free the device and everything made from it; doing so again is allowed."""
