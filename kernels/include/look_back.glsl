@@ -1,0 +1,145 @@
+// What the tiles of a one-pass algorithm publish for those after them: a value and a status, seen together.
+//
+// A tile publishes its aggregate (what its own elements come to), and some tiles later their prefix (what all
+// elements up to their end come to). The tile's workgroup is the only writer. Value and status travel in the same
+// atomic unit, or, where the value is too long for that, in several units, each with the status: a state counts
+// only if all units have the same status, and since each status is written once to each unit, the parts then belong
+// together. So relaxed atomics suffice: no other memory is read on the strength of what they say.
+//
+// Macros:
+//   CARRIED       the type of the values
+//   CARRIED_BITS  64 for 64-bit types, else 32: bits of a value
+//   PAYLOAD       bits of a value in one unit. 32: 64-bit atomics; 16 and 30: 32-bit atomics. The value must
+//                 fit into 30 bits where that is chosen
+//   SPINS         (specialization constant 10) polls of an absent state before its tile is computed here
+//   SILENT        (specialization constant 11) for tests: every so manieth tile publishes nothing; 0: none
+//   MUTE          (specialization constant 12) for tests: 1 leaves out aggregates, 2 prefixes
+#ifndef LOOK_BACK_GLSL
+#define LOOK_BACK_GLSL
+
+#extension GL_KHR_memory_scope_semantics : require
+
+#ifndef CARRIED_BITS
+#define CARRIED_BITS 32
+#endif
+#ifndef PAYLOAD
+#define PAYLOAD 16
+#endif
+
+#if PAYLOAD == 32
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#extension GL_EXT_shader_atomic_int64 : require
+#define Unit uint64_t
+#else
+#define Unit uint
+#endif
+#if PAYLOAD == 30
+const uint UNITS = 1u;
+#else
+const uint UNITS = CARRIED_BITS / PAYLOAD;
+#endif
+
+layout(constant_id = 10) const uint SPINS = 256u;
+layout(constant_id = 11) const uint SILENT = 0u;
+layout(constant_id = 12) const uint MUTE = 0u;
+
+// Statuses, in the order in which a tile has them. HEADED is of scans by segments: a segment begins in the
+// tile, so that its prefix depends on nothing before it.
+const uint ABSENT = 0u;
+const uint AGGREGATE = 1u;
+const uint PREFIX = 2u;
+const uint HEADED = 3u;
+
+const uint NO_TILE = ~0u;
+
+// Zero before the dispatch.
+layout(std430, binding = 2) buffer LookBack {
+    uint started;    // workgroups that have taken a tile
+    uint unused;
+    Unit states[];   // UNITS for each tile
+};
+
+shared uint shared_tile;
+
+// Take the next tile. Tiles go by the order in which workgroups start, so those before it are at work or done.
+// With ORDER 0 the number of the workgroup is the tile: no device promises to start them in that order, but many do,
+// and right it is in any order.
+#ifndef ORDER
+#define ORDER 1
+#endif
+uint take_tile() {
+#if ORDER
+    if (gl_LocalInvocationIndex == 0u)
+        shared_tile = atomicAdd(started, 1u);
+    barrier();
+    return shared_tile;
+#else
+    return gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+#endif
+}
+
+// --- values as bits ---------------------------------------------------------------------------------------
+
+uvec2 bits_of(uint x) { return uvec2(x, 0u); }
+uvec2 bits_of(int x) { return uvec2(uint(x), 0u); }
+uvec2 bits_of(float x) { return uvec2(floatBitsToUint(x), 0u); }
+void set_bits(out uint x, uvec2 bits) { x = bits.x; }
+void set_bits(out int x, uvec2 bits) { x = int(bits.x); }
+void set_bits(out float x, uvec2 bits) { x = uintBitsToFloat(bits.x); }
+#if CARRIED_BITS == 64
+#if T_FLOAT
+uvec2 bits_of(double x) { return unpackDouble2x32(x); }
+void set_bits(out double x, uvec2 bits) { x = packDouble2x32(bits); }
+#else
+uvec2 bits_of(uint64_t x) { return unpackUint2x32(x); }
+uvec2 bits_of(int64_t x) { return unpackUint2x32(uint64_t(x)); }
+void set_bits(out uint64_t x, uvec2 bits) { x = packUint2x32(bits); }
+void set_bits(out int64_t x, uvec2 bits) { x = int64_t(packUint2x32(bits)); }
+#endif
+#endif
+
+// --- states -----------------------------------------------------------------------------------------------
+
+// Publish what is known of a tile. One invocation does so.
+void publish(uint tile, uint status, CARRIED value) {
+    if (SILENT != 0u && tile % SILENT == SILENT - 1u)
+        return;
+    if ((MUTE & status) != 0u && status != HEADED)
+        return;
+    uvec2 bits = bits_of(value);
+    [[unroll]] for (uint i = 0u; i < UNITS; ++i) {
+#if PAYLOAD == 32
+        Unit unit = packUint2x32(uvec2(bits[i], status));
+#elif PAYLOAD == 30
+        Unit unit = bits.x | status << 30;
+#else
+        Unit unit = (bits[i / 2u] >> (16u * (i % 2u)) & 0xffffu) | status << 16;
+#endif
+        atomicStore(states[tile * UNITS + i], unit, gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
+    }
+}
+
+// Read what is known of a tile: its status, and where that is not ABSENT its value.
+uint read_state(uint tile, out CARRIED value) {
+    uvec2 bits = uvec2(0u);
+    uint status = ABSENT;
+    [[unroll]] for (uint i = 0u; i < UNITS; ++i) {
+        Unit unit = atomicLoad(states[tile * UNITS + i], gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
+#if PAYLOAD == 32
+        uvec2 words = unpackUint2x32(unit);
+        bits[i] = words.x;
+        uint found = words.y;
+#elif PAYLOAD == 30
+        bits.x = unit & 0x3fffffffu;
+        uint found = unit >> 30;
+#else
+        bits[i / 2u] |= (unit & 0xffffu) << (16u * (i % 2u));
+        uint found = unit >> 16;
+#endif
+        status = i == 0u || found == status ? found : ABSENT;
+    }
+    set_bits(value, bits);
+    return status;
+}
+
+#endif

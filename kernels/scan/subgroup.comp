@@ -1,0 +1,206 @@
+#version 460
+// Scan in one pass over memory: decoupled look-back, with subgroup operations.
+// values: count elements. scanned: the results. look_back: zeros before. heads: see tile.glsl.
+//
+// Each subgroup has a stretch of its tile, which it reads in vectors, neighbouring lanes neighbouring vectors. A lane scans
+// each vector by itself, the subgroup scans the lanes' sums, and what one row of vectors comes to is carried to the next.
+// The elements stay in registers while the first subgroup looks back.
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_shuffle_relative : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#include "operation.glsl"
+
+#if OPERATION == ADD
+#define SUBGROUP_REDUCE subgroupAdd
+#define SUBGROUP_BEFORE subgroupExclusiveAdd
+#elif OPERATION == MUL
+#define SUBGROUP_REDUCE subgroupMul
+#define SUBGROUP_BEFORE subgroupExclusiveMul
+#elif OPERATION == MIN
+#define SUBGROUP_REDUCE subgroupMin
+#define SUBGROUP_BEFORE subgroupExclusiveMin
+#elif OPERATION == MAX
+#define SUBGROUP_REDUCE subgroupMax
+#define SUBGROUP_BEFORE subgroupExclusiveMax
+#elif OPERATION == AND
+#define SUBGROUP_REDUCE subgroupAnd
+#define SUBGROUP_BEFORE subgroupExclusiveAnd
+#elif OPERATION == OR
+#define SUBGROUP_REDUCE subgroupOr
+#define SUBGROUP_BEFORE subgroupExclusiveOr
+#else
+#define SUBGROUP_REDUCE subgroupXor
+#define SUBGROUP_BEFORE subgroupExclusiveXor
+#endif
+
+#define CARRIED T
+#define CARRIED_BITS T_BITS
+#include "look_back_subgroup.glsl"
+#include "tile.glsl"
+
+// What the subgroups come to, and from then on what comes before each in its tile: of this workgroup's tile, and behind
+// that of a tile that is computed in another's stead.
+shared T parts[2u * SUBGROUPS];
+shared bool headed[2u * SUBGROUPS];
+
+shared uint shared_missing;
+shared T shared_before;
+
+// Something to be scanned by lanes: a sum since the last head, and whether there was one.
+struct Sum {
+    T value;
+    bool headed;
+};
+
+Sum add(Sum a, Sum b) {
+    return Sum(SEGMENTS != NONE && b.headed ? b.value : COMBINE(a.value, b.value), a.headed || b.headed);
+}
+
+// What the lanes before this one come to; `all`: what the subgroup does.
+Sum scan_lanes(Sum own, out Sum all) {
+    uint last = gl_SubgroupSize - 1u;
+#if SEGMENTS == NONE
+    T before = SUBGROUP_BEFORE(own.value);
+    all = Sum(subgroupShuffle(COMBINE(before, own.value), last), false);
+    return Sum(before, false);
+#else
+    // In steps of doubling distance, none of which crosses the head that is nearest before.
+    uvec4 heads_ballot = subgroupBallot(own.headed);
+    uvec4 at_or_before = heads_ballot & gl_SubgroupLeMask;
+    bool any = subgroupBallotBitCount(at_or_before) != 0u;
+    uint first = any ? subgroupBallotFindMSB(at_or_before) : 0u;
+    T sum = own.value;
+    for (uint distance = 1u; distance < gl_SubgroupSize; distance *= 2u) {
+        T other = subgroupShuffleUp(sum, distance);
+        if (gl_SubgroupInvocationID >= first + distance)
+            sum = COMBINE(other, sum);
+    }
+    T before = subgroupShuffleUp(sum, 1u);
+    all = Sum(subgroupShuffle(sum, last), subgroupBallotBitCount(heads_ballot) != 0u);
+    if (gl_SubgroupInvocationID == 0u)
+        before = IDENTITY;
+    return Sum(before, subgroupBallotBitCount(heads_ballot & gl_SubgroupLtMask) != 0u);
+#endif
+}
+
+// The first vector of a lane in its tile, in the order of the scan; the next ones follow a subgroup's width apart.
+uint first_place() {
+    return gl_SubgroupID * gl_SubgroupSize * VECTORS + gl_SubgroupInvocationID;
+}
+
+// Scan one row of vectors, one in each lane; `carry` is what the rows before come to.
+Part scan_row(inout T x[WIDTH], uint head_bits, inout Sum carry, out uint open) {
+    T sum = scan_vector(x, head_bits, open);
+    Sum all;
+    Sum before = add(carry, scan_lanes(Sum(sum, head_bits != 0u), all));
+    carry = add(carry, all);
+    return Part(before.value, !before.headed);
+}
+
+// Scan what the subgroups come to, by the first of them; returns what the tile comes to.
+Sum scan_parts(uint offset) {
+    Sum carry = Sum(IDENTITY, false);
+    for (uint first = 0u; first < gl_NumSubgroups; first += gl_SubgroupSize) {
+        uint i = first + gl_SubgroupInvocationID;
+        Sum own = Sum(IDENTITY, false);
+        if (i < gl_NumSubgroups)
+            own = Sum(parts[offset + i], SEGMENTS != NONE && headed[offset + i]);
+        Sum all;
+        Sum before = add(carry, scan_lanes(own, all));
+        if (i < gl_NumSubgroups) {
+            parts[offset + i] = before.value;
+            if (SEGMENTS != NONE)
+                headed[offset + i] = before.headed;
+        }
+        carry = add(carry, all);
+    }
+    return carry;
+}
+
+// Leave what this subgroup comes to for scan_parts.
+void put_part(uint offset, Sum sum) {
+    if (subgroupElect()) {
+        parts[offset + gl_SubgroupID] = sum.value;
+        if (SEGMENTS != NONE)
+            headed[offset + gl_SubgroupID] = sum.headed;
+    }
+    barrier();
+}
+
+// Compute what a tile comes to in its workgroup's stead: the same additions, so the same bits. The first subgroup gets
+// the result.
+Sum recompute(uint tile) {
+    bool whole = is_whole(tile);
+    Sum carry = Sum(IDENTITY, false);
+    for (uint k = 0u; k < VECTORS; ++k) {
+        uint vector = vector_of(tile, first_place() + k * gl_SubgroupSize);
+        T x[WIDTH];
+        read_vector(vector, whole, x);
+        uint open;
+        scan_row(x, heads_of(vector), carry, open);
+    }
+    put_part(SUBGROUPS, carry);
+    Sum all = carry;
+    if (gl_SubgroupID == 0u)
+        all = scan_parts(SUBGROUPS);
+    return all;
+}
+
+// What comes before a tile, for all of the workgroup. `all` is what the tile comes to, of use to the first subgroup only.
+T find_before(uint tile, Sum all) {
+    Walk walk = start_walk(tile, all.value);
+    for (;;) {
+        if (gl_SubgroupID == 0u) {
+            uint missing = advance(walk);
+            if (missing == NO_TILE && ends_group(tile) && !all.headed && subgroupElect())
+                publish(tile, PREFIX, walk.through);
+            if (subgroupElect()) {
+                shared_missing = missing;
+                shared_before = walk.before;
+            }
+        }
+        barrier();
+        uint missing = shared_missing;
+        if (missing == NO_TILE)
+            return shared_before;
+        Sum found = recompute(missing);
+        if (gl_SubgroupID == 0u)
+            patch_walk(walk, found.headed ? HEADED : AGGREGATE, found.value);
+    }
+}
+
+void main() {
+    uint tile = take_tile();
+    if (tile >= tiles())
+        return;
+    bool whole = is_whole(tile);
+    T x[VECTORS][WIDTH];
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+        read_vector(vector_of(tile, first_place() + k * gl_SubgroupSize), whole, x[k]);
+
+    Part part[VECTORS];
+    uint open[VECTORS];
+    Sum carry = Sum(IDENTITY, false);
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
+        uint head_bits = heads_of(vector_of(tile, first_place() + k * gl_SubgroupSize));
+        part[k] = scan_row(x[k], head_bits, carry, open[k]);
+    }
+    put_part(0u, carry);
+    Sum all = carry;
+    if (gl_SubgroupID == 0u) {
+        all = scan_parts(0u);
+        if (subgroupElect())
+            publish(tile, all.headed ? HEADED : AGGREGATE, all.value);
+    }
+    T prefix = find_before(tile, all);
+
+    T before = parts[gl_SubgroupID];
+    if (SEGMENTS == NONE || !headed[gl_SubgroupID])
+        before = COMBINE(prefix, before);
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
+        uint vector = vector_of(tile, first_place() + k * gl_SubgroupSize);
+        finish_vector(vector, whole, x[k], open[k], part[k], before);
+    }
+}
