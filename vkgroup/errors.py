@@ -79,6 +79,10 @@ class Unsupported(VkgroupError):
         self.missing = tuple(missing)
 
 
+class NotShareable(VkgroupError, BufferError):
+    """Memory that another array library cannot be given as it asked for it (DLPack)."""
+
+
 class InvalidDispatch(VkgroupError, ValueError):
     """Work that makes no sense: wrong bindings, types, shapes, sizes or groups."""
 

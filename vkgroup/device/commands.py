@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from vkgroup.device import vk
+from vkgroup.device.sharing import SharedMemory, wait_for_cuda
 from vkgroup.errors import DispatchTimeout, InvalidDispatch
 
 if TYPE_CHECKING:
     from vkgroup.device.logical import LogicalDevice
+    from vkgroup.device.memory import DeviceBuffer
 
 _POLLS = 1000  # about a millisecond
 _LONGEST_WAIT_NS = 200_000_000
@@ -53,7 +55,10 @@ class Commands:
             functions.vkCreateFence(device.handle, fence_info, vk.NULL, self._fences), "creating a fence"
         )
         self._fence = self._fences[0]
-        self._submit_info = vk.new("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=handle)
+        self._submit_info = self._alone = vk.new(
+            "VkSubmitInfo", commandBufferCount=1, pCommandBuffers=handle
+        )
+        self._shared: list[SharedMemory] = []
         self._submit = functions.vkQueueSubmit
         self._wait = functions.vkWaitForFences
         self._status = functions.vkGetFenceStatus
@@ -61,6 +66,23 @@ class Commands:
         self._polls = device.capabilities.type == "discrete_gpu"
         self._reset = functions.vkResetFences
         device.register(self)
+
+    def share(self, buffers: Iterable[DeviceBuffer]) -> None:
+        """Tell which buffers are used by what is recorded: those that CUDA sees are taken over for it.
+
+        Every `run` then waits for what CUDA has under way before it, and has finished before CUDA goes on.
+        """
+        # Once each: the same buffer may be bound at several places.
+        self._shared = list(dict.fromkeys(buffer.shared for buffer in buffers if buffer.shared is not None))
+        if not self._shared:
+            self._submit_info = self._alone
+            return
+        handles = [
+            *(memory.acquire for memory in self._shared),
+            self.handle,
+            *(memory.release for memory in self._shared),
+        ]
+        self._submit_info = vk.new("VkSubmitInfo", commandBufferCount=len(handles), pCommandBuffers=handles)
 
     @contextmanager
     def record(self) -> Iterator[Any]:
@@ -93,6 +115,8 @@ class Commands:
         with device.lock:
             if device.lost:
                 device.raise_lost()
+            if self._shared:
+                wait_for_cuda(self._shared)
             code = self._submit(device.queue, 1, self._submit_info, self._fence)
             if code:
                 device.check(code, "submitting work")

@@ -189,13 +189,14 @@ STRUCTS: tuple[FeatureStruct, ...] = (
     ),
 )
 
-#: Extensions without feature struct that modules may need; enabled where present.
+#: Extensions without feature struct that modules or `vkgroup.device.sharing` may need; enabled where present.
 EXTENSIONS: tuple[str, ...] = (
     "VK_EXT_shader_subgroup_ballot",
     "VK_EXT_shader_subgroup_vote",
     "VK_GOOGLE_decorate_string",
     "VK_GOOGLE_hlsl_functionality1",
     "VK_GOOGLE_user_type",
+    "VK_KHR_external_memory_fd",
     "VK_KHR_shader_float_controls",
     "VK_KHR_shader_non_semantic_info",
     "VK_KHR_spirv_1_4",

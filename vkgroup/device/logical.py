@@ -5,22 +5,26 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from vkgroup.device import discovery, features, validation, vk
+from vkgroup.device import discovery, features, leases, validation, vk
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.instance import Instance, shared_instance
 from vkgroup.device.memory import DeviceBuffer, Staging
 from vkgroup.device.owner import Owner
 from vkgroup.device.query import queue_family, read_capabilities
+from vkgroup.device.sharing import CudaSharing, sharing_of
 from vkgroup.errors import DeviceLost, DriverError, NoDevice, Unsupported, ValidationError
 
 #: Buffers for arrays are kept in sizes of powers of two between these, so many of each.
 _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
 
-#: Open devices live until they are closed, at the latest when the process ends.
+#: Open devices live until they are closed, at the latest when the process ends; those that were closed while
+#: arrays of other libraries viewed their memory (`vkgroup.device.leases`) live until those are gone.
 _open: set[LogicalDevice] = set()
+_lending: set[LogicalDevice] = set()
 _abandoned: list[LogicalDevice] = []
 
 
@@ -46,6 +50,7 @@ class LogicalDevice(Owner):
     instance, physical, handle, queue : Vulkan's objects.
     functions : device functions.
     enabled_features, enabled_extensions : what the VkDevice was made with.
+    family : index of the queue's family.
     command_pool : for `Commands`.
     lock : held while the queue is used.
     """
@@ -61,7 +66,9 @@ class LogicalDevice(Owner):
         self._idle_buffers: dict[int, list[DeviceBuffer]] = {}
         self._staging: Staging | None = None
         self._enable(robust)
-        family = self._create()
+        self._lent: set[DeviceBuffer] = set()
+        self._leaving: Any = None
+        self.family = family = self._create()
         self.functions = vk.device_functions(instance.functions, self.handle)
         queue = vk.ffi.new("VkQueue *")
         self.functions.vkGetDeviceQueue(self.handle, family, 0, queue)
@@ -163,6 +170,32 @@ class LogicalDevice(Owner):
         self._stuck = True
         _abandoned.append(self)
 
+    @cached_property
+    def sharing(self) -> CudaSharing | None:
+        """What the device shares with CUDA; None where nothing can be."""
+        return sharing_of(self)
+
+    def lend(self, buffer: DeviceBuffer) -> None:
+        """Keep the memory of a closed buffer that is lent, and the VkDevice with it, until it is freed."""
+        self._lent.add(buffer)
+
+    def free_memory(self, buffer: DeviceBuffer, handle: Any, memory: Any) -> None:
+        """Destroy a buffer, and the device if it was closed and this is the last that it had lent."""
+        device = self._leaving or self.handle
+        if device is not None and not self._stuck:
+            self.functions.vkDestroyBuffer(device, handle, vk.NULL)
+            if memory is not None:
+                self.functions.vkFreeMemory(device, memory, vk.NULL)
+        self._lent.discard(buffer)
+        if self._leaving is not None and not self._lent:
+            self._destroy()
+
+    def _destroy(self) -> None:
+        leaving, self._leaving = self._leaving, None
+        _lending.discard(self)
+        if not self._stuck:
+            self.functions.vkDestroyDevice(leaving, vk.NULL)
+
     def staging(self) -> Staging:
         """Return the buffer through which bytes come and go where memory is not mapped."""
         if self._staging is None:
@@ -194,20 +227,24 @@ class LogicalDevice(Owner):
         self.close_children()
         if self.usable:
             self.functions.vkDestroyCommandPool(self.handle, self.command_pool, vk.NULL)
-            self.functions.vkDestroyDevice(self.handle, vk.NULL)
-        self.handle = None
+        self._leaving, self.handle = self.handle, None
         _open.discard(self)
+        if self._lent:
+            _lending.add(self)
+        else:
+            self._destroy()
         self.instance.raise_validation_errors()
 
 
 def close_all() -> set[Instance]:
-    """Close every open device; returns the instances of devices that had to be abandoned."""
+    """Close every open device as the process ends; returns the instances of devices that stay."""
     for device in list(_open):
         try:
             device.close()
         except DriverError as error:
             print(f"vkgroup: while closing {device.capabilities.name}: {error}", file=sys.stderr)
-    return {device.instance for device in _abandoned}
+    leases.leave_to_process()
+    return {device.instance for device in (*_abandoned, *_lending)}
 
 
 def open_device(

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device import vk
+from vkgroup.device import leases, vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.limits import require_buffer_size
-from vkgroup.errors import DriverError, OutOfMemory
+from vkgroup.device.sharing import SharedMemory, wait_for_cuda
+from vkgroup.errors import DriverError, OutOfMemory, Unsupported
 
 if TYPE_CHECKING:
     from vkgroup.device.logical import LogicalDevice
@@ -57,8 +58,14 @@ def allocate(
     what: str,
     *,
     addressable: bool = False,
+    extra: Any = vk.NULL,
 ) -> Any:
-    """Allocate memory for an object with these VkMemoryRequirements; gives the VkDeviceMemory."""
+    """Allocate memory for an object with these VkMemoryRequirements; gives the VkDeviceMemory.
+
+    Parameters
+    ----------
+    extra : what else the allocation is told, as a chain of structs.
+    """
     kind = memory_type(device, requirements.memoryTypeBits, required, preferred)
     heap = device.memory.memoryHeaps[device.memory.memoryTypes[kind].heapIndex].size
     if requirements.size > heap:
@@ -67,9 +74,9 @@ def allocate(
             f" {heap}. Work in parts.",
             "VK_ERROR_OUT_OF_DEVICE_MEMORY",
         )
-    extra: Any = vk.NULL
     if addressable:
-        extra = vk.new("VkMemoryAllocateFlagsInfo", flags=vk.VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT)
+        flags = vk.VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT
+        extra = vk.new("VkMemoryAllocateFlagsInfo", pNext=extra, flags=flags)
     info = vk.new("VkMemoryAllocateInfo", pNext=extra, allocationSize=requirements.size, memoryTypeIndex=kind)
     memory = vk.ffi.new("VkDeviceMemory *")
     device.check(
@@ -91,6 +98,14 @@ class DeviceBuffer:
     nbytes : its size; at least 1.
     host : keep it in the host's memory, mapped, on a discrete GPU too.
     addressable : whether shaders may reach it by its address; the feature bufferDeviceAddress is enabled.
+    shared : whether CUDA is to see it too; the device's `sharing` is not None.
+
+    Attributes
+    ----------
+    handle, memory : the VkBuffer and the VkDeviceMemory; None when closed.
+    mapped : the bytes, where the host sees them.
+    shared : the memory as CUDA sees it; None where it does not.
+    leases : how many arrays of other libraries view the memory; it is freed after the last of them.
 
     Raises
     ------
@@ -101,30 +116,43 @@ class DeviceBuffer:
     """
 
     def __init__(
-        self, device: LogicalDevice, nbytes: int, *, host: bool = False, addressable: bool = False
+        self,
+        device: LogicalDevice,
+        nbytes: int,
+        *,
+        host: bool = False,
+        addressable: bool = False,
+        shared: bool = False,
     ) -> None:
         self.device = device
         self.nbytes = nbytes
         self.handle: Any = None
         self.memory: Any = None
         self.mapped: Bytes | None = None
+        self.shared: SharedMemory | None = None
+        self.leases = 0
+        self._lent: tuple[Any, Any] | None = None
         device.require_open()
         require_buffer_size(nbytes, device.capabilities)
         device.register(self)
+        if shared:
+            assert device.sharing is not None
+            self.shared = SharedMemory(self, device.sharing)
         try:
             self._create(host, addressable)
-        except DriverError:
+        except (DriverError, Unsupported):
             self.close()
             raise
 
     def _create(self, host: bool, addressable: bool) -> None:
-        device, functions = self.device, self.device.functions
+        device, functions, shared = self.device, self.device.functions, self.shared
         address_use = vk.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT if addressable else 0
         condition_use = 0
         if "conditionalRendering" in device.enabled_features:
             condition_use = vk.VK_BUFFER_USAGE_CONDITIONAL_RENDERING_BIT_EXT
         info = vk.new(
             "VkBufferCreateInfo",
+            pNext=vk.NULL if shared is None else shared.external,
             size=self.nbytes,
             usage=address_use
             | condition_use
@@ -147,9 +175,16 @@ class DeviceBuffer:
         mapped = host or device.capabilities.type != "discrete_gpu"
         required = _HOST_VISIBLE | _HOST_COHERENT if mapped else _DEVICE_LOCAL
         preferred = (_HOST_CACHED | (0 if host else _DEVICE_LOCAL)) if mapped else 0
-        self.memory = allocate(device, requirements, required, preferred, what, addressable=addressable)
+        extra = vk.NULL
+        if shared is not None:
+            extra = shared.allocation(self.handle, info.usage, requirements.size)
+        self.memory = allocate(
+            device, requirements, required, preferred, what, addressable=addressable, extra=extra
+        )
         code = functions.vkBindBufferMemory(device.handle, self.handle, self.memory, 0)
         device.check(code, f"binding memory to {what}")
+        if shared is not None:
+            shared.begin(self.handle, self.memory)
         if mapped:
             address = vk.ffi.new("void **")
             code = functions.vkMapMemory(device.handle, self.memory, 0, vk.WHOLE_SIZE, 0, address)
@@ -160,6 +195,7 @@ class DeviceBuffer:
         """Copy bytes into the buffer; the caller has checked the range."""
         self._require_open()
         if self.mapped is not None:
+            self._wait()
             self.mapped[offset : offset + data.size] = data
             return
         staging = self.device.staging()
@@ -172,6 +208,7 @@ class DeviceBuffer:
         """Copy bytes out of the buffer; the caller has checked the range."""
         self._require_open()
         if self.mapped is not None:
+            self._wait()
             return self.mapped[offset : offset + nbytes].copy()
         result = np.empty(nbytes, np.uint8)
         staging = self.device.staging()
@@ -186,18 +223,35 @@ class DeviceBuffer:
         if self.handle is None:
             raise DriverError("The buffer is closed; make a new one.")
 
+    def _wait(self) -> None:
+        if self.shared is not None:
+            wait_for_cuda((self.shared,))
+
     def close(self) -> None:
-        """Free the buffer and its memory."""
+        """Free the buffer and its memory; where it is lent, only when the last lease ends."""
         if self.handle is None:
             return
         self.device.forget(self)
-        self.mapped = None
-        if self.device.usable:
-            functions = self.device.functions
-            functions.vkDestroyBuffer(self.device.handle, self.handle, vk.NULL)
-            if self.memory is not None:
-                functions.vkFreeMemory(self.device.handle, self.memory, vk.NULL)
-        self.handle = self.memory = None
+        if self.shared is not None:
+            self.shared.free_commands()
+        with leases.lock:
+            self._lent = (self.handle, self.memory)
+            self.handle = self.memory = self.mapped = None
+            lent = self.leases > 0
+            if lent:
+                self.device.lend(self)
+        if not lent:
+            self.end_leases()
+
+    def end_leases(self) -> None:
+        """Free the memory, if the buffer was closed."""
+        with leases.lock:
+            lent, self._lent = self._lent, None
+        if lent is None:
+            return
+        if self.shared is not None:
+            self.shared.unmap()
+        self.device.free_memory(self, *lent)
 
     def __del__(self) -> None:
         if getattr(self, "handle", None) is not None:
@@ -219,6 +273,7 @@ class Staging:
     ) -> None:
         """Copy between two buffers on the device and wait for it."""
         region = vk.new("VkBufferCopy", srcOffset=source_offset, dstOffset=target_offset, size=nbytes)
+        self.commands.share((source, target))
         with self.commands.record() as commands:
             barrier(self._functions, commands)
             self._functions.vkCmdCopyBuffer(commands, source.handle, target.handle, 1, region)

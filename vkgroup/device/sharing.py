@@ -1,0 +1,206 @@
+"""Memory of a Vulkan device that CUDA sees too: exporting it, whose turn it is, finding it by address."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from vkgroup.device import cuda, vk
+from vkgroup.device.cuda import CudaDevice, MappedMemory
+from vkgroup.errors import Unsupported
+
+if TYPE_CHECKING:
+    from vkgroup.device.logical import LogicalDevice
+    from vkgroup.device.memory import DeviceBuffer
+
+EXTENSION = "VK_KHR_external_memory_fd"
+_OPAQUE_FD = vk.ffi.integer_const("VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT")
+_QUEUE_FAMILY_EXTERNAL = 0xFFFFFFFE  # VK_QUEUE_FAMILY_EXTERNAL
+
+
+class CudaSharing:
+    """What an open device shares with CUDA.
+
+    Attributes
+    ----------
+    cuda : the same GPU as CUDA sees it.
+    """
+
+    def __init__(self, device: LogicalDevice, found: CudaDevice) -> None:
+        self.device, self.cuda = device, found
+        self._starts: list[int] = []
+        self._mapped: dict[int, ref[DeviceBuffer]] = {}
+
+    def add(self, address: int, buffer: DeviceBuffer) -> None:
+        """Remember where CUDA has a buffer's memory."""
+        insort(self._starts, address)
+        self._mapped[address] = ref(buffer)
+
+    def remove(self, address: int) -> None:
+        """Forget it: the memory is being unmapped."""
+        self._starts.remove(address)
+        del self._mapped[address]
+
+    def find(self, address: int, nbytes: int) -> tuple[DeviceBuffer, int] | None:
+        """Find the buffer in whose memory a range of CUDA's addresses lies, and the byte it begins at."""
+        number = bisect_right(self._starts, address) - 1
+        if number < 0:
+            return None
+        start = self._starts[number]
+        buffer = self._mapped[start]()
+        if buffer is None or address + nbytes > start + buffer.nbytes:
+            return None
+        return buffer, address - start
+
+
+def sharing_of(device: LogicalDevice) -> CudaSharing | None:
+    """Return what a device shares with CUDA; None where CUDA does not have it, or it exports no memory."""
+    if EXTENSION not in device.enabled_extensions:
+        return None
+    found = cuda.find_device(device.capabilities.uuid)
+    return None if found is None else CudaSharing(device, found)
+
+
+def why_unshared(device: LogicalDevice) -> str:
+    """Say why a device shares nothing with CUDA."""
+    if EXTENSION not in device.enabled_extensions:
+        return f"it has no {EXTENSION}"
+    return cuda.why_none()
+
+
+class SharedMemory:
+    """The memory of one buffer, for CUDA.
+
+    Vulkan has every queue outside of it in the family VK_QUEUE_FAMILY_EXTERNAL, and a buffer of exclusive
+    sharing mode belongs to one family at a time (Vulkan 1.4 §7.7.4, "Queue Family Ownership Transfer"):
+    whatever uses the buffer is submitted between `acquire` and `release`, so that it belongs to CUDA at all
+    other times.
+
+    Attributes
+    ----------
+    external : goes into the buffer's create info.
+    acquire, release : command buffers.
+    """
+
+    def __init__(self, buffer: DeviceBuffer, sharing: CudaSharing) -> None:
+        self._buffer, self._sharing = ref(buffer), sharing
+        self._size = 0
+        self._dedicated = False
+        self._mapped: MappedMemory | None = None
+        self._memory: Any = None
+        self._handles: Any = None
+        self.external = vk.new("VkExternalMemoryBufferCreateInfo", handleTypes=_OPAQUE_FD)
+
+    def allocation(self, handle: Any, usage: int, size: int) -> Any:
+        """Return what the allocation of the buffer's memory needs in its `pNext`.
+
+        Parameters
+        ----------
+        handle, usage : the VkBuffer, and what it is for.
+        size : of the allocation, in bytes.
+
+        Raises
+        ------
+        Unsupported
+            The device exports no memory of such buffers.
+        """
+        device = self._sharing.device
+        info = vk.new("VkPhysicalDeviceExternalBufferInfo", usage=usage, handleType=_OPAQUE_FD)
+        found = vk.new("VkExternalBufferProperties")
+        device.instance.functions.vkGetPhysicalDeviceExternalBufferProperties(device.physical, info, found)
+        features = found.externalMemoryProperties.externalMemoryFeatures
+        if not features & vk.VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT:
+            raise Unsupported(
+                f"{device.capabilities.name} does not export the memory of buffers.",
+                ["VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT"],
+            )
+        self._size = size
+        self._dedicated = bool(features & vk.VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT)
+        extra: Any = vk.NULL
+        if self._dedicated:
+            extra = vk.new("VkMemoryDedicatedAllocateInfo", buffer=handle)
+        return vk.new("VkExportMemoryAllocateInfo", pNext=extra, handleTypes=_OPAQUE_FD)
+
+    def begin(self, handle: Any, memory: Any) -> None:
+        """Take a buffer that is made and bound, and record its transfers of ownership."""
+        self._memory = memory
+        device, functions = self._sharing.device, self._sharing.device.functions
+        self._handles = vk.ffi.new("VkCommandBuffer[2]")
+        info = vk.new("VkCommandBufferAllocateInfo", commandPool=device.command_pool, commandBufferCount=2)
+        code = functions.vkAllocateCommandBuffers(device.handle, info, self._handles)
+        device.check(code, "allocating command buffers")
+        self.acquire, self.release = self._handles
+        everything = vk.VK_PIPELINE_STAGE_ALL_COMMANDS_BIT
+        access = vk.VK_ACCESS_MEMORY_READ_BIT | vk.VK_ACCESS_MEMORY_WRITE_BIT
+        for commands, families, accesses in (
+            (self.acquire, (_QUEUE_FAMILY_EXTERNAL, device.family), (0, access)),
+            (self.release, (device.family, _QUEUE_FAMILY_EXTERNAL), (access, 0)),
+        ):
+            transfer = vk.new(
+                "VkBufferMemoryBarrier",
+                srcAccessMask=accesses[0],
+                dstAccessMask=accesses[1],
+                srcQueueFamilyIndex=families[0],
+                dstQueueFamilyIndex=families[1],
+                buffer=handle,
+                size=vk.WHOLE_SIZE,
+            )
+            begin = vk.new("VkCommandBufferBeginInfo")
+            device.check(functions.vkBeginCommandBuffer(commands, begin), "recording commands")
+            functions.vkCmdPipelineBarrier(
+                commands, everything, everything, 0, 0, vk.NULL, 1, transfer, 0, vk.NULL
+            )
+            device.check(functions.vkEndCommandBuffer(commands), "recording commands")
+
+    @property
+    def cuda(self) -> CudaDevice:
+        """The GPU for CUDA."""
+        return self._sharing.cuda
+
+    @property
+    def address(self) -> int:
+        """Where CUDA has the first byte; mapped when first asked for."""
+        if self._mapped is None:
+            device = self._sharing.device
+            info = vk.new("VkMemoryGetFdInfoKHR", memory=self._memory, handleType=_OPAQUE_FD)
+            fd = vk.ffi.new("int *")
+            code = device.functions.vkGetMemoryFdKHR(device.handle, info, fd)
+            device.check(code, "exporting memory")
+            self._mapped = self._sharing.cuda.map(fd[0], self._size, dedicated=self._dedicated)
+            buffer = self._buffer()
+            assert buffer is not None
+            self._sharing.add(self._mapped.address, buffer)
+        return self._mapped.address
+
+    @property
+    def mapped(self) -> bool:
+        """Whether CUDA has an address of it."""
+        return self._mapped is not None
+
+    def free_commands(self) -> None:
+        """Free the transfers of ownership: the buffer is closed to Vulkan."""
+        device = self._sharing.device
+        if self._handles is not None and device.usable:
+            device.functions.vkFreeCommandBuffers(device.handle, device.command_pool, 2, self._handles)
+        self._handles = None
+
+    def unmap(self) -> None:
+        """Take the memory out of CUDA's reach, when what CUDA does with it has finished."""
+        if self._mapped is not None:
+            self._sharing.remove(self._mapped.address)
+            self._mapped.close()
+            self._mapped = None
+
+
+def wait_for_cuda(memories: Iterable[SharedMemory]) -> None:
+    """Wait until CUDA has finished everything that could use memories of one device.
+
+    An array's user may have any number of streams at work, and tells none of them to whom the memory belongs:
+    all of the context's are waited for.
+    """
+    for memory in memories:
+        if memory.mapped:
+            memory.cuda.synchronize()
+            return
