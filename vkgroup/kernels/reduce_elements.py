@@ -1,0 +1,112 @@
+"""What the reductions in ``kernels/reduce`` compute with: the macros for an operation and a dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.types import GLSL
+
+OPERATIONS = ("add", "mul", "min", "max", "and", "or", "xor")
+"""Operations that leave a value."""
+
+ARG_OPERATIONS = ("argmin", "argmax")
+"""Operations that leave a place."""
+
+DTYPES = tuple(
+    np.dtype(kind)
+    for kind in (np.float32, np.uint32, np.int32, np.float64, np.uint64, np.int64, np.float16)
+)
+"""Types of elements that can be reduced."""
+
+INDEX = np.dtype(np.int64)
+"""What argmin and argmax give, as in NumPy."""
+
+_VECTORS = {
+    "float": "vec4",
+    "uint": "uvec4",
+    "int": "ivec4",
+    "double": "dvec4",
+    "uint64_t": "u64vec4",
+    "int64_t": "i64vec4",
+    "float16_t": "f16vec4",
+    "int16_t": "i16vec4",
+}
+
+
+def checked_dtype(operation: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype of what an operation gives; refuse what there is no kernel for.
+
+    Raises
+    ------
+    InvalidDispatch
+        No such operation, or none for that dtype.
+    """
+    if operation not in (*OPERATIONS, *ARG_OPERATIONS):
+        known = ", ".join((*OPERATIONS, *ARG_OPERATIONS))
+        raise InvalidDispatch(f"There is no reduction {operation!r}; there are {known}.")
+    bitwise = operation in ("and", "or", "xor")
+    known_dtypes = [kind for kind in DTYPES if not (bitwise and kind.kind == "f")]
+    if dtype not in known_dtypes:
+        names = ", ".join(map(str, known_dtypes))
+        raise InvalidDispatch(
+            f"The reduction {operation!r} works on {names}; {dtype} was given. Convert it with .astype."
+        )
+    return INDEX if operation in ARG_OPERATIONS else dtype
+
+
+def vectors(glsl: str) -> str:
+    """Return GLSL's name of four elements of a type."""
+    return _VECTORS[glsl]
+
+
+def macros_of(operation: str, dtype: np.dtype[Any]) -> dict[str, Any]:
+    """Return the macros of ``kernels/reduce/operation.glsl``.
+
+    Floats are compared by keys made of their bits: NaN, denormals and zeros are then what NumPy makes of them,
+    whatever the device's float instructions do.
+    """
+    arg = operation in ARG_OPERATIONS
+    compared = arg or operation in ("min", "max")
+    if compared and dtype.kind == "f":
+        bits = dtype.itemsize * 8
+        wide = 64 if bits == 64 else 32
+        signed, unsigned = ("int64_t", "uint64_t") if wide == 64 else ("int", "uint")
+        element = {16: "int16_t", 32: "int", 64: "int64_t"}[bits]
+        return {
+            **_element(element, bits, False),
+            **_computed(unsigned, wide),
+            "S": signed,
+            "S4": vectors(signed),
+            "R": element,
+            "KEY_BITS": bits,
+            "OPERATION": "MAX",
+            "REVERSE": int(operation in ("min", "argmin")),
+            "ARG": int(arg),
+        }
+    name = GLSL[dtype]
+    # Halves are added up and multiplied as float32, and rounded once, at the end.
+    computed = "float" if name == "float16_t" else name
+    return {
+        **_element(name, dtype.itemsize * 8, dtype.kind == "f"),
+        **_computed(computed, dtype.itemsize * 8 if dtype.kind != "f" else 32),
+        "R": name,
+        "OPERATION": "MAX" if arg else operation.upper(),
+        "REVERSE": int(operation == "argmin"),
+        "ARG": int(arg),
+    }
+
+
+def state_bytes(operation: str, dtype: np.dtype[Any]) -> int:
+    """Return the bytes of the value of a state: what is stored of a part."""
+    return 8 if dtype.itemsize == 8 else 4
+
+
+def _element(name: str, bits: int, floating: bool) -> dict[str, Any]:
+    return {"T": name, "T4": vectors(name), "T_BITS": bits, "T_FLOAT": int(floating)}
+
+
+def _computed(name: str, bits: int) -> dict[str, Any]:
+    return {"A": name, "A4": vectors(name), "A_BITS": bits}
