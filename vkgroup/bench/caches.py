@@ -1,0 +1,133 @@
+"""The last cache before memory: how large it is, and reading past it so that no run finds its data there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vkgroup.closing import Closing
+from vkgroup.device import Capabilities
+from vkgroup.dispatch import Device
+from vkgroup.resources import bench
+
+TIMES = 4
+"""How many times the cache the data of the runs of one round must be, for every run to come from memory."""
+
+_MIB = 1 << 20
+
+# By part of the device's name, the first that fits. Sizes are the makers'; for a family, its largest.
+_KNOWN: tuple[tuple[str, int, str], ...] = (
+    ("H200", 60, "the whole GH100 die, NVIDIA H100 architecture"),
+    ("H100", 60, "the whole GH100 die, NVIDIA H100 architecture"),
+    ("GH200", 60, "the whole GH100 die, NVIDIA H100 architecture"),
+    ("B200", 126, "NVIDIA Blackwell tuning guide"),
+    ("A100", 40, "NVIDIA A100 architecture"),
+    ("V100", 6, "NVIDIA V100 architecture"),
+    ("L40", 96, "NVIDIA Ada architecture"),
+    ("RTX 50", 128, "the whole GB202 die, NVIDIA Blackwell architecture"),
+    ("RTX 40", 96, "the whole AD102 die, NVIDIA Ada architecture"),
+    ("RTX 30", 6, "NVIDIA GA102 architecture"),
+    ("RTX 20", 6, "NVIDIA TU102 architecture"),
+    ("MI300", 256, "AMD CDNA 3, Infinity Cache"),
+    ("RX 9", 64, "AMD RDNA 4, Infinity Cache"),
+    ("RX 7", 96, "AMD RDNA 3, Infinity Cache"),
+    ("RX 6", 128, "AMD RDNA 2, Infinity Cache"),
+    ("Arc", 18, "Intel Arc B580"),
+)
+_ASSUMED_GPU = 128
+_ASSUMED_CPU = 64
+_SYSFS = Path("/sys/devices/system/cpu/cpu0/cache")
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The last cache before memory.
+
+    Attributes
+    ----------
+    nbytes : its size.
+    source : where the size is known from, in words; says so where it is assumed.
+    """
+
+    nbytes: int
+    source: str
+
+    @property
+    def past(self) -> int:
+        """Bytes of data that are too many for the cache to hold any of them until they are used again."""
+        return TIMES * self.nbytes
+
+
+def last_level_cache(capabilities: Capabilities) -> Cache:
+    """Return a device's last-level cache: Vulkan does not tell it, so from a table, or of the host's CPU."""
+    if not capabilities.is_gpu or capabilities.type == "integrated_gpu":
+        return _of_host()
+    for part, size, source in _KNOWN:
+        if part in capabilities.name:
+            return Cache(size * _MIB, source)
+    return Cache(_ASSUMED_GPU * _MIB, "assumed: Vulkan does not tell, and the device is not in the table")
+
+
+def host_caches() -> list[dict[str, str | int]]:
+    """Return the CPU's caches as Google Benchmark's context has them: type, level, size, num_sharing."""
+    caches: list[dict[str, str | int]] = []
+    for folder in sorted(_SYSFS.glob("index*")):
+        try:
+            kind, level, size, sharing = (
+                (folder / name).read_text().strip() for name in ("type", "level", "size", "shared_cpu_list")
+            )
+            nbytes = int(size.removesuffix("K")) * 1024
+            caches.append({"type": kind, "level": int(level), "size": nbytes, "num_sharing": _count(sharing)})
+        except (OSError, ValueError):
+            continue
+    return caches
+
+
+def _of_host() -> Cache:
+    sizes = [int(cache["size"]) for cache in host_caches()]
+    if sizes:
+        return Cache(max(sizes), "the host's, from /sys")
+    return Cache(_ASSUMED_CPU * _MIB, "assumed: the host does not tell")
+
+
+def _count(cpus: str) -> int:
+    """Return how many CPUs a list such as ``0-3,8`` names."""
+    ends = [part.split("-") for part in cpus.split(",")]
+    return sum(int(part[-1]) - int(part[0]) + 1 for part in ends)
+
+
+class Eviction(Closing):
+    """Reads more memory than the cache holds; it only reads, so that nothing has to be written back later.
+
+    Parameters
+    ----------
+    device : whose cache it is. For a device on the CPU the host's memory is read, by NumPy.
+    cache : its size.
+    """
+
+    def __init__(self, device: Device, cache: Cache) -> None:
+        self._host: np.ndarray[tuple[int], np.dtype[np.uint64]] | None = None
+        if not device.capabilities.is_gpu:
+            self._host = np.ones(cache.past // 8, np.uint64)
+            return
+        most = int(device.capabilities.limits["maxStorageBufferRange"])
+        self._memory = device.buffer(min(cache.past, most) // 16 * 16)
+        self._sum = device.buffer(np.zeros(1, np.uint32))
+        self._pipeline = device.pipeline(device.compile(bench("shaders") / "evict.comp"))
+        self._bound = self._pipeline.bind({"memory": self._memory, "result": self._sum})
+
+    def run(self) -> None:
+        """Read it all, and wait."""
+        if self._host is not None:
+            self._host.sum()
+        else:
+            self._bound.dispatch(1024)
+
+    def close(self) -> None:
+        """Free the memory."""
+        if self._host is None:
+            for item in (self._bound, self._pipeline, self._sum, self._memory):
+                item.close()
+        self._host = None

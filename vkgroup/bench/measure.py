@@ -1,0 +1,175 @@
+"""One row: enter, verify, race, verify again, and say what the times mean."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from vkgroup.bench.caches import Cache, Eviction
+from vkgroup.bench.ceilings import Ceiling, Ceilings
+from vkgroup.bench.definition import Case, Definition, Peer
+from vkgroup.bench.entrants import Entrants
+from vkgroup.bench.row import Row, Share, Timed
+from vkgroup.bench.statistics import Estimate, Samples, median_interval, ratio_interval
+from vkgroup.bench.timing import Race, race, sets_needed
+from vkgroup.dispatch import Device
+from vkgroup.errors import OutOfMemory, Unsupported
+
+_MOST_SETS = 16
+
+
+@dataclass(frozen=True)
+class Course:
+    """What all rows of a run share.
+
+    Attributes
+    ----------
+    device, cache, eviction, ceilings, peers : see their types; peers are those that are available.
+    seed : of all data and resampling.
+    seconds : for the rounds of one row.
+    smoke : whether results are only verified, and nothing is timed.
+    """
+
+    device: Device
+    cache: Cache
+    eviction: Eviction | None
+    ceilings: Ceilings
+    peers: dict[str, Peer]
+    seed: int
+    seconds: float
+    smoke: bool
+
+
+def measure(course: Course, definition: Definition, size: int, tuning: Mapping[str, Any]) -> Row:
+    """Measure one definition at one size, and return its row; a contender whose result is wrong has no time.
+
+    Raises
+    ------
+    DeviceLost, DispatchTimeout
+        The device is of no more use.
+    """
+    row = Row(definition.name, definition.title, size, dict(tuning))
+    try:
+        case = definition.make(course.device, size, tuning)
+    except (Unsupported, OutOfMemory) as error:
+        return replace(row, notes=(str(error),))
+    row = replace(
+        row,
+        unit=case.unit,
+        bytes=case.bytes,
+        items=case.items,
+        operations=case.operations,
+        counts=case.rate,
+        pair=case.pair,
+    )
+    # The same data for the same row, whatever else is in the run.
+    rng = np.random.default_rng([course.seed, zlib.crc32(definition.name.encode()), size])
+    entrants = Entrants(course.device, case, rng, course.peers)
+    try:
+        entrants.enter()
+        if course.smoke or not entrants.lanes:
+            return _verified(row, entrants)
+        return _timed(course, row, entrants)
+    finally:
+        entrants.close()
+
+
+def _timed(course: Course, row: Row, entrants: Entrants) -> Row:
+    """Race the contenders, verify them once more, and complete the row."""
+    nbytes = entrants.input_bytes if entrants.case.bytes else 0
+    sets, evict = sets_needed(nbytes, course.cache.past, len(entrants.lanes), _MOST_SETS)
+    for _ in range(sets - 1):
+        entrants.add_set()
+    ceilings = _ceilings(course, entrants.case)
+    lanes = [*entrants.lanes.values(), *(ceiling.lane for ceiling in ceilings)]
+    result = race(lanes, course.seconds, course.eviction if evict else None)
+    entrants.verify_again()
+    row = _verified(row, entrants)
+    notes = row.notes
+    if not result.steady:
+        notes += (f"not steady after {result.warm_up} rounds of warming up",)
+    row = replace(
+        row,
+        rounds=result.rounds,
+        warm_up=result.warm_up,
+        steady=result.steady,
+        sets=sets,
+        evicted=evict,
+        notes=notes,
+    )
+    return _judged(row, entrants, ceilings, result, course.seed)
+
+
+def _verified(row: Row, entrants: Entrants) -> Row:
+    return replace(
+        row, right=tuple(entrants.lanes), wrong=dict(entrants.wrong), notes=row.notes + tuple(entrants.notes)
+    )
+
+
+def _ceilings(course: Course, case: Case) -> list[Ceiling]:
+    """Return the ceilings that hold a case, and can be measured."""
+    if case.unit != "s":
+        return []
+    found = (course.ceilings.get(name) for name in case.ceilings)
+    return [ceiling for ceiling in found if ceiling is not None]
+
+
+def _judged(row: Row, entrants: Entrants, ceilings: list[Ceiling], result: Race, seed: int) -> Row:
+    """Give the row its times, ratios and shares."""
+    case = entrants.case
+    timed = {
+        name: _one(lane.name, lane.clock, result.samples[name], case.amount if case.unit == "s" else 0)
+        for name, lane in entrants.lanes.items()
+    }
+    tops = {
+        one.name: _one(one.name, one.lane.clock, result.samples[one.lane.name], one.amount)
+        for one in ceilings
+    }
+    first, second = case.pair
+    ratio = None
+    if first in timed and second in timed:
+        ratio = ratio_interval(timed[second].samples, timed[first].samples, seed)
+    peers = {name: entry for name, entry in timed.items() if entrants.is_peer(name)}
+    against = timed.get(first)
+    return replace(
+        row,
+        variants={name: entry for name, entry in timed.items() if name not in peers},
+        peers=peers,
+        ceilings=tops,
+        ratio=ratio,
+        peer_ratios={}
+        if against is None
+        else {name: ratio_interval(peer.samples, against.samples, seed) for name, peer in peers.items()},
+        shares={
+            name: share
+            for name, entry in timed.items()
+            if (share := _share(case, ceilings, tops, entry.samples, seed)) is not None
+        },
+    )
+
+
+def _one(name: str, clock: str, samples: Samples, amount: float) -> Timed:
+    estimate = median_interval(samples)
+    return Timed(name, clock, samples, estimate, amount / estimate.median if estimate.median > 0 else 0.0)
+
+
+def _share(
+    case: Case, ceilings: list[Ceiling], tops: Mapping[str, Timed], samples: Samples, seed: int
+) -> Share | None:
+    """Return the share of the ceiling that a contender comes nearest to."""
+    shares = []
+    for ceiling in ceilings:
+        factor = case.ceilings[ceiling.name] / ceiling.amount
+        part = ratio_interval(tops[ceiling.name].samples, samples, seed)
+        shares.append(Share(ceiling.name, _scaled(part, factor)))
+    return max(shares, key=lambda share: share.part.median, default=None)
+
+
+def _scaled(estimate: Estimate, factor: float) -> Estimate:
+    return replace(
+        estimate, median=estimate.median * factor, low=estimate.low * factor, high=estimate.high * factor
+    )

@@ -1,0 +1,204 @@
+"""A run: every chosen benchmark at its sizes, on one device, with one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from vkgroup.bench import catalogue
+from vkgroup.bench.caches import Cache, Eviction, last_level_cache
+from vkgroup.bench.ceilings import Ceilings
+from vkgroup.bench.definition import Definition, Peer
+from vkgroup.bench.entrants import Entrants
+from vkgroup.bench.measure import Course, measure
+from vkgroup.bench.row import Row
+from vkgroup.bench.sizes import climb, largest_in_memory, time_once
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidInput, OutOfMemory, Unsupported
+
+SECONDS = 1.0
+"""For the rounds of one row, unless told otherwise."""
+
+_RUNS = 40
+"""How many runs of its first variant a row on the CPU shall have time for."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run.
+
+    Attributes
+    ----------
+    seed : of all data.
+    seconds : for the rounds of one row; the warm-up takes up to half as long besides.
+    sizes : instead of each definition's own; empty: its own.
+    sweep : ``"size"`` or a tuning parameter: a row for each of its values. None: no sweep.
+    smoke : verify at the smallest sizes, and time nothing.
+    peers : names of the peers to run; None: all that are there.
+    """
+
+    seed: int
+    seconds: float = SECONDS
+    sizes: tuple[int, ...] = ()
+    sweep: str | None = None
+    smoke: bool = False
+    peers: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run found.
+
+    Attributes
+    ----------
+    rows : in the order in which they were measured.
+    cache : the last-level cache that data was made larger than.
+    peers : version of each peer that took part.
+    absent : peers that did not, with why.
+    notes : what concerns all rows.
+    """
+
+    rows: tuple[Row, ...]
+    cache: Cache
+    peers: Mapping[str, str]
+    absent: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    @property
+    def wrong(self) -> bool:
+        """Whether any result was wrong."""
+        return any(row.wrong for row in self.rows)
+
+
+def run(
+    device: Device,
+    definitions: Sequence[Definition],
+    options: Options,
+    *,
+    ceilings: Sequence[Definition] | None = None,
+    peers: Mapping[str, Peer] | None = None,
+    on_row: Callable[[Result, int], None] = lambda result, total: None,
+) -> Result:
+    """Run benchmarks.
+
+    Parameters
+    ----------
+    device : where.
+    definitions : which; `vkgroup.bench.catalogue.choose` finds them by name.
+    options : how.
+    ceilings : among which to look for ceilings; None takes vkgroup's own.
+    peers : by name; None takes vkgroup's own.
+    on_row : called after each row with everything so far and the number of rows that there will be at most.
+
+    Raises
+    ------
+    InvalidInput
+        No definition has what is to be swept.
+    DeviceLost, DispatchTimeout
+        The device is of no more use; `on_row` got what was found until then.
+    """
+    tops = catalogue.definitions() if ceilings is None else ceilings
+    cache = last_level_cache(device.capabilities)
+    entered, absent = _present(device, definitions, options, catalogue.peers() if peers is None else peers)
+    versions = {name: peer.version() for name, peer in entered.items()}
+    rows: list[Row] = []
+    with ExitStack() as stack:
+        rng = np.random.default_rng(options.seed)
+        kept = stack.enter_context(Ceilings(device, tops, cache, rng))
+        eviction = None if options.smoke else stack.enter_context(Eviction(device, cache))
+        course = Course(device, cache, eviction, kept, entered, options.seed, options.seconds, options.smoke)
+        heats = list(_heats(device, definitions, options))
+        for number, (definition, make_sizes) in enumerate(heats):
+            sizes = make_sizes()
+            for size, tuning in _points(definition, sizes, options):
+                rows.append(measure(course, definition, size, tuning))
+                left = (len(heats) - number - 1) * len(sizes)
+                on_row(Result(tuple(rows), cache, versions, absent, tuple(kept.notes)), len(rows) + left)
+        return Result(tuple(rows), cache, versions, absent, tuple(kept.notes))
+
+
+def _present(
+    device: Device, definitions: Sequence[Definition], options: Options, known: Mapping[str, Peer]
+) -> tuple[dict[str, Peer], dict[str, str]]:
+    """Return the peers that can run here, and why others cannot."""
+    wanted = tuple(known) if options.peers is None else options.peers
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise InvalidInput(f"There is no peer {unknown[0]!r}; there are {', '.join(known) or 'none'}.")
+    entered: dict[str, Peer] = {}
+    absent: dict[str, str] = {}
+    for name in wanted:
+        reason = known[name].available(device)
+        if reason is None:
+            entered[name] = known[name]
+        else:
+            absent[name] = reason
+    return entered, absent
+
+
+def _heats(
+    device: Device, definitions: Sequence[Definition], options: Options
+) -> Iterator[tuple[Definition, Callable[[], tuple[int, ...]]]]:
+    """Yield each definition with what finds its sizes, which may have to try some out."""
+    swept = options.sweep not in (None, "size")
+    able = [one for one in definitions if not swept or options.sweep in one.tuning]
+    if not able:
+        known = sorted({name for one in definitions for name in one.tuning})
+        raise InvalidInput(
+            f"None of these benchmarks can be swept over {options.sweep!r}; they can over"
+            f" {', '.join(['size', *known])}."
+        )
+    for definition in able:
+        yield definition, partial(_sizes, device, definition, options)
+
+
+def _sizes(device: Device, definition: Definition, options: Options) -> tuple[int, ...]:
+    if options.sizes and options.sweep != "size":
+        return options.sizes
+    if options.smoke:
+        return definition.smoke
+    most = max(options.sizes) if options.sizes else _default_size(device, definition, options)
+    if options.sweep == "size":
+        return tuple(size for size in definition.sizes if size <= most) or (most,)
+    return (most,)
+
+
+def _default_size(device: Device, definition: Definition, options: Options) -> int:
+    """Return the largest size there is memory for, and on a CPU time."""
+    try:
+        if device.capabilities.is_gpu:
+            return largest_in_memory(definition, device)
+        rng = np.random.default_rng(options.seed)
+        return climb(
+            definition.sizes, options.seconds / _RUNS, lambda size: _spent(device, definition, size, rng)
+        )
+    except (Unsupported, OutOfMemory):
+        # The row will say why.
+        return definition.sizes[0]
+
+
+def _spent(device: Device, definition: Definition, size: int, rng: np.random.Generator) -> float:
+    """Return the seconds that a run of the slowest variant takes; none but ours are tried."""
+    entrants = Entrants(device, definition.make(device, size, {}), rng, {})
+    try:
+        entrants.enter()
+        return max((time_once(lane.prepared[0].time) for lane in entrants.lanes.values()), default=0.0)
+    finally:
+        entrants.close()
+
+
+def _points(
+    definition: Definition, sizes: Sequence[int], options: Options
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield size and tuning of each row."""
+    for size in sizes:
+        if options.sweep in (None, "size"):
+            yield size, {}
+        else:
+            assert options.sweep is not None
+            yield from ((size, {options.sweep: value}) for value in definition.tuning[options.sweep])

@@ -1,0 +1,82 @@
+"""How large the inputs are: sizes as people write them, and the largest that a device can cope with."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+
+from vkgroup.bench.definition import Definition
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidInput
+
+_SIZE = re.compile(r"(\d+)(?:(\^|\*\*)(\d+)|([kKMG])i?)?")
+_SUFFIXES = {"k": 10, "K": 10, "M": 20, "G": 30}
+
+MOST_OF_MEMORY = 0.25
+"""Part of the device's memory that one set of a case may take: all variants and peers have outputs."""
+
+
+def parse_size(text: str) -> int:
+    """Return a size: ``"1000003"``, ``"2^20"``, ``"2**20"``, ``"64k"`` or ``"1Mi"`` (powers of 1024).
+
+    Raises
+    ------
+    InvalidInput
+        It is none of these, or 0.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise InvalidInput(f"{text!r} is no size; write 1000003, 2^20, 64k or 1M.")
+    base, power, exponent, suffix = match.groups()
+    size = int(base) ** int(exponent) if power and int(exponent) < 64 else int(base)
+    size <<= _SUFFIXES[suffix] if suffix else 0
+    if not 0 < size < 1 << 40:
+        raise InvalidInput(f"{text!r}: sizes are from 1 to 2^40.")
+    return size
+
+
+def power_text(size: int) -> str:
+    """Return a size for people: ``"2^20"`` where it is a power of two from 2^10 on, else its digits."""
+    return f"2^{size.bit_length() - 1}" if size >= 1024 and not size & (size - 1) else f"{size}"
+
+
+def largest_in_memory(definition: Definition, device: Device) -> int:
+    """Return the largest size of a definition whose case has room in the device's memory."""
+    heaps = [nbytes for nbytes, flags in device.capabilities.memory_heaps if "device_local" in flags]
+    room = max(heaps, default=1 << 32) * MOST_OF_MEMORY
+    fitting = [size for size in definition.sizes if definition.make(device, size, {}).bytes <= room]
+    return max(fitting, default=definition.sizes[0])
+
+
+def climb(sizes: Sequence[int], seconds: float, spent: Callable[[int], float]) -> int:
+    """Return the largest size that takes no longer than it may, as if time grew in proportion to size.
+
+    What does not grow makes small sizes seem dear, so the size is tried out again from the next better one
+    until it stays.
+
+    Parameters
+    ----------
+    sizes : ascending, at least one.
+    seconds : that one run may take.
+    spent : runs a size and returns its seconds.
+    """
+    index = 0
+    while index < len(sizes) - 1:
+        taken = max(spent(sizes[index]), 1e-9)
+        affordable = sizes[index] * seconds / taken
+        reached = max((i for i, size in enumerate(sizes) if size <= affordable), default=0)
+        if reached <= index:
+            return sizes[index if taken <= seconds else max(index - 1, 0)]
+        # Never more than a step of 2^6 at once: for work that grows faster than its size.
+        index = max(
+            i for i in range(index + 1, reached + 1) if i == index + 1 or sizes[i] <= sizes[index] << 6
+        )
+    return sizes[index]
+
+
+def time_once(run: Callable[[], object]) -> float:
+    """Return the seconds that a call takes."""
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
