@@ -159,6 +159,7 @@ def test_array_length_from_a_specialization_constant() -> None:
         "shared uint scratch[N + 2];\nvoid main() { scratch[0] = b.a[0]; b.a[1] = scratch[1]; }"
     )
     assert module.reflection.workgroup_memory == 32
+    assert module.reflection.shared_memory({3: 100}) == 408
 
 
 def expression(operation: str, *values: int, signed: bool, bits: int) -> int:

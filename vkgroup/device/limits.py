@@ -38,8 +38,9 @@ def exceeded(
     """
     limits = capabilities.limits
     over = _local_size(entry, specialization, capabilities)
-    if reflection.workgroup_memory > limits["maxComputeSharedMemorySize"]:
-        over.append(_text("maxComputeSharedMemorySize", reflection.workgroup_memory, limits))
+    shared = reflection.shared_memory(specialization)
+    if shared > limits["maxComputeSharedMemorySize"]:
+        over.append(_text("maxComputeSharedMemorySize", shared, limits))
     push = reflection.push_constants
     if push is not None and push.size > limits["maxPushConstantsSize"]:
         over.append(_text("maxPushConstantsSize", push.size, limits))

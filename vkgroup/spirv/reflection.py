@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -133,6 +134,23 @@ class PushConstants:
         return self.type.members
 
 
+@dataclass(frozen=True, slots=True)
+class SharedVariable:
+    """A variable in shared memory.
+
+    Attributes
+    ----------
+    size, alignment : bytes, with specialization constants at their defaults; a size of None where it has none.
+    default_length : elements of it, in all dimensions that specialization can change, at the defaults.
+    lengths : of these dimensions.
+    """
+
+    size: int | None
+    alignment: int
+    default_length: int
+    lengths: tuple[Constant, ...]
+
+
 @dataclass(frozen=True)
 class Reflection:
     """What a module declares.
@@ -147,8 +165,7 @@ class Reflection:
     subgroup_uses : the subgroup operations in it, with their types.
     array_lengths : lengths of arrays that specialization can change.
     interface_lengths : those among them that count descriptors, or outputs of a fragment shader.
-    workgroup_memory : bytes of shared memory with specialization constants at their defaults, by
-        the rule of Vulkan 1.3 §9.9 (std430 layout); -1 where a type has no such size.
+    shared_variables : what lies in shared memory, in order.
     source : the source text carried along, None where there is none.
     """
 
@@ -163,8 +180,30 @@ class Reflection:
     subgroup_uses: frozenset[SubgroupUse]
     array_lengths: tuple[Constant, ...]
     interface_lengths: tuple[Constant, ...]
-    workgroup_memory: int
+    shared_variables: tuple[SharedVariable, ...]
     source: str | None
+
+    @property
+    def workgroup_memory(self) -> int:
+        """Bytes of shared memory with specialization constants at their defaults; as `shared_memory`."""
+        return self.shared_memory({})
+
+    def shared_memory(self, specialization: Mapping[int, Value]) -> int:
+        """Return the bytes of shared memory under values by specialization id.
+
+        The variables lie one after the other by the rule of Vulkan 1.3 §9.9 (std430 layout); -1 where a type
+        has no such size.
+        """
+        end = 0
+        for variable in self.shared_variables:
+            if variable.size is None:
+                return -1
+            size = variable.size
+            if variable.lengths:
+                size = -(-size // variable.default_length // variable.alignment) * variable.alignment
+                size *= math.prod(int(length.evaluate(specialization)) for length in variable.lengths)
+            end = -(-end // variable.alignment) * variable.alignment + size
+        return end
 
     def entry_point(self, name: str | None = None) -> EntryPoint:
         """Return the entry point called `name`, or the only one.
@@ -213,7 +252,7 @@ def reflect(module: Module) -> Reflection:
         subgroup_uses=find_subgroup_uses(module, declared),
         array_lengths=_lengths(declared, declared.types.values()),
         interface_lengths=_lengths(declared, _interface_arrays(declared)),
-        workgroup_memory=_workgroup_memory(declared),
+        shared_variables=_shared_variables(declared),
         source=next((text for text in declared.sources if text), None),
     )
 
@@ -378,14 +417,18 @@ def _push_constants(declared: Declarations) -> PushConstants | None:
     return None
 
 
-def _workgroup_memory(declared: Declarations) -> int:
-    """Bytes that shared variables take, laid out one after the other by std430's rules."""
-    end = 0
+def _shared_variables(declared: Declarations) -> tuple[SharedVariable, ...]:
+    """The variables in shared memory, with those of their lengths that specialization can change."""
+    found = []
     for variable in declared.variables:
         if variable.storage_class != "Workgroup":
             continue
         size, alignment = declared.layouts.shared_size(variable.type)
-        if size is None:
-            return -1
-        end = -(-end // alignment) * alignment + size
-    return end
+        default, lengths, kind = 1, [], variable.type
+        while isinstance(kind, ArrayType):
+            if kind.length_constant is not None and kind.length:
+                default *= kind.length
+                lengths.append(declared.constant(kind.length_constant))
+            kind = kind.element
+        found.append(SharedVariable(size, alignment, default, tuple(lengths)))
+    return tuple(found)
