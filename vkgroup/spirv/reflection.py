@@ -140,7 +140,7 @@ class SharedVariable:
 
     Attributes
     ----------
-    size, alignment : bytes, with specialization constants at their defaults; a size of None where it has none.
+    size, alignment : bytes, with specialization constants at their defaults; no size where it has none.
     default_length : elements of it, in all dimensions that specialization can change, at the defaults.
     lengths : of these dimensions.
     """
