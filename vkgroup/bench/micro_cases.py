@@ -59,6 +59,10 @@ def _partition(size: int) -> Lanes:
     return np.packbits(same, axis=1, bitorder="little").view(np.uint32)
 
 
+def _permuted(size: int) -> Lanes:
+    return ((_lane(size) * 5 + 3) % size).astype(np.uint32)
+
+
 def _cluster(cluster: int) -> Argument:
     return Argument(str(cluster), lambda size: f"{cluster}u", lambda size: cluster, cluster)
 
@@ -66,9 +70,7 @@ def _cluster(cluster: int) -> Argument:
 _MIDDLE = _constant(lambda size: size // 2)
 _ONE = _constant(lambda size: 1, least_size=2)
 # 5 is odd, so that every lane is read once, and no hardware has a shorter way for such a permutation.
-_PERMUTED = Argument(
-    "", lambda size: f"((lane * 5u + 3u) & {size - 1}u)", lambda size: (_lane(size) * 5 + 3) & (size - 1)
-)
+_PERMUTED = Argument("", lambda size: f"((lane * 5u + 3u) & {size - 1}u)", _permuted)
 
 #: Choices by what the operand means.
 _CHOICES: dict[OperandKind, tuple[Argument, ...]] = {

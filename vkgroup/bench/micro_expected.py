@@ -35,7 +35,9 @@ def operands(case: Case, size: int, chains: int, generator: np.random.Generator)
     shape = (chains, size, type_.components)
     if not operation.operands:
         return np.ones(shape, np.bool_)
-    recipe = RECIPES[recipe_name(operation.name, operation.operator, operation.operands[0].kind.value, "exact")]
+    recipe = RECIPES[
+        recipe_name(operation.name, operation.operator, operation.operands[0].kind.value, "exact")
+    ]
     request = Request(type_, max(size, _LEAST_INVOCATIONS))
     values = np.empty(shape, type_.scalar.dtype)
     for chain in range(chains):

@@ -188,7 +188,9 @@ def _prologue(entry: Entry) -> str:
             f"get_{case.type}({entry.at}u + INPUT_STRIDE - 1u);"
             for operator in micro_shared.operators(case)
         ]
-    elif entry.kind == "subgroup" and any(one.kind is OperandKind.BALLOT for one in case.operation.operands[1:]):
+    elif entry.kind == "subgroup" and any(
+        one.kind is OperandKind.BALLOT for one in case.operation.operands[1:]
+    ):
         lines.append(f"    subsets = subgroupPartitionNV(lane % {SUBSETS}u);")
     return "\n".join(lines)
 
@@ -219,7 +221,9 @@ def _function(entry: Entry, number: int, size: int, shape: Shape) -> str:
         R=result.name,
         apply=_apply(entry, size),
         prologue=_prologue(entry),
-        bases=_lines(1, (f"{type_} base_{k} = get_{type_}({entry.at}u + {k}u * SIZE + lane);" for k in chains)),
+        bases=_lines(
+            1, (f"{type_} base_{k} = get_{type_}({entry.at}u + {k}u * SIZE + lane);" for k in chains)
+        ),
         operands=_lines(2, (f"{type_} x_{k} = base_{k};" for k in chains)),
         results=_lines(2, (f"{result} r_{k} = {result}(0);" for k in chains)),
         many=_lines(4, many),

@@ -1,0 +1,274 @@
+"""Latency and throughput of one subgroup function, and of the same exchange through shared memory.
+
+Functions of one type and kind share a shader, which is compiled when the first of them is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.bench import definition, micro_expected, micro_shared
+from vkgroup.bench.definition import Arrays, Data, Prepared
+from vkgroup.bench.micro_cases import Case, all_cases
+from vkgroup.bench.micro_clock import Rounds, Run, clock_name, has_clock, required_size, unit
+from vkgroup.bench.micro_shader import KINDS, Entry, Shape, source
+from vkgroup.conformance.glsl_types import from_planes, planes
+from vkgroup.dispatch import Device, Pipeline
+from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.kernels.pipelines import full_subgroups, subgroup_size
+from vkgroup.reference.semantics import Lanes
+
+_MOST_SUBGROUPS = 32
+"""Subgroups of the workgroup in which throughput is measured, where the device has room for them."""
+
+_STEPPED_ROUNDS = 2
+_FEED_TIMES = 5
+
+
+@dataclass(frozen=True)
+class Options:
+    """What of a chain can be tuned.
+
+    Attributes
+    ----------
+    shape : see `Shape`.
+    subgroups : of the workgroup in which throughput is measured, at most.
+    samples : taken in one dispatch.
+    """
+
+    shape: Shape = field(default_factory=Shape)
+    subgroups: int = _MOST_SUBGROUPS
+    samples: int = 8
+
+    @classmethod
+    def of(cls, device: Device, tuning: Mapping[str, Any]) -> Options:
+        """Return what suits a device, changed by the names of the attributes and those of `Shape`.
+
+        A software driver runs the subgroups of a workgroup one after the other and takes milliseconds to
+        compile each call: there, little is unrolled.
+        """
+        small = not device.capabilities.is_gpu
+        shape = {"unroll": 2, "chains": 2, "throughput_unroll": 2} if small else {}
+        shape |= {name: tuning[name] for name in Shape.__dataclass_fields__ if name in tuning}
+        if shape.get("unroll", 2) % 2 or shape.get("throughput_unroll", 2) % 2:
+            raise InvalidDispatch("unroll and throughput_unroll are even: see vkgroup.bench.micro_shader.")
+        most = tuning.get("subgroups", 4 if small else _MOST_SUBGROUPS)
+        return cls(Shape(**shape), most, tuning.get("samples", 4 if small else 8))
+
+
+@dataclass(frozen=True, eq=False)
+class Seeded(Data):
+    """Data that are made again from their seed: a shader has the operands of many functions."""
+
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The functions that share a shader, of one type."""
+
+    entries: tuple[Entry, ...]
+    words: NDArray[np.uint32]
+    operands: Mapping[str, NDArray[Any]]
+
+    def place(self, case: Case, kind: str) -> int:
+        """Return the number of an entry in the shader."""
+        return [(entry.case.name, entry.kind) for entry in self.entries].index((case.name, kind))
+
+
+def _alike(case: Case) -> tuple[object, ...]:
+    """Return what cases must have in common for a device to have all of them or none."""
+    operation = case.operation
+    name = operation.name if "Rotate" in operation.name else ""
+    return operation.category, operation.group_operation, name, case.type.scalar
+
+
+def make_batch(case: Case, size: int, chains: int, seed: int) -> Batch:
+    """Return the batch of a case at a subgroup size, with operands made from a seed."""
+    components = case.type.components if len(case.operation.types) > 1 else 1
+    alike = [
+        one.with_components(components)
+        for one in all_cases()
+        if _alike(one) == _alike(case) and one.least_size <= size
+    ]
+    generator = np.random.default_rng(seed)
+    entries: list[Entry] = []
+    words: list[NDArray[np.uint32]] = []
+    operands = {}
+    for one in alike:
+        if one.type != case.type:
+            continue
+        at = sum(map(len, words))
+        operands[one.name] = micro_expected.operands(one, size, chains, generator)
+        words.append(micro_expected.input_words(one, operands[one.name]))
+        kinds = [kind for kind in KINDS if kind != "shared" or micro_shared.has_alternative(one)]
+        entries += [Entry(one, kind, at) for kind in kinds]
+    return Batch(tuple(entries), np.concatenate(words), operands)
+
+
+_PIPELINES: WeakKeyDictionary[Device, dict[Any, Pipeline]] = WeakKeyDictionary()
+
+
+def _pipeline(device: Device, batch: Batch, size: int, shape: Shape, workgroup: int, many: bool) -> Pipeline:
+    """Return the pipeline of a batch, made once for each device."""
+    text = source(batch.entries, size, shape, clock=has_clock(device.capabilities))
+    kept = _PIPELINES.setdefault(device, {})
+    key = text, workgroup, many
+    if key not in kept or kept[key].closed:
+        kept[key] = device.pipeline(
+            device.compile(text),
+            specialization={"WORKGROUP": workgroup, "THROUGHPUT": many},
+            subgroup_size=required_size(device),
+            full_subgroups=full_subgroups(device),
+        )
+    return kept[key]
+
+
+class Chain:
+    """A contender: chains of a function, or of its alternative.
+
+    Parameters
+    ----------
+    device : an open device.
+    case : function, type and operand.
+    kind : ``"subgroup"`` or ``"shared"``.
+    many : measure throughput, several chains in many subgroups, and not the latency of one chain in one.
+    steps : of the only chain; about as many of each of several.
+    options : see there.
+    """
+
+    def __init__(
+        self, device: Device, case: Case, kind: str, many: bool, steps: int, options: Options
+    ) -> None:
+        self._device, self._case, self._kind, self._many = device, case, kind, many
+        self._steps, self._options = steps, options
+        self.clock = clock_name(device)
+
+    def prepare(self, data: Data) -> Prepared:
+        """Compile the batch, and make the program of the case ready."""
+        assert isinstance(data, Seeded), "the data of this case"
+        prepared = Rounds(self._device, self._run(self._kind, data.seed), _STEPPED_ROUNDS)
+        if not self._many:
+            feed = Rounds(self._device, self._run("feed", data.seed))
+            prepared.subtract(feed.least(_FEED_TIMES))
+            feed.close()
+        return prepared
+
+    def _run(self, kind: str, seed: int) -> Run:
+        size, shape = subgroup_size(self._device), self._options.shape
+        batch = make_batch(self._case, size, shape.chains, seed)
+        workgroup = workgroup_of(self._device, self._case, self._options.subgroups) if self._many else size
+        groups = workgroup // size
+        unroll = shape.throughput_unroll if self._many else shape.unroll
+        chains = shape.chains if self._many else 1
+        return Run(
+            _pipeline(self._device, batch, size, shape, workgroup, self._many),
+            batch.words,
+            chains * planes(self._case.result) * workgroup,
+            groups,
+            unroll * chains * groups,
+            batch.place(self._case, kind),
+            max(self._steps // unroll, 1),
+            self._options.samples,
+        )
+
+
+def workgroup_of(device: Device, case: Case, most: int) -> int:
+    """Return the invocations of a workgroup for throughput: full subgroups, at most `most` of them."""
+    size, limits = subgroup_size(device), device.capabilities.limits
+    # The memory of exchanges of the type and of ballots (three of four words for each subgroup).
+    each = micro_shared.bytes_an_invocation(case.type) * size + 3 * 4 * 4
+    room = int(limits["maxComputeSharedMemorySize"]) // each
+    fitting = min(int(limits["maxComputeWorkGroupInvocations"]), int(limits["maxComputeWorkGroupSize"][0]))
+    return size * max(min(most, room, fitting // size), 1)
+
+
+def _problem(case: Case, words: NDArray[np.uint32], chains: int, size: int, expected: Lanes) -> str | None:
+    """Say what is wrong with the results of all subgroups."""
+    result = case.result
+    held = words.reshape(chains, planes(result), -1).transpose(1, 0, 2)
+    values, sound = from_planes(np.ascontiguousarray(held).reshape(planes(result), -1), result)
+    # (subgroups, chains, size, components): each subgroup has the same operands.
+    shape = (chains, -1, size, result.components)
+    got, legal = (np.ascontiguousarray(a.reshape(shape).swapaxes(0, 1)) for a in (values, sound))
+    bad = micro_expected.wrong(case, got, legal, Lanes(expected.value[:chains], expected.defined[:chains]))
+    if not bad.any():
+        return None
+    at = tuple(int(place[0]) for place in np.nonzero(bad))
+    place = f"subgroup {at[0]}, chain {at[1]}, lane {at[2]}"
+    return (
+        f"{place} is {got[at]} instead of {expected.value[at[1:]]} ({int(bad.sum())} of {bad.size} are wrong)"
+    )
+
+
+def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) -> Any:
+    """Return the function that says what is wrong with the outputs of a chain, for `Data.verify`."""
+    shape = options.shape
+    chains = shape.chains if many else 1
+    operands = make_batch(case, size, shape.chains, seed).operands[case.name]
+    expected = micro_expected.applied(case, operands)
+    stepped = None
+    if micro_expected.can_step(case):
+        steps = _STEPPED_ROUNDS * (shape.throughput_unroll if many else shape.unroll)
+        stepped = micro_expected.stepped(case, operands, steps)
+
+    def verify(found: Arrays) -> str | None:
+        problem = _problem(case, found["results"], chains, size, expected)
+        if problem is None and stepped is not None:
+            problem = _problem(case, found["stepped"], chains, size, stepped)
+            return None if problem is None else f"after {steps} steps of other operands, {problem}"
+        return problem
+
+    return verify
+
+
+def make_case(
+    device: Device, case: Case, many: bool, steps: int, tuning: Mapping[str, Any]
+) -> definition.Case:
+    """Return the benchmark of a function on a device.
+
+    Parameters
+    ----------
+    device : an open device.
+    case : function, type and operand; of its type only the scalar counts where `tuning` has
+        ``"components"``.
+    many, steps : see `Chain`.
+    tuning : ``"components"`` of the type, and what `Options` has.
+
+    Raises
+    ------
+    Unsupported
+        The subgroups are too small. What else a device may lack is found when it is prepared.
+    """
+    case = case.with_components(tuning.get("components", case.type.components))
+    size, options = subgroup_size(device), Options.of(device, tuning)
+    if size < case.least_size:
+        raise Unsupported(
+            f"{case.name} needs subgroups of at least {case.least_size} lanes; {device.name} has {size}.",
+            [f"a subgroup size of at least {case.least_size} (it is {size})"],
+        )
+
+    def contender(kind: str) -> Any:
+        return lambda: Chain(device, case, kind, many, steps, options)
+
+    def data(generator: np.random.Generator) -> Data:
+        seed = int(generator.integers(1 << 31))
+        return Seeded({}, verify=_verifier(case, size, options, seed, many), seed=seed)
+
+    kinds = ["subgroup"] + ["shared"] * micro_shared.has_alternative(case)
+    return definition.Case(
+        variants={kind: contender(kind) for kind in kinds},
+        data=data,
+        bytes=0,
+        items=1,
+        operations=1,
+        rate="operations",
+        needs={},
+        unit=unit(device),
+    )

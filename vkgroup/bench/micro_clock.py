@@ -1,0 +1,167 @@
+"""Timing rounds of a shader from within: by the device's shader clock, or by differences of whole dispatches.
+
+A shader of these has the buffers `Inputs`, `Outputs` and `Clocks` and the push constants `which`, `rounds`,
+`samples` and `zero` (see `vkgroup.bench.micro_shader`). It is run with some rounds and with twice as many:
+the difference is what the additional rounds cost, and what happens once a dispatch or once a sample, the
+reading of the clock included, is not in it. Without a shader clock the two are timed by timestamps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.bench.definition import Arrays
+from vkgroup.device import Capabilities
+from vkgroup.dispatch import Device, Pipeline
+from vkgroup.kernels.pipelines import subgroup_size
+
+ALL_BITS = 0xFFFFFFFF
+
+_LEAST_SECONDS = 100e-6
+"""Without a clock, rounds are doubled until a dispatch takes this long: submitting alone takes part of it."""
+_MOST_ROUNDS = 1 << 22
+
+
+def has_clock(capabilities: Capabilities) -> bool:
+    """Whether shaders can read a clock of their subgroup."""
+    return "shaderSubgroupClock" in capabilities.features
+
+
+def unit(device: Device) -> str:
+    """Return what `Rounds.time` gives: ``"cycles"`` where shaders have a clock, else ``"ns"``."""
+    return "cycles" if has_clock(device.capabilities) else "ns"
+
+
+def clock_name(device: Device) -> str:
+    """Return what is measured with, in words."""
+    if has_clock(device.capabilities):
+        return "shader clock"
+    stamped = bool(device.capabilities.timestamps.valid_bits)
+    return f"differences of {'GPU timestamps' if stamped else 'the wall clock'}"
+
+
+def required_size(device: Device) -> int | None:
+    """Return the subgroup size to require of pipelines; None where the device has no choice."""
+    return subgroup_size(device) if device.capabilities.size_control.supported else None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One program to be timed.
+
+    Attributes
+    ----------
+    pipeline : with the interface that the module's docstring describes.
+    inputs : words of binding 0.
+    output_words : of binding 1.
+    subgroups : that note their clocks.
+    steps : of one round; the time of a round is divided by it.
+    which : the push constant.
+    rounds : to begin with; twice as many are timed too.
+    samples : that are taken in one dispatch.
+    """
+
+    pipeline: Pipeline
+    inputs: NDArray[np.uint32]
+    output_words: int
+    subgroups: int
+    steps: float
+    which: int = 0
+    rounds: int = 16
+    samples: int = 8
+
+
+class Rounds:
+    """A program on a device with its buffers, ready to be timed; see `vkgroup.bench.definition.Prepared`.
+
+    Parameters
+    ----------
+    device : an open device.
+    run : what is timed.
+    stepped_rounds : rounds of a run with all bits of `zero` set, whose outputs `outputs` gives too; 0 for
+        none.
+    """
+
+    def __init__(self, device: Device, run: Run, stepped_rounds: int = 0) -> None:
+        self._run, self._stepped = run, stepped_rounds
+        self._clocked = has_clock(device.capabilities)
+        self._outputs = device.buffer(np.zeros(max(run.output_words, 1), np.uint32))
+        self._clocks = device.buffer(np.zeros((run.samples, run.subgroups, 2), np.uint64))
+        self._inputs = device.buffer(np.ascontiguousarray(run.inputs))
+        self._bound = run.pipeline.bind(
+            {"Inputs": self._inputs, "Outputs": self._outputs, "Clocks": self._clocks}
+        )
+        self._rounds = run.rounds
+        self._overhead = 0.0
+        self._ready = False
+
+    def subtract(self, overhead: float) -> None:
+        """Subtract a time of one step from every later `time`."""
+        self._overhead = overhead
+
+    def poison(self) -> None:
+        """Overwrite what an earlier run left in the outputs."""
+        self._outputs.write(np.full(max(self._run.output_words, 1), 0xDEADBEEF, np.uint32))
+
+    def _push(self, rounds: int, zero: int = 0, samples: int | None = None) -> Mapping[str, Any]:
+        return {
+            "which": self._run.which,
+            "rounds": rounds,
+            "samples": self._run.samples if samples is None else samples,
+            "zero": np.array([zero, zero], np.uint32),
+        }
+
+    def _once(self, rounds: int) -> float:
+        """Run, and return the ticks that `rounds` took at the least, or nanoseconds that they took."""
+        push = self._push(rounds)
+        if not self._clocked:
+            start = time.perf_counter()
+            seconds = self._bound.timed(1, push)
+            seconds = time.perf_counter() - start if seconds is None else seconds
+            return seconds * 1e9 / self._run.samples
+        self._bound.dispatch(1, push)
+        clocks = self._clocks.read()
+        elapsed = clocks[..., 1].max(axis=1) - clocks[..., 0].min(axis=1)
+        return float(elapsed.min())
+
+    def _settle(self) -> None:
+        """Find how many rounds take long enough to be timed from outside."""
+        self._ready = True
+        if self._clocked:
+            return
+        while self._once(self._rounds) * self._run.samples < _LEAST_SECONDS * 1e9:
+            if self._rounds >= _MOST_ROUNDS:
+                break
+            self._rounds *= 2
+
+    def time(self) -> float:
+        """Return what one step took, in the unit of `unit`; never less than a tick of all rounds together."""
+        if not self._ready:
+            self._settle()
+        short, long = self._once(self._rounds), self._once(2 * self._rounds)
+        steps = self._rounds * self._run.steps
+        return max((long - short) / steps - self._overhead, 1.0 / steps)
+
+    def least(self, times: int) -> float:
+        """Return the least of several times."""
+        return min(self.time() for _ in range(times))
+
+    def outputs(self) -> Arrays:
+        """Return the words that the last run wrote, ``results``, and those of a stepped run, ``stepped``."""
+        found = {"results": self._outputs.read().copy()}
+        if self._stepped:
+            self.poison()
+            self._bound.dispatch(1, self._push(self._stepped, ALL_BITS, 1))
+            found["stepped"] = self._outputs.read().copy()
+        return found
+
+    def close(self) -> None:
+        """Free the buffers."""
+        for item in (self._bound, self._inputs, self._outputs, self._clocks):
+            item.close()
