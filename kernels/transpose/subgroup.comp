@@ -1,0 +1,70 @@
+// Transposes a matrix; blocks are transposed in registers, and change places by shuffles. No shared memory.
+//
+// matrix: rows × columns. transposed: columns × rows.
+//
+// The lanes of a subgroup stand in rows of `width` and columns of `height` over the matrix's blocks. Each lane
+// loads ITEMS blocks (a power of two), one below the other, so that a row of lanes loads `width` adjacent packets. Stored as they
+// are, the packets of a lane's blocks would lie one below the other as well, and only `height` lanes would store
+// adjacent ones. Therefore neighbours exchange blocks first: the lowest bits of a lane's place in its row
+// change places with those of the number of the block. Each bit takes one step of a butterfly, in which
+// every lane keeps half of its blocks, and gives the other half away. Afterwards `height` × ITEMS lanes store
+// adjacent packets.
+//
+// A workgroup has WORKGROUP × ITEMS blocks, WIDTH of them in a row, whatever the subgroup size is.
+#version 460
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#include "kernel.glsl"
+#include "block.glsl"
+
+layout(constant_id = 10) const uint WIDTH = 8u; // blocks in a row of a workgroup: a power of two, at most WORKGROUP
+
+void main() {
+    const uint HEIGHT = WORKGROUP / WIDTH * ITEMS;
+    uint regions_across = (blocks_across() + WIDTH - 1u) / WIDTH;
+    uint region = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+    uint down = region / regions_across * HEIGHT, across = region % regions_across * WIDTH;
+    if (down >= blocks_down())
+        return;
+
+    // Subgroups narrower than WIDTH stand beside each other, then below.
+    uint width = min(WIDTH, gl_SubgroupSize), height = gl_SubgroupSize / width;
+    uint right = gl_SubgroupInvocationID % width, below = gl_SubgroupInvocationID / width;
+    uint beside = WIDTH / width;
+    down += (gl_SubgroupID / beside * height + below) * ITEMS;
+    across += gl_SubgroupID % beside * width;
+
+    PACKET held[ITEMS * SIDE];
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+        Block block = transpose_block(load_block(down + i, across + right));
+        [[unroll]] for (uint k = 0u; k < SIDE; ++k)
+            held[i * SIDE + k] = block.row[k];
+    }
+
+    // A lane whose bit is set gives its blocks without that bit, and takes for them what the other gives.
+    [[unroll]] for (uint bit = 1u; bit < ITEMS; bit *= 2u) {
+        if (bit >= width)
+            break;
+        bool set = (right & bit) != 0u;
+        [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+            if ((i & bit) != 0u)
+                continue;
+            [[unroll]] for (uint k = 0u; k < SIDE; ++k) {
+                uint low = i * SIDE + k, high = (i | bit) * SIDE + k;
+                PACKET taken = subgroupShuffleXor(set ? held[low] : held[high], bit);
+                if (set)
+                    held[low] = taken;
+                else
+                    held[high] = taken;
+            }
+        }
+    }
+
+    uint exchanged = min(ITEMS, width) - 1u; // the bits that have changed places
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+        uint column = across + ((right & ~exchanged) | (i & exchanged));
+        uint row = down + ((i & ~exchanged) | (right & exchanged));
+        [[unroll]] for (uint k = 0u; k < SIDE; ++k)
+            store_packet(column, row, k, held[i * SIDE + k]);
+    }
+}
