@@ -63,7 +63,7 @@ class LogicalDevice(Owner):
         self.lock = threading.RLock()
         self.handle: Any = None
         self._stuck = False
-        self._idle_buffers: dict[int, list[DeviceBuffer]] = {}
+        self._idle_buffers: dict[tuple[int, bool], list[DeviceBuffer]] = {}
         self._staging: Staging | None = None
         self._enable(robust)
         self._lent: set[DeviceBuffer] = set()
@@ -202,17 +202,22 @@ class LogicalDevice(Owner):
             self._staging = Staging(self)
         return self._staging
 
-    def take_buffer(self, nbytes: int) -> DeviceBuffer:
-        """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back."""
+    def take_buffer(self, nbytes: int, *, shared: bool = False) -> DeviceBuffer:
+        """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back.
+
+        Parameters
+        ----------
+        shared : whether CUDA is to see it too; `sharing` is not None.
+        """
         size = max(_SMALLEST_POOLED, 1 << (nbytes - 1).bit_length())
         if size > _LARGEST_POOLED:
-            return DeviceBuffer(self, nbytes)
-        idle = self._idle_buffers.get(size)
-        return idle.pop() if idle else DeviceBuffer(self, size)
+            return DeviceBuffer(self, nbytes, shared=shared)
+        idle = self._idle_buffers.get((size, shared))
+        return idle.pop() if idle else DeviceBuffer(self, size, shared=shared)
 
     def give_buffer(self, buffer: DeviceBuffer) -> None:
         """Keep a buffer for the next `take_buffer`, or free it where enough are kept."""
-        idle = self._idle_buffers.setdefault(buffer.nbytes, [])
+        idle = self._idle_buffers.setdefault((buffer.nbytes, buffer.shared is not None), [])
         if buffer.nbytes > _LARGEST_POOLED or len(idle) >= _MOST_IDLE or not self.usable:
             buffer.close()
         elif buffer.handle is not None:

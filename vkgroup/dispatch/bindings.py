@@ -14,6 +14,7 @@ from vkgroup.dispatch.base_pipeline import BasePipeline
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_value, items_of
 from vkgroup.dispatch.events import Event
+from vkgroup.dispatch.foreign import Borrowed, as_host, on_cuda
 from vkgroup.dispatch.formats import choose_format
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.slots import Slot, assign
@@ -69,9 +70,15 @@ class Bindings(Closing):
         self._own: list[ArrayBuffer | Image] = []
         self._push = pipeline.push_constants
         self._closings = -1
+        self._borrowed: list[Borrowed] = []
         assigned = assign(pipeline.slots, bindings)
-        for slot, value in assigned.items():
-            check_value(slot, value, device)
+        try:
+            for slot, value in assigned.items():
+                assigned[slot] = self._on_device(slot, value)
+                check_value(slot, assigned[slot], device)
+        except (DriverError, InvalidDispatch, Unsupported):
+            self._give_up()
+            raise
         device.register(self)
         self._holding = True
         try:
@@ -82,6 +89,38 @@ class Bindings(Closing):
             self.close()
             raise
         device.raise_validation_errors()
+
+    def _on_device(self, slot: Slot, value: Any) -> Any:
+        """Return a place's value with buffers for other libraries' arrays on the GPU."""
+        items = items_of(slot, value)
+        foreign = [not isinstance(item, Buffer) and on_cuda(item) for item in items]
+        if not any(foreign):
+            return value
+        found = [
+            self._borrowed_buffer(slot, item) if borrow else item
+            for item, borrow in zip(items, foreign, strict=True)
+        ]
+        return found[0] if slot.count == 1 else found
+
+    def _borrowed_buffer(self, slot: Slot, value: Any) -> Buffer:
+        if slot.image is not None:
+            raise InvalidDispatch(
+                f"{slot.label} is an image; an array on a GPU can stand for a buffer. Give tensor.cpu()."
+            )
+        borrowed = self._borrow(slot, value)
+        self._borrowed.append(borrowed)
+        found: Buffer = borrowed.buffer
+        return found
+
+    def _borrow(self, slot: Slot, value: Any) -> Borrowed:
+        """Take another library's array on the GPU; `InvalidDispatch` where the device cannot."""
+        as_host(value, slot.label)
+        raise InvalidDispatch(f"{slot.label} is given an array that is not in the host's memory.")
+
+    def _give_up(self) -> None:
+        for borrowed in self._borrowed:
+            borrowed.close()
+        self._borrowed = []
 
     def _fill(self, slot: Slot, value: Any) -> None:
         """Make what a place's value stands for."""
@@ -97,7 +136,7 @@ class Bindings(Closing):
     def _resource(self, slot: Slot, value: Any) -> Resource:
         if isinstance(value, Buffer | Image):
             return value
-        kind, array = slot.image, np.asarray(value)
+        kind, array = slot.image, np.asarray(as_host(value, slot.label))
         own: ArrayBuffer | Image
         if kind is not None:
             own = self._images(
@@ -138,19 +177,33 @@ class Bindings(Closing):
             raise DriverError("A bound buffer or image is closed; bind anew.")
         self._closings = closings
 
-    def results(self) -> dict[Any, npt.NDArray[Any]]:
+    def results(self) -> dict[Any, Any]:
         """Read back every array that a shader may have written, by the binding's name.
 
         Only what was bound as an array is read, with the dtype and shape that it had; buffers and
-        images of the caller's are the caller's to read.
+        images of the caller's are the caller's to read. For an array of another library that lies on the
+        GPU, the result is that array itself, written.
         """
         self.require_open()
         found: dict[Any, Any] = {}
-        for slot, own in self._writable():
-            arrays = [entry.read() for entry in own]
-            found[slot.key] = arrays[0] if slot.count == 1 else arrays
+        for slot, resources in self.resources.items():
+            if slot.writable:
+                arrays = [array for entry in resources for array in self._result(entry)]
+                if arrays:
+                    found[slot.key] = arrays[0] if slot.count == 1 else arrays
         self.device.raise_validation_errors()
         return found
+
+    def _result(self, resource: Resource) -> list[Any]:
+        """Return the array that a resource stood for; nothing for the caller's own."""
+        for own in self._own:
+            if own is resource:
+                return [own.read()]
+        for borrowed in self._borrowed:
+            if borrowed.buffer is resource:
+                borrowed.give_back()
+                return [borrowed.source]
+        return []
 
     def places(self) -> dict[Any, Any]:
         """Return by which key of the results each binding goes: by its names and numbers."""
@@ -193,4 +246,5 @@ class Bindings(Closing):
         for own in self._own:
             own.close()
         self._own = []
+        self._give_up()
         self._holding = False

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from vkgroup.closing import Closing
 from vkgroup.device.owner import Owner
+from vkgroup.dispatch.exports import Exports
+from vkgroup.dispatch.foreign import as_host
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 
 
@@ -23,7 +25,7 @@ def as_bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 def checked_array(array: Any, what: str) -> npt.NDArray[Any]:
     """Return `array` as a NumPy array whose bytes a shader can read; `InvalidDispatch` where it has none."""
     try:
-        result = np.asarray(array)
+        result = np.asarray(as_host(array, what))
     except ValueError as error:
         raise InvalidDispatch(f"{what}: {error}") from error
     if result.dtype.hasobject:
@@ -40,8 +42,11 @@ def checked_array(array: Any, what: str) -> npt.NDArray[Any]:
     return result
 
 
-class Buffer(Closing):
+class Buffer(Closing, Exports):
     """Memory on a device that shaders read and write; `Device.buffer` makes it.
+
+    Other array libraries view it without a copy, on the host and, where it was made with ``shared=True``, in
+    CUDA: ``numpy.from_dlpack(buffer)``, ``torch.from_dlpack(buffer)``, ``cupy.asarray(buffer)``.
 
     Attributes
     ----------
@@ -58,22 +63,24 @@ class Buffer(Closing):
     _viewed: Buffer | None = None
     _released = False
 
-    def __init__(self, device: Owner, data: npt.ArrayLike | int, *, host: bool = False) -> None:
+    def __init__(
+        self, device: Owner, data: npt.ArrayLike | int, *, host: bool = False, shared: bool = False
+    ) -> None:
         self.device = device
         if isinstance(data, int | np.integer) and not isinstance(data, bool | np.bool_):
             if data <= 0:
                 raise InvalidDispatch(f"A buffer of {data} bytes cannot be made; give a positive number.")
             self.nbytes, self.dtype, self.shape = int(data), np.dtype(np.uint8), (int(data),)
-            self._create(host)
+            self._create(host, shared)
         else:
             array = checked_array(data, "Device.buffer")
             self.nbytes, self.dtype, self.shape = array.nbytes, array.dtype, array.shape
-            self._create(host)
+            self._create(host, shared)
             self._write(as_bytes(array), 0)
         device.raise_validation_errors()
 
     @abstractmethod
-    def _create(self, host: bool) -> None:
+    def _create(self, host: bool, shared: bool) -> None:
         """Get the memory; its contents are undefined."""
 
     @abstractmethod

@@ -82,15 +82,23 @@ def _check_resource(slot: Slot, item: Buffer | Image, device: Owner) -> None:
 
 
 def _check_offset(slot: Slot, offset: int, device: Owner) -> None:
-    """Refuse a view that begins where the device cannot bind it; the reference device binds any."""
-    kind = "Texel" if slot.texels is not None else "Uniform" if "uniform" in slot.kind else "Storage"
-    name = f"min{kind}BufferOffsetAlignment"
-    step = device.capabilities.limits.get(name, 1)
+    """Refuse a view that begins where the device cannot bind it."""
+    step = offset_step(slot, device)
     if offset % step:
         raise InvalidDispatch(
             f"{slot.label} is given a view from byte {offset} on; the device binds multiples of {step}"
-            f" ({name})."
+            f" ({_offset_limit(slot)})."
         )
+
+
+def offset_step(slot: Slot, device: Owner) -> int:
+    """Return of what the place of a view must be a multiple; the reference device binds any."""
+    return int(device.capabilities.limits.get(_offset_limit(slot), 1))
+
+
+def _offset_limit(slot: Slot) -> str:
+    kind = "Texel" if slot.texels is not None else "Uniform" if "uniform" in slot.kind else "Storage"
+    return f"min{kind}BufferOffsetAlignment"
 
 
 def _check_image(slot: Slot, image: Image, kind: ImageType) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -25,6 +24,7 @@ from vkgroup.dispatch.draw_device import Drawing
 from vkgroup.dispatch.formats import choose_format, named_format
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.memories import Memories
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Sequence, Step
@@ -37,7 +37,7 @@ _KEPT_PIPELINES = 32
 _SUFFIXES = (".glsl", ".hlsl", ".spv", ".spvasm", *(f".{stage.suffix}" for stage in STAGES))
 
 
-class Device(Drawing):
+class Device(Memories, Drawing):
     """An open device; `vkgroup.open` gives one.
 
     A device and what is made from it are for one thread at a time, as in Vulkan: each thread opens its own.
@@ -50,7 +50,6 @@ class Device(Drawing):
     subgroup_size : required of pipelines that require no other; None leaves it to the device.
     """
 
-    _buffers: type[Buffer]
     _images: type[Image]
     _kind_of_pipelines: type[Pipeline]
     _kind_of_sequences: type[Sequence]
@@ -120,49 +119,6 @@ class Device(Drawing):
         if isinstance(source, os.PathLike) or _is_path(source):
             return compile_file(Path(source), stage=stage, **options)
         return compile_source(source, stage=stage or "compute", **options)
-
-    def buffer(self, data: npt.ArrayLike | int, *, host: bool = False) -> Buffer:
-        """Make a buffer from an array, or of a number of bytes with undefined contents.
-
-        Parameters
-        ----------
-        data : an array, or bytes as a plain integer.
-        host : on a GPU with memory of its own, keep the buffer in the host's memory: quick to read and
-            write from Python, slow for the GPU.
-
-        Raises
-        ------
-        InvalidDispatch
-            The array is empty or has no bytes for a shader.
-        Unsupported, OutOfMemory
-            It is over the device's limit; there is no memory for it.
-        """
-        return self._buffers(self._owner, data, host=host)
-
-    def empty(
-        self, shape: int | AnySequence[int], dtype: npt.DTypeLike = np.float32, *, host: bool = False
-    ) -> Buffer:
-        """Make a buffer for an array of this shape and dtype, with undefined contents.
-
-        Parameters
-        ----------
-        shape, dtype : of the array; at least one element.
-        host : as for `buffer`.
-
-        Raises
-        ------
-        InvalidDispatch
-            The shape has no elements, or the dtype no bytes for a shader.
-        Unsupported, OutOfMemory
-            It is over the device's limit; there is no memory for it.
-        """
-        sizes = (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(size) for size in shape)
-        kind = np.dtype(dtype)
-        if kind.hasobject:
-            raise InvalidDispatch("Python objects have no bytes for a shader; give a numeric dtype.")
-        found = self.buffer(math.prod(sizes) * kind.itemsize, host=host)
-        found.dtype, found.shape = kind, sizes
-        return found
 
     def image(
         self,

@@ -13,9 +13,11 @@ from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.bindings import ArrayBuffer, Bindings, Resource
 from vkgroup.dispatch.buffer import as_bytes
+from vkgroup.dispatch.foreign import Borrowed
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
 from vkgroup.dispatch.textures import texel_format
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+from vkgroup.dispatch.vulkan.cuda_arrays import BorrowedArray
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.layouts import VulkanLayouts
 from vkgroup.dispatch.vulkan.sampler import create_buffer_view, create_sampler, require_filter
@@ -68,10 +70,19 @@ class VulkanBindings(Bindings):
     def _array_buffer(self, array: npt.NDArray[Any]) -> ArrayBuffer:
         return PooledBuffer(self.device, array)
 
+    def _borrow(self, slot: Slot, value: Any) -> Borrowed:
+        return BorrowedArray(self.device, slot, value)
+
+    def memories(self) -> list[DeviceBuffer]:
+        """Return the buffers that are bound."""
+        bound = [entry for entries in self.resources.values() for entry in entries]
+        return [entry.memory for entry in bound if isinstance(entry, VulkanBuffer | PooledBuffer)]
+
     def _create(self) -> None:
         self._samplers, self._views = {}, []
         self._create_sets()
         self._commands = Commands(self.device)
+        self._commands.share(self.memories())
 
     def _create_sets(self) -> None:
         device, functions = self.device, self.device.functions
@@ -185,7 +196,7 @@ class VulkanBindings(Bindings):
         work : records it.
         """
         if self._timer is None:
-            self._timer = Timer(self.device)
+            self._timer = Timer(self.device, self.memories())
 
         def record(commands: Any) -> None:
             self.record_state(commands, push)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vkgroup.device import vk
-from vkgroup.device.memory import barrier
+from vkgroup.device.memory import DeviceBuffer, barrier
 from vkgroup.dispatch.bound import Bound, Groups
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.sources import Condition, Indirect
@@ -48,8 +48,9 @@ class VulkanBound(VulkanBindings, Bound):
         counts, push, indirect, condition = wanted
         functions = self.device.functions
         self._recorded = None
+        read = [source.buffer for source in (indirect, condition) if source is not None]
+        self._commands.share([*self.memories(), *map(_memory, read)])
         with self._commands.record() as commands:
-            barrier(functions, commands)
             self.record_state(commands, push)
             if condition is not None:
                 functions.vkCmdBeginConditionalRenderingEXT(commands, _begin(condition))
@@ -74,6 +75,10 @@ def _begin(condition: Condition) -> Any:
     )
 
 
-def _handle(buffer: Buffer) -> Any:
+def _memory(buffer: Buffer) -> DeviceBuffer:
     assert isinstance(buffer, VulkanBuffer)
-    return buffer.memory.handle
+    return buffer.memory
+
+
+def _handle(buffer: Buffer) -> Any:
+    return _memory(buffer).handle

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device import vk
+from vkgroup.device.leases import Lease
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
+from vkgroup.device.sharing import SharedMemory, wait_for_cuda, why_unshared
 from vkgroup.dispatch.buffer import Buffer
-from vkgroup.errors import DriverError
+from vkgroup.dispatch.dlpack import CPU, CUDA, array_at
+from vkgroup.errors import DriverError, InvalidDispatch, NotShareable, Unsupported
 
 
 class VulkanBuffer(Buffer):
@@ -22,10 +27,77 @@ class VulkanBuffer(Buffer):
 
     device: LogicalDevice
     memory: DeviceBuffer
+    _keeper: object = None
 
-    def _create(self, host: bool) -> None:
+    def _create(self, host: bool, shared: bool) -> None:
         addressable = "bufferDeviceAddress" in self.device.enabled_features
-        self.memory = DeviceBuffer(self.device, self.nbytes, host=host, addressable=addressable)
+        exported = shared and _exports(self.device, host)
+        self.memory = DeviceBuffer(
+            self.device, self.nbytes, host=host, addressable=addressable, shared=exported
+        )
+
+    @classmethod
+    def over(
+        cls,
+        memory: DeviceBuffer,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        offset: int,
+        keeper: object = None,
+    ) -> Self:
+        """Make a view of memory that is there.
+
+        Parameters
+        ----------
+        dtype, shape, offset : as for `view`.
+        keeper : is held as long as the view is.
+        """
+        whole = cls.__new__(cls)
+        whole.device, whole.memory, whole._keeper = memory.device, memory, keeper
+        whole.nbytes, whole.dtype, whole.shape = memory.nbytes, np.dtype(np.uint8), (memory.nbytes,)
+        found = whole.view(dtype, shape, offset)
+        assert isinstance(found, cls)
+        return found
+
+    @property
+    def shared(self) -> SharedMemory:
+        """The memory as CUDA sees it; the buffer was made with ``shared=True``."""
+        assert self.memory.shared is not None
+        return self.memory.shared
+
+    def _place(self) -> tuple[int, int]:
+        self.device.require_open()
+        if self.closed:
+            raise DriverError("The buffer is closed; make a new one.")
+        if self.memory.shared is not None:
+            return CUDA, self.shared.cuda.ordinal
+        if self.memory.mapped is not None:
+            return CPU, 0
+        raise NotShareable(
+            "The buffer lies on a GPU where no other library sees it; make it with shared=True, or read it."
+        )
+
+    def _lent(self) -> npt.NDArray[Any]:
+        start, lease = self._start(), Lease(self.memory)
+        return array_at(start + self.offset, self.dtype, self.shape, lease)
+
+    def _start(self) -> int:
+        """Return where the memory begins, for whom `_place` says."""
+        if self.memory.shared is not None:
+            return self.shared.address
+        assert self.memory.mapped is not None
+        return int(self.memory.mapped.ctypes.data)
+
+    def _settle(self) -> None:
+        if self.memory.shared is not None:
+            wait_for_cuda((self.memory.shared,))
+
+    def _duplicate(self) -> VulkanBuffer:
+        found = VulkanBuffer(self.device, self.nbytes, shared=True)
+        found.dtype, found.shape = self.dtype, self.shape
+        source = self.shared.address + self.offset
+        self.shared.cuda.copy(found.shared.address, source, self.nbytes)
+        return found
 
     def _write(self, data: npt.NDArray[np.uint8], offset: int) -> None:
         self._require_view()
@@ -58,3 +130,18 @@ class VulkanBuffer(Buffer):
         else:
             self._released = True
             self.device.forget(self)
+
+
+def _exports(device: LogicalDevice, host: bool) -> bool:
+    """Whether a buffer that is to be shared is exported to CUDA; not where any buffer is the host's."""
+    device.require_open()
+    if device.sharing is not None:
+        if host:
+            raise InvalidDispatch("A buffer is shared with CUDA or kept in the host's memory, not both.")
+        return True
+    if not host and device.capabilities.type == "discrete_gpu":
+        raise Unsupported(
+            f"{device.capabilities.name} shares no memory with CUDA: {why_unshared(device)}.",
+            ["VK_KHR_external_memory_fd with a CUDA device of the same UUID"],
+        )
+    return False

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from vkgroup.compiler import Target
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.logical import LogicalDevice
+from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+from vkgroup.dispatch.vulkan.cuda_arrays import adopt
 from vkgroup.dispatch.vulkan.graphics import VulkanGraphicsPipeline
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
@@ -43,6 +47,9 @@ class VulkanDevice(Device):
             logical.close()
             raise
         self.logical = logical
+
+    def _from_cuda(self, array: Any, copy: bool | None) -> Buffer:
+        return adopt(self.logical, array, copy)
 
     @property
     def target(self) -> Target:

@@ -7,8 +7,8 @@ from typing import Any
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import barrier, inner_barrier
-from vkgroup.dispatch.sequence import Checked, CopyRange, FillRange, Sequence
+from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
+from vkgroup.dispatch.sequence import Checked, CopyRange, FillRange, Prepared, Sequence
 from vkgroup.dispatch.vulkan.bound import VulkanBound
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.timer import Timer
@@ -29,8 +29,8 @@ class VulkanSequence(Sequence):
     def _create(self) -> None:
         functions = self.device.functions
         self._commands = Commands(self.device)
+        self._commands.share(self._memories())
         with self._commands.record() as commands:
-            barrier(functions, commands)
             self._record(commands)
             barrier(functions, commands)
 
@@ -40,8 +40,12 @@ class VulkanSequence(Sequence):
 
     def _timed(self, timeout: float | None, repeat: int) -> float | None:
         if self._timer is None:
-            self._timer = Timer(self.device)
+            self._timer = Timer(self.device, self._memories())
         return self._timer.run("sequence", lambda commands: None, self._record, timeout, repeat)
+
+    def _memories(self) -> list[DeviceBuffer]:
+        """Return the buffers that the steps use."""
+        return [memory for stage in self.stages for step in stage for memory in _memories_of(step)]
 
     def _record(self, commands: Any) -> None:
         functions = self.device.functions
@@ -60,6 +64,14 @@ class VulkanSequence(Sequence):
             self._timer.close()
             self._timer = None
         self._holding = False
+
+
+def _memories_of(step: Checked) -> list[DeviceBuffer]:
+    if isinstance(step, Prepared):
+        assert isinstance(step.bound, VulkanBound)
+        return step.bound.memories()
+    buffers = (step.buffer,) if isinstance(step, FillRange) else (step.source, step.target)
+    return [buffer.memory for buffer in buffers if isinstance(buffer, VulkanBuffer)]
 
 
 def _record_step(functions: vk.Functions, commands: Any, step: Checked) -> None:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from vkgroup.device import vk
 from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import barrier
+from vkgroup.device.memory import DeviceBuffer, barrier
 
 Recorder = Callable[[Any], None]
 
 
 class Timer:
-    """Measures work with two timestamps around it."""
+    """Measures work with two timestamps around it.
 
-    def __init__(self, device: LogicalDevice) -> None:
+    Parameters
+    ----------
+    buffers : what the work uses.
+    """
+
+    def __init__(self, device: LogicalDevice, buffers: Iterable[DeviceBuffer]) -> None:
         self._device = device
         self._commands = Commands(self._device)
+        self._commands.share(buffers)
         self._queries: Any = None
         self._recorded: tuple[Hashable, int] | None = None
         if self._device.capabilities.timestamps.valid_bits:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from vkgroup.device.limits import require_buffer_size
 from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.buffer import Buffer, as_bytes
+from vkgroup.dispatch.dlpack import CPU
 from vkgroup.errors import DriverError
 from vkgroup.reference.device.memory import allocate, write
 from vkgroup.reference.interpreter.memory import Memory
@@ -28,8 +29,9 @@ class ReferenceBuffer(Buffer):
 
     device: Host
     memory: Memory | None = None
+    _written_outside = False
 
-    def _create(self, host: bool) -> None:
+    def _create(self, host: bool, shared: bool) -> None:
         self.device.require_open()
         require_buffer_size(self.nbytes, self.device.capabilities)
         self.memory = Memory(allocate(self.nbytes), f"a buffer of {self.nbytes} bytes", defined=False)
@@ -62,6 +64,8 @@ class ReferenceBuffer(Buffer):
 
     def begin(self) -> None:
         """Take over, into a view, what is undefined in the viewed buffer: a dispatch is about to use it."""
+        owner = self._viewed if isinstance(self._viewed, ReferenceBuffer) else self
+        owner._define()
         if self._viewed is None:
             return
         whole, part = self._whole(), self._opened()
@@ -83,6 +87,24 @@ class ReferenceBuffer(Buffer):
             whole.causes = np.zeros(whole.granules, np.uint16)
         causes = 0 if part.causes is None else part.causes
         whole.causes[self.offset : self.offset + self.nbytes] = causes
+
+    def _place(self) -> tuple[int, int]:
+        self._whole()
+        return CPU, 0
+
+    def _lent(self) -> npt.NDArray[Any]:
+        owner = self._viewed if isinstance(self._viewed, ReferenceBuffer) else self
+        owner._written_outside = True
+        owner._define()
+        return self._opened().data.view(self.dtype).reshape(self.shape)
+
+    def _duplicate(self) -> ReferenceBuffer:
+        return ReferenceBuffer(self.device, self.read())
+
+    def _define(self) -> None:
+        """Count as defined what another library can have written."""
+        if self._written_outside:
+            self._opened().causes = None
 
     def _opened(self) -> Memory:
         self.device.require_open()

@@ -1,0 +1,232 @@
+"""DLPack: what its capsules say, and capsules for memory that is not NumPy's.
+
+The layouts are those of ``dlpack.h`` 1.0; the protocol around them is that of the Python array API standard
+("Data interchange mechanisms").
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from ctypes import c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.errors import InvalidDispatch, NotShareable
+
+#: DLDeviceType.
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
+#: Those whose memory the host reads as its own.
+HOST = frozenset({CPU, CUDA_HOST})
+
+_READ_ONLY, _IS_COPIED = 1, 2  # DLPACK_FLAG_BITMASK_READ_ONLY, …_IS_COPIED
+_VERSIONED, _LEGACY = b"dltensor_versioned", b"dltensor"
+
+#: DLDataTypeCode by NumPy's kinds; the others have names.
+_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+_OTHER_CODES = {3: "opaque", 4: "bfloat16"}
+_SIZES = {"b": (8,), "i": (8, 16, 32, 64), "u": (8, 16, 32, 64), "f": (16, 32, 64), "c": (64, 128)}
+
+
+class _Device(ctypes.Structure):
+    _fields_ = (("type", c_int32), ("id", c_int32))
+
+
+class _DataType(ctypes.Structure):
+    _fields_ = (("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16))
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor."""
+
+    _fields_ = (
+        ("data", c_void_p),
+        ("device", _Device),
+        ("ndim", c_int32),
+        ("dtype", _DataType),
+        ("shape", ctypes.POINTER(c_int64)),
+        ("strides", ctypes.POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    )
+
+
+class _Managed(ctypes.Structure):
+    """DLManagedTensor."""
+
+    _fields_ = (("tensor", _Tensor), ("context", c_void_p), ("deleter", c_void_p))
+
+
+class _Versioned(ctypes.Structure):
+    """DLManagedTensorVersioned."""
+
+    _fields_ = (
+        ("major", c_uint32),
+        ("minor", c_uint32),
+        ("context", c_void_p),
+        ("deleter", c_void_p),
+        ("flags", c_uint64),
+        ("tensor", _Tensor),
+    )
+
+
+_valid = ctypes.pythonapi.PyCapsule_IsValid
+_valid.argtypes, _valid.restype = (ctypes.py_object, c_char_p), ctypes.c_int
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.argtypes, _pointer.restype = (ctypes.py_object, c_char_p), c_void_p
+
+
+@dataclass(frozen=True)
+class Described:
+    """An array as a capsule describes it.
+
+    Attributes
+    ----------
+    device : DLDeviceType and number.
+    address : of its first element.
+    dtype, shape : NumPy's.
+    contiguous : whether its elements lie in C order without gaps.
+    read_only : whether it must not be written.
+    keeper : keeps the memory, as long as it lives itself.
+    """
+
+    device: tuple[int, int]
+    address: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    contiguous: bool
+    read_only: bool
+    keeper: object
+
+
+def describe(capsule: Any, what: str) -> Described:
+    """Read what a capsule says, without consuming it: its producer's memory stays as long as it does.
+
+    Parameters
+    ----------
+    what : is described, for messages.
+
+    Raises
+    ------
+    InvalidDispatch
+        It is no capsule that nobody has consumed; NumPy has no such dtype.
+    """
+    if _valid(capsule, _VERSIONED):
+        versioned = _Versioned.from_address(_pointer(capsule, _VERSIONED))
+        if versioned.major != 1:
+            raise InvalidDispatch(
+                f"{what}: its DLPack has version {versioned.major}.{versioned.minor}; 1 is understood."
+            )
+        tensor, read_only = versioned.tensor, bool(versioned.flags & _READ_ONLY)
+    elif _valid(capsule, _LEGACY):
+        tensor, read_only = _Managed.from_address(_pointer(capsule, _LEGACY)).tensor, False
+    else:
+        raise InvalidDispatch(f"{what}: its __dlpack__ gives no DLPack capsule, but {capsule!r}.")
+    shape = tuple(tensor.shape[: tensor.ndim])
+    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else None
+    return Described(
+        (tensor.device.type, tensor.device.id),
+        (tensor.data or 0) + tensor.byte_offset,
+        _dtype(tensor.dtype, what),
+        shape,
+        strides is None or is_contiguous(shape, strides),
+        read_only,
+        capsule,
+    )
+
+
+def _dtype(given: _DataType, what: str) -> np.dtype[Any]:
+    kind = _KINDS.get(given.code)
+    if kind is None or given.lanes != 1 or given.bits not in _SIZES[kind]:
+        name = _OTHER_CODES.get(given.code, f"of DLPack's code {given.code}, {given.bits} bits")
+        raise InvalidDispatch(
+            f"{what}: NumPy has no dtype for its elements ({name}); give their bits as integers, in torch"
+            " with tensor.view(torch.uint16) or the like."
+        )
+    return np.dtype(np.bool_) if kind == "b" else np.dtype(f"{kind}{given.bits // 8}")
+
+
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...], unit: int = 1) -> bool:
+    """Whether strides are those of C order; axes of one element may have any.
+
+    Parameters
+    ----------
+    unit : what strides count in one element: 1, or its bytes.
+    """
+    if 0 in shape:
+        return True
+    steps = [unit * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    return all(size == 1 or given == step for size, given, step in zip(shape, strides, steps, strict=True))
+
+
+class _Memory:
+    """Memory at an address, as NumPy's array interface tells of it, and what keeps it."""
+
+    def __init__(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], keeper: object) -> None:
+        # The dtype follows in `array_at`: the interface has no name for those with fields.
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (math.prod(shape) * dtype.itemsize,),
+            "typestr": "|u1",
+            "data": (address, False),
+        }
+        self.keeper = keeper
+
+
+def array_at(address: int, dtype: np.dtype[Any], shape: tuple[int, ...], keeper: object) -> npt.NDArray[Any]:
+    """Return memory as an array that holds `keeper` for as long as anything views the array.
+
+    The address may be another device's, as long as nobody touches the elements.
+    """
+    return np.asarray(_Memory(address, dtype, shape, keeper)).view(dtype).reshape(shape)
+
+
+def capsule_of(
+    array: npt.NDArray[Any],
+    max_version: tuple[int, int] | None,
+    device: tuple[int, int] = (CPU, 0),
+    *,
+    copied: bool = False,
+) -> Any:
+    """Make a capsule of an array.
+
+    NumPy makes it, with its own destructor and deleter, which need no Python to be called: a library may let
+    go of memory in any thread, also while the interpreter ends. What NumPy takes for the host's memory is
+    then given its true device.
+
+    Parameters
+    ----------
+    max_version : the newest DLPack that the consumer knows; None: one before 1.0.
+    device : where the memory lies.
+    copied : whether it is a copy made for the consumer.
+
+    Raises
+    ------
+    NotShareable
+        DLPack has no such dtype.
+    """
+    versions = {} if max_version is None else {"max_version": max_version}
+    try:
+        capsule = _exported(array, versions)
+    except BufferError as error:
+        raise NotShareable(
+            f"A buffer of {array.dtype} cannot be given to another library ({error}); view it with a plain"
+            " dtype first: Buffer.view."
+        ) from None
+    if _valid(capsule, _VERSIONED):
+        versioned = _Versioned.from_address(_pointer(capsule, _VERSIONED))
+        tensor = versioned.tensor
+        versioned.flags |= _IS_COPIED if copied else 0
+    else:
+        tensor = _Managed.from_address(_pointer(capsule, _LEGACY)).tensor
+    tensor.device.type, tensor.device.id = device
+    return capsule
+
+
+def _exported(array: npt.NDArray[Any], versions: dict[str, Any]) -> Any:
+    try:
+        return array.__dlpack__(**versions)
+    except TypeError:  # NumPy before 2.1 knows no versions
+        return array.__dlpack__()
