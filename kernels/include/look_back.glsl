@@ -52,6 +52,16 @@ const uint HEADED = 3u;
 
 const uint NO_TILE = ~0u;
 
+// What is known of a tile: AGGREGATE or HEADED, and what it comes to.
+struct Known {
+    uint status;
+    CARRIED value;
+};
+
+// The algorithm's own: compute what a tile comes to, in its workgroup's stead, called by all of the workgroup. It must be
+// the same to the bit. With subgroups only the first one needs the result, else the first invocation.
+Known recompute(uint tile);
+
 // Zero before the dispatch.
 layout(std430, binding = 2) buffer LookBack {
     uint started;    // workgroups that have taken a tile

@@ -180,14 +180,28 @@ uint advance(inout Walk walk) {
 }
 
 // Tell the walk the state of the tile that it waited for. Called by all.
-void patch_walk(uint status, CARRIED value) {
+void patch_walk(uint missing, Known found) {
     if (gl_LocalInvocationIndex == 0u) {
-        uint missing = shared_next;
         patch_tile[missing % GROUP] = missing;
-        patch_status[missing % GROUP] = status;
-        patch_value[missing % GROUP] = value;
+        patch_status[missing % GROUP] = found.status;
+        patch_value[missing % GROUP] = found.value;
     }
     barrier();
+}
+
+// Return what comes before a tile, to all of the workgroup; `own`, what the tile comes to, matters in the first
+// invocation only. Begins with a barrier.
+CARRIED find_before(uint tile, Known own) {
+    Walk walk = start_walk(tile, own.value);
+    barrier();
+    uint missing = advance(walk);
+    while (missing != NO_TILE) {
+        patch_walk(missing, recompute(missing));
+        missing = advance(walk);
+    }
+    if (gl_LocalInvocationIndex == 0u && ends_group(tile) && own.status != HEADED)
+        publish(tile, PREFIX, walk.through);
+    return shared_before;
 }
 
 #endif

@@ -135,11 +135,38 @@ uint advance(inout Walk walk) {
 }
 
 // Tell the walk the state of the tile that it waited for.
-void patch_walk(inout Walk walk, uint status, CARRIED value) {
+void patch_walk(inout Walk walk, Known found) {
     if (gl_SubgroupInvocationID == walk.missing % gl_SubgroupSize) {
         walk.patch_tile = walk.missing;
-        walk.patch_status = status;
-        walk.patch_value = value;
+        walk.patch_status = found.status;
+        walk.patch_value = found.value;
+    }
+}
+
+shared uint shared_missing;
+shared CARRIED shared_before;
+
+// Return what comes before a tile, to all of the workgroup; `own`, what the tile comes to, matters in the first
+// subgroup only. Contains a barrier.
+CARRIED find_before(uint tile, Known own) {
+    Walk walk = start_walk(tile, own.value);
+    for (;;) {
+        if (gl_SubgroupID == 0u) {
+            uint missing = advance(walk);
+            if (missing == NO_TILE && ends_group(tile) && own.status != HEADED && subgroupElect())
+                publish(tile, PREFIX, walk.through);
+            if (subgroupElect()) {
+                shared_missing = missing;
+                shared_before = walk.before;
+            }
+        }
+        barrier();
+        uint missing = shared_missing;
+        if (missing == NO_TILE)
+            return shared_before;
+        Known found = recompute(missing);    // has a barrier, so shared_missing has been read by all
+        if (gl_SubgroupID == 0u)
+            patch_walk(walk, found);
     }
 }
 

@@ -77,7 +77,7 @@ Sum scan_invocations(Sum own, out Sum all) {
 
 // Replace what each vector of a tile comes to by what comes before it in the tile; returns what the tile comes to.
 // Begins and ends with a barrier.
-Sum scan_sums() {
+Known scan_sums() {
     barrier();
     uint first = gl_LocalInvocationIndex * VECTORS;
     Sum own = Sum(IDENTITY, false);
@@ -91,7 +91,7 @@ Sum scan_sums() {
         before = add(before, sum);
     }
     barrier();
-    return all;
+    return Known(all.headed ? HEADED : AGGREGATE, all.value);
 }
 
 // Vector k of this invocation in its tile, in the order of the scan.
@@ -99,8 +99,8 @@ uint place_of(uint k) {
     return k * WORKGROUP + gl_LocalInvocationIndex;
 }
 
-// Compute what a tile comes to in its workgroup's stead: the same additions, so the same bits.
-Sum recompute(uint tile) {
+// A tile in its workgroup's stead: the same additions, so the same bits.
+Known recompute(uint tile) {
     bool whole = is_whole(tile);
     for (uint k = 0u; k < VECTORS; ++k) {
         uint vector = vector_of(tile, place_of(k));
@@ -111,20 +111,6 @@ Sum recompute(uint tile) {
         put_sum(place_of(k), Sum(scan_vector(x, head_bits, open), head_bits != 0u));
     }
     return scan_sums();
-}
-
-// What comes before a tile, for all of the workgroup; `all` is what the tile comes to.
-T find_before(uint tile, Sum all) {
-    Walk walk = start_walk(tile, all.value);
-    barrier();
-    uint missing;
-    while ((missing = advance(walk)) != NO_TILE) {
-        Sum found = recompute(missing);
-        patch_walk(found.headed ? HEADED : AGGREGATE, found.value);
-    }
-    if (gl_LocalInvocationIndex == 0u && ends_group(tile) && !all.headed)
-        publish(tile, PREFIX, walk.through);
-    return shared_before;
 }
 
 void main() {
@@ -141,15 +127,15 @@ void main() {
         uint head_bits = heads_of(vector_of(tile, place_of(k)));
         put_sum(place_of(k), Sum(scan_vector(x[k], head_bits, open[k]), head_bits != 0u));
     }
-    Sum all = scan_sums();
+    Known own = scan_sums();
     if (gl_LocalInvocationIndex == 0u)
-        publish(tile, all.headed ? HEADED : AGGREGATE, all.value);
+        publish(tile, own.status, own.value);
     Part part[VECTORS];
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
         Sum before = get_sum(place_of(k));
         part[k] = Part(before.value, !before.headed);
     }
-    T prefix = find_before(tile, all);
+    T prefix = find_before(tile, own);
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
         finish_vector(vector_of(tile, place_of(k)), whole, x[k], open[k], part[k], prefix);
 }

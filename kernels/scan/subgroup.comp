@@ -45,9 +45,6 @@
 shared T parts[2u * SUBGROUPS];
 shared bool headed[2u * SUBGROUPS];
 
-shared uint shared_missing;
-shared T shared_before;
-
 // Something to be scanned by lanes: a sum since the last head, and whether there was one.
 struct Sum {
     T value;
@@ -100,7 +97,7 @@ Part scan_row(inout T x[WIDTH], uint head_bits, inout Sum carry, out uint open) 
 }
 
 // Scan what the subgroups come to, by the first of them; returns what the tile comes to.
-Sum scan_parts(uint offset) {
+Known scan_parts(uint offset) {
     Sum carry = Sum(IDENTITY, false);
     for (uint first = 0u; first < gl_NumSubgroups; first += gl_SubgroupSize) {
         uint i = first + gl_SubgroupInvocationID;
@@ -116,7 +113,7 @@ Sum scan_parts(uint offset) {
         }
         carry = add(carry, all);
     }
-    return carry;
+    return Known(carry.headed ? HEADED : AGGREGATE, carry.value);
 }
 
 // Leave what this subgroup comes to for scan_parts.
@@ -129,9 +126,8 @@ void put_part(uint offset, Sum sum) {
     barrier();
 }
 
-// Compute what a tile comes to in its workgroup's stead: the same additions, so the same bits. The first subgroup gets
-// the result.
-Sum recompute(uint tile) {
+// A tile in its workgroup's stead: the same additions, so the same bits.
+Known recompute(uint tile) {
     bool whole = is_whole(tile);
     Sum carry = Sum(IDENTITY, false);
     for (uint k = 0u; k < VECTORS; ++k) {
@@ -142,33 +138,7 @@ Sum recompute(uint tile) {
         scan_row(x, heads_of(vector), carry, open);
     }
     put_part(SUBGROUPS, carry);
-    Sum all = carry;
-    if (gl_SubgroupID == 0u)
-        all = scan_parts(SUBGROUPS);
-    return all;
-}
-
-// What comes before a tile, for all of the workgroup. `all` is what the tile comes to, of use to the first subgroup only.
-T find_before(uint tile, Sum all) {
-    Walk walk = start_walk(tile, all.value);
-    for (;;) {
-        if (gl_SubgroupID == 0u) {
-            uint missing = advance(walk);
-            if (missing == NO_TILE && ends_group(tile) && !all.headed && subgroupElect())
-                publish(tile, PREFIX, walk.through);
-            if (subgroupElect()) {
-                shared_missing = missing;
-                shared_before = walk.before;
-            }
-        }
-        barrier();
-        uint missing = shared_missing;
-        if (missing == NO_TILE)
-            return shared_before;
-        Sum found = recompute(missing);
-        if (gl_SubgroupID == 0u)
-            patch_walk(walk, found.headed ? HEADED : AGGREGATE, found.value);
-    }
+    return gl_SubgroupID == 0u ? scan_parts(SUBGROUPS) : Known(AGGREGATE, IDENTITY);
 }
 
 void main() {
@@ -188,13 +158,13 @@ void main() {
         part[k] = scan_row(x[k], head_bits, carry, open[k]);
     }
     put_part(0u, carry);
-    Sum all = carry;
+    Known own = Known(AGGREGATE, IDENTITY);
     if (gl_SubgroupID == 0u) {
-        all = scan_parts(0u);
+        own = scan_parts(0u);
         if (subgroupElect())
-            publish(tile, all.headed ? HEADED : AGGREGATE, all.value);
+            publish(tile, own.status, own.value);
     }
-    T prefix = find_before(tile, all);
+    T prefix = find_before(tile, own);
 
     T before = parts[gl_SubgroupID];
     if (SEGMENTS == NONE || !headed[gl_SubgroupID])
