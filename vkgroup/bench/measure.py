@@ -15,7 +15,7 @@ from vkgroup.bench.definition import Case, Definition, Peer
 from vkgroup.bench.entrants import Entrants
 from vkgroup.bench.row import Row, Share, Timed
 from vkgroup.bench.statistics import Estimate, Samples, median_interval, ratio_interval
-from vkgroup.bench.timing import Race, race, sets_needed
+from vkgroup.bench.timing import Lane, Race, race, sets_needed
 from vkgroup.dispatch import Device
 from vkgroup.errors import OutOfMemory, Unsupported
 
@@ -122,16 +122,13 @@ def _judged(row: Row, entrants: Entrants, ceilings: list[Ceiling], result: Race,
     """Give the row its times, ratios and shares."""
     case = entrants.case
     timed = {
-        name: _one(lane.name, lane.clock, result.samples[name], case.amount if case.unit == "s" else 0)
+        name: _one(lane, result, case.amount if case.unit == "s" else 0, case.rate, name)
         for name, lane in entrants.lanes.items()
     }
-    tops = {
-        one.name: _one(one.name, one.lane.clock, result.samples[one.lane.name], one.amount)
-        for one in ceilings
-    }
+    tops = {one.name: _one(one.lane, result, one.amount, one.counts, one.name) for one in ceilings}
     first, second = case.pair
     ratio = None
-    if first in timed and second in timed:
+    if first != second and first in timed and second in timed:
         ratio = ratio_interval(timed[second].samples, timed[first].samples, seed)
     peers = {name: entry for name, entry in timed.items() if entrants.is_peer(name)}
     against = timed.get(first)
@@ -152,9 +149,11 @@ def _judged(row: Row, entrants: Entrants, ceilings: list[Ceiling], result: Race,
     )
 
 
-def _one(name: str, clock: str, samples: Samples, amount: float) -> Timed:
+def _one(lane: Lane, result: Race, amount: float, counts: str, name: str) -> Timed:
+    samples = result.samples[lane.name]
     estimate = median_interval(samples)
-    return Timed(name, clock, samples, estimate, amount / estimate.median if estimate.median > 0 else 0.0)
+    rate = amount / estimate.median if estimate.median > 0 else 0.0
+    return Timed(name, lane.clock, samples, estimate, rate, counts)
 
 
 def _share(

@@ -20,6 +20,7 @@ class Timed:
     samples : one a round, in the row's unit.
     time : their median.
     rate : bytes or operations a second, at the median; 0 where the row counts none or has no seconds.
+    counts : which of the two: ``"bytes"`` or ``"operations"``.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Timed:
     samples: Samples
     time: Estimate
     rate: float
+    counts: str = "bytes"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,152 @@
+"""Two recorded runs beside each other: what became slower, what faster, and what cannot be told."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vkgroup.bench.statistics import Estimate, median_interval
+from vkgroup.errors import InvalidInput
+
+THRESHOLD = 0.05
+"""A row counts as slower or faster from this change on, where the intervals do not overlap."""
+
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_CONTEXT = ("device", "driver_name", "driver_info", "driver_version", "vkgroup_version", "host_name", "clock")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One row in both runs.
+
+    Attributes
+    ----------
+    name : of the row.
+    old, new : times in seconds.
+    """
+
+    name: str
+    old: Estimate
+    new: Estimate
+
+    @property
+    def ratio(self) -> float:
+        """New time divided by the old one: above 1 is slower."""
+        return self.new.median / self.old.median if self.old.median else math.inf
+
+    @property
+    def overlap(self) -> bool:
+        """Whether the two intervals share a point."""
+        return self.old.overlaps(self.new)
+
+    def verdict(self, threshold: float) -> str:
+        """Return ``"slower"`` or ``"faster"`` where the intervals are apart, and else ``"same"``."""
+        if self.overlap or abs(self.ratio - 1) <= threshold:
+            return "same"
+        return "slower" if self.ratio > 1 else "faster"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs.
+
+    Attributes
+    ----------
+    changes : rows in both, in the order of the old run.
+    missing, added : rows in the old run alone, in the new one alone.
+    wrong : rows of the new run whose results were wrong, with what was.
+    context : what differs of what the runs were measured on: name to (old, new).
+    threshold : as `THRESHOLD`.
+    """
+
+    changes: tuple[Change, ...]
+    missing: tuple[str, ...]
+    added: tuple[str, ...]
+    wrong: Mapping[str, str]
+    context: Mapping[str, tuple[str, str]]
+    threshold: float
+
+    @property
+    def worse(self) -> bool:
+        """Whether any row became slower or wrong."""
+        return bool(self.wrong) or any(one.verdict(self.threshold) == "slower" for one in self.changes)
+
+
+def compare(old: Path, new: Path, threshold: float = THRESHOLD) -> Comparison:
+    """Compare two files that `vkgroup bench --json` wrote, or another writer of Google Benchmark's format.
+
+    Parameters
+    ----------
+    old, new : the files.
+    threshold : part by which the median has to change for a row to count as slower or faster.
+
+    Raises
+    ------
+    InvalidInput
+        A file cannot be read or is no such result.
+    """
+    before, after = _load(old), _load(new)
+    times, others = _times(before, old), _times(after, new)
+    contexts = before.get("context") or {}, after.get("context") or {}
+    differing = {
+        key: (str(contexts[0].get(key, "–")), str(contexts[1].get(key, "–")))
+        for key in _CONTEXT
+        if contexts[0].get(key) != contexts[1].get(key)
+    }
+    return Comparison(
+        tuple(Change(name, times[name], others[name]) for name in times if name in others),
+        tuple(name for name in times if name not in others),
+        tuple(name for name in others if name not in times),
+        {
+            entry["run_name"]: str(entry.get("error_message", ""))
+            for entry in after["benchmarks"]
+            if entry.get("error_occurred") and "run_name" in entry
+        },
+        differing,
+        threshold,
+    )
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InvalidInput(f"{path} is no JSON: {error}") from error
+    entries = data.get("benchmarks") if isinstance(data, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InvalidInput(f"{path} has no list of benchmarks; give what `vkgroup bench --json` wrote.")
+    return dict(data)
+
+
+def _times(data: Mapping[str, Any], path: Path) -> dict[str, Estimate]:
+    """Return the time of each row: our interval where there is one, else that of its repetitions."""
+    repetitions: dict[str, list[float]] = {}
+    found: dict[str, Estimate] = {}
+    try:
+        for entry in data["benchmarks"]:
+            name = entry.get("run_name", entry.get("name"))
+            if entry.get("error_occurred") or entry.get("skipped") or "time_unit" not in entry:
+                continue
+            unit = _UNITS[entry["time_unit"]]
+            if entry.get("run_type", "iteration") == "iteration":
+                repetitions.setdefault(name, []).append(entry["real_time"] * unit)
+            elif entry.get("aggregate_name") == "median" and "time_low" in entry:
+                middle, low, high = (entry[key] * unit for key in ("real_time", "time_low", "time_high"))
+                found[name] = Estimate(middle, low, high, entry["confidence"], entry["iterations"])
+    except (KeyError, TypeError) as error:
+        raise InvalidInput(f"{path}: a benchmark lacks {error}, or it is no number.") from error
+    return {name: found.get(name) or median_interval(times) for name, times in _both(repetitions, found)}
+
+
+def _both(
+    repetitions: Mapping[str, list[float]], found: Mapping[str, Estimate]
+) -> Iterable[tuple[str, list[float]]]:
+    """Yield each name once, with its repetitions."""
+    for name in dict.fromkeys([*repetitions, *found]):
+        yield name, repetitions.get(name, [])

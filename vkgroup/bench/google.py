@@ -1,0 +1,175 @@
+"""Results as Google Benchmark writes them (JSON), so that its tools and those of others read them.
+
+The format is that of Google Benchmark's docs/user_guide.md, "Output Formats", and src/json_reporter.cc: a
+context and a list of benchmarks, of which those of `run_type` ``"iteration"`` are single repetitions and
+those of ``"aggregate"`` are statistics over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from vkgroup.bench.row import Row, Share, Timed
+from vkgroup.bench.run import Result
+from vkgroup.bench.statistics import Estimate, median_interval
+
+REPETITIONS = 10
+"""Into so many repetitions the rounds are put: enough for the U test of compare.py, which wants 9."""
+
+_NANOSECONDS = 1e9
+
+
+def to_json(result: Result, context: Mapping[str, object]) -> dict[str, Any]:
+    """Return a run as data for `json.dump`.
+
+    Parameters
+    ----------
+    result : of the run.
+    context : of `vkgroup.bench.machine.context`.
+    """
+    peers = {f"peer_{name}_version": text for name, text in result.peers.items()}
+    entries = [*_rows(result), *_ceilings(result)]
+    return {"context": {**context, **peers}, "benchmarks": entries}
+
+
+def _rows(result: Result) -> Iterator[dict[str, Any]]:
+    families = {name: index for index, name in enumerate(dict.fromkeys(row.name for row in result.rows))}
+    for instance, row in enumerate(result.rows):
+        place = {"family_index": families[row.name], "per_family_instance_index": instance}
+        for entry in row.timed.values():
+            yield from _entries(f"{row.label}/{entry.name}", entry, row, place)
+        for name, message in row.wrong.items():
+            yield _without_time(f"{row.label}/{name}", "error", place, message)
+        if not row.timed and not row.wrong:
+            # Verified only, or nothing could run: still a line, for what was looked at.
+            text = f"right: {', '.join(row.right)}" if row.right else "; ".join(row.notes)
+            yield _without_time(row.label, "skipped", place, text)
+
+
+def _ceilings(result: Result) -> Iterator[dict[str, Any]]:
+    """Yield each ceiling once, over the rounds of all rows that raced against it."""
+    samples: dict[str, list[Timed]] = {}
+    for row in result.rows:
+        for name, timed in row.ceilings.items():
+            samples.setdefault(name, []).append(timed)
+    for index, (name, all_timed) in enumerate(samples.items()):
+        joined = np.concatenate([timed.samples for timed in all_timed])
+        estimate = median_interval(joined)
+        amount = all_timed[0].rate * all_timed[0].time.median
+        first = all_timed[0]
+        entry = Timed("", first.clock, joined, estimate, amount / estimate.median, first.counts)
+        row = Row(f"ceiling.{name}", "", 0)
+        place = {"family_index": index, "per_family_instance_index": index}
+        yield from _entries(row.name, entry, row, place)
+
+
+def _entries(name: str, entry: Timed, row: Row, place: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    """Yield the repetitions of one contender and the statistics over them."""
+    blocks = np.array_split(entry.samples, min(REPETITIONS, len(entry.samples)))
+    # Of each repetition the median round, so that one disturbed round does not spoil it.
+    values = np.array([np.median(block) for block in blocks])
+    common = {**place, "run_name": name, "repetitions": len(blocks), "threads": 1}
+    for index, (block, value) in enumerate(zip(blocks, values, strict=True)):
+        yield {
+            "name": name,
+            **common,
+            "run_type": "iteration",
+            "repetition_index": index,
+            "iterations": len(block),
+            **_times(value, row),
+            **_rates(value, row, entry),
+            "label": _label(row, entry),
+        }
+    statistics = {
+        "mean": float(np.mean(values)),
+        "median": entry.time.median,
+        "stddev": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0,
+    }
+    for aggregate, value in statistics.items():
+        found = _aggregate(name, aggregate, "time", common, entry)
+        yield {**found, **_times(value, row), **(_details(row, entry) if aggregate == "median" else {})}
+    deviation = statistics["stddev"] / statistics["mean"] if statistics["mean"] else 0.0
+    found = _aggregate(name, "cv", "percentage", common, entry)
+    yield {**found, "real_time": deviation, "cpu_time": deviation, "time_unit": "ns"}
+
+
+def _aggregate(
+    name: str, aggregate: str, unit: str, common: Mapping[str, Any], entry: Timed
+) -> dict[str, Any]:
+    return {
+        "name": f"{name}_{aggregate}",
+        **common,
+        "run_type": "aggregate",
+        "aggregate_name": aggregate,
+        "aggregate_unit": unit,
+        "iterations": len(entry.samples),
+    }
+
+
+def _times(value: float, row: Row) -> dict[str, Any]:
+    """The fields of a time; what is not in seconds is written as it is, and the label says what it is."""
+    number = value * _NANOSECONDS if row.unit == "s" else value
+    # The host only waits: there is no time of its own to tell, and readers want the field.
+    return {"real_time": number, "cpu_time": number, "time_unit": "ns"}
+
+
+def _rates(value: float, row: Row, entry: Timed) -> dict[str, float]:
+    if row.unit != "s" or value <= 0:
+        return {}
+    if row.name.startswith("ceiling."):
+        return {f"{entry.counts}_per_second": entry.rate * entry.time.median / value}
+    counted = {"bytes": row.bytes, "items": row.items, "operations": row.operations}
+    return {f"{name}_per_second": amount / value for name, amount in counted.items() if amount}
+
+
+def _label(row: Row, entry: Timed) -> str:
+    words = [entry.clock] if row.unit == "s" else [f"{row.unit}, not ns", entry.clock]
+    if row.rounds and not row.steady:
+        words.append("not steady")
+    return ", ".join(words)
+
+
+def _details(row: Row, entry: Timed) -> dict[str, Any]:
+    """What Google's format has no field for, as counters beside the median."""
+    factor = _NANOSECONDS if row.unit == "s" else 1.0
+    found: dict[str, Any] = {
+        "label": _label(row, entry),
+        "time_low": entry.time.low * factor,
+        "time_high": entry.time.high * factor,
+        "confidence": entry.time.confidence,
+        **_rates(entry.time.median, row, entry),
+    }
+    if entry.name == row.pair[0] and row.ratio is not None:
+        found |= _ratio(f"{row.pair[1]}_ratio", row.ratio)
+    if entry.name in row.peer_ratios:
+        found |= _ratio("ratio_to_ours", row.peer_ratios[entry.name])
+    share: Share | None = row.shares.get(entry.name)
+    if share is not None:
+        found |= {"ceiling": share.ceiling, **_ratio("ceiling_share", share.part)}
+    if row.rounds:
+        found |= {"rounds": row.rounds, "warm_up_rounds": row.warm_up, "data_sets": row.sets}
+    return found
+
+
+def _ratio(name: str, estimate: Estimate) -> dict[str, float]:
+    return {name: estimate.median, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+
+
+def _without_time(name: str, kind: str, place: Mapping[str, int], message: str) -> dict[str, Any]:
+    """A line that has no time, which no reader may take for one: an aggregate that compares with nothing."""
+    words = {"error": {"error_occurred": True, "error_message": message}}
+    return {
+        "name": f"{name}_{kind}",
+        **place,
+        "run_name": name,
+        "run_type": "aggregate",
+        "repetitions": 1,
+        "threads": 1,
+        "aggregate_name": kind,
+        "aggregate_unit": "time",
+        **words.get(kind, {"skipped": True, "skip_message": message}),
+        "iterations": 0,
+    }

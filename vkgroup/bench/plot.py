@@ -1,0 +1,251 @@
+"""Results as pictures: how cost grows with size or with a tuning parameter, or all rows beside each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from vkgroup.bench.row import Row, Timed
+from vkgroup.bench.sizes import power_text
+from vkgroup.errors import InvalidInput, Unsupported
+
+# Okabe and Ito's palette, which the colour-blind can tell apart; versions keep their colour in all pictures.
+_COLOURS = {"subgroup": "#0072B2", "shared": "#D55E00", "cooperative": "#009E73"}
+_OTHERS = ("#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442", "#999999")
+_MARKERS = {"subgroup": "o", "shared": "s", "cooperative": "D"}
+_CEILING = "#777777"
+
+_STYLE = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "figure.dpi": 160,
+    "savefig.dpi": 160,
+}
+
+
+def plot(rows: Sequence[Row], path: Path, title: str, sweep: str | None = None) -> None:
+    """Draw rows into a file.
+
+    Parameters
+    ----------
+    rows : of a run; those without any time are left out.
+    path : of the picture; its ending chooses the format (``.png``, ``.svg``, ``.pdf``).
+    title : what it was measured on, in one line.
+    sweep : ``"size"`` or the tuning parameter that the rows differ in: a line for each version. None: bars.
+
+    Raises
+    ------
+    Unsupported
+        matplotlib is not installed.
+    InvalidInput
+        No row has a time, or the file cannot be written.
+    """
+    library = _matplotlib()
+    timed = [row for row in rows if row.timed]
+    if not timed:
+        raise InvalidInput("There is nothing to draw: no row has a time.")
+    with library.rc_context(_STYLE):
+        figure = _bars(library, timed, title) if sweep is None else _lines(library, timed, title, sweep)
+        try:
+            figure.savefig(path)
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"{path} cannot be written: {error}") from error
+        finally:
+            library.close(figure)
+
+
+def require_matplotlib() -> None:
+    """Raise `Unsupported` where there is no matplotlib: before an hour is spent on measuring."""
+    _matplotlib()
+
+
+def _matplotlib() -> ModuleType:
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise Unsupported(
+            "Drawing needs matplotlib: pip install 'vkgroup[plot]', or leave --plot out.", ["matplotlib"]
+        ) from error
+    return pyplot
+
+
+def _colours(names: Sequence[str]) -> dict[str, str]:
+    others = iter(_OTHERS * (1 + len(names)))
+    return {name: _COLOURS.get(name) or next(others) for name in names}
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    """Every version of the rows: subgroup, shared, further variants, then peers."""
+    found = dict.fromkeys(name for row in rows for name in row.variants)
+    found |= dict.fromkeys(name for row in rows for name in row.peers)
+    return list(found)
+
+
+def _lines(library: Any, rows: Sequence[Row], title: str, sweep: str) -> Any:
+    """Draw a panel for each definition, with a line for each version."""
+    families = list(dict.fromkeys(row.name for row in rows))
+    columns = min(3, math.ceil(math.sqrt(len(families))))
+    height = math.ceil(len(families) / columns)
+    figure, axes = library.subplots(
+        height,
+        columns,
+        figsize=(1.2 + 4.2 * columns, 1.1 + 2.9 * height),
+        squeeze=False,
+        layout="constrained",
+    )
+    colours = _colours(_names(rows))
+    for place, family in zip(axes.flat, families, strict=False):
+        _panel(place, [row for row in rows if row.name == family], sweep, colours)
+    for place in list(axes.flat)[len(families) :]:
+        place.set_visible(False)
+    _finish(figure, axes, title)
+    return figure
+
+
+def _panel(axes: Any, rows: Sequence[Row], sweep: str, colours: dict[str, str]) -> None:
+    """Draw one definition: each version's rate, with its interval, and the ceiling."""
+    position: Callable[[Row], float] = (
+        (lambda row: row.size) if sweep == "size" else (lambda row: float(row.tuning[sweep]))
+    )
+    scale, unit = _unit(rows)
+    for name in _names(rows):
+        found = [(position(row), row.timed[name], row) for row in rows if name in row.timed]
+        xs = [x for x, _, _ in found]
+        middle, low, high = ([_height(row, entry, end) / scale for _, entry, row in found] for end in _ENDS)
+        axes.plot(xs, middle, marker=_MARKERS.get(name, "^"), markersize=3.5, label=name, color=colours[name])
+        axes.fill_between(xs, low, high, color=colours[name], alpha=0.2, linewidth=0)
+    for index, (name, level) in enumerate(_levels(rows).items()):
+        style = ("--", ":", "-.")[index % 3]
+        axes.axhline(level / scale, color=_CEILING, linestyle=style, linewidth=1.1, label=f"{name} ceiling")
+    axes.set_xscale("log", base=2)
+    axes.set_ylim(bottom=0)
+    if sweep != "size":
+        ticks = sorted({position(row) for row in rows})
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+    axes.set_xlabel("size" if sweep == "size" else _parameter(rows, sweep))
+    axes.set_ylabel(unit)
+    axes.set_title(rows[0].name)
+
+
+_ENDS = ("median", "high", "low")
+
+
+def _height(row: Row, entry: Timed, end: str) -> float:
+    """Return what is drawn: the rate where there is one, else the time. A long time is a low rate."""
+    if not entry.rate:
+        return float(getattr(entry.time, end))
+    return entry.rate * entry.time.median / float(getattr(entry.time, end))
+
+
+def _unit(rows: Sequence[Row]) -> tuple[float, str]:
+    """Return by what heights are divided, and what they are then."""
+    if not any(entry.rate for row in rows for entry in row.timed.values()):
+        return (1e-6, "µs") if rows[0].unit == "s" else (1.0, rows[0].unit)
+    return 1e9, "GB/s" if rows[0].counts == "bytes" else "Gop/s"
+
+
+def _levels(rows: Sequence[Row]) -> dict[str, float]:
+    """Return the ceilings that count what the rows count, each at its median over the rows."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        for name, entry in row.ceilings.items():
+            if entry.counts == row.counts:
+                found.setdefault(name, []).append(entry.rate)
+    return {name: sorted(rates)[len(rates) // 2] for name, rates in found.items()}
+
+
+def _parameter(rows: Sequence[Row], sweep: str) -> str:
+    words = {"workgroup": "invocations a workgroup", "items": "items an invocation"}
+    return f"{words.get(sweep, sweep)} (size {power_text(rows[0].size)})"
+
+
+def _bars(library: Any, rows: Sequence[Row], title: str) -> Any:
+    """Draw a group of bars for each row: the rate of each version, and a line where its ceiling is."""
+    names = _names(rows)
+    colours = _colours(names)
+    units = [_unit([row]) for row in rows]
+    count = sum(len(row.timed) + 1 for row in rows)
+    figure, axes = library.subplots(
+        1, 1, figsize=(8.2, 1.1 + 0.2 * count), squeeze=False, layout="constrained"
+    )
+    place = axes[0][0]
+    shares = all(row.shares for row in rows)
+    middles, bottom = [], 0.0
+    for row, (scale, unit) in zip(rows, units, strict=True):
+        entries = [(name, row.timed[name]) for name in names if name in row.timed]
+        middles.append(bottom + (len(entries) - 1) / 2)
+        for offset, (name, entry) in enumerate(entries):
+            _bar(place, bottom + offset, row, entry, colours[name], (scale, unit), shares)
+        bottom += len(entries) + 1
+    place.set_yticks(middles, [f"{row.name}\n{_where(row)}" for row in rows])
+    place.set_ylim(bottom - 1.2, -0.8)
+    place.grid(axis="y", visible=False)
+    if shares:
+        place.axvline(100, color=_CEILING, linestyle="--", linewidth=1.1)
+        place.set_xlabel("% of the ceiling")
+    else:
+        place.set_xlabel(units[0][1])
+    handles = [library.Rectangle((0, 0), 1, 1, color=colours[name]) for name in names]
+    figure.legend(handles, names, loc="outside lower center", ncols=min(6, len(names)))
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def _where(row: Row) -> str:
+    return ", ".join((power_text(row.size), *(f"{key} {value}" for key, value in row.tuning.items())))
+
+
+def _bar(
+    axes: Any, height: float, row: Row, entry: Timed, colour: str, unit: tuple[float, str], shares: bool
+) -> None:
+    """Draw one bar with its interval, and write the rate beside it."""
+    scale, word = unit
+    value = _height(row, entry, "median") / scale
+    text = f"{value:,.0f} {word}" if value >= 100 else f"{value:.3g} {word}"
+    ends = [_height(row, entry, end) / scale for end in ("low", "high")]
+    length, low, high = value, min(ends), max(ends)
+    if shares:
+        part = row.shares[entry.name].part
+        length, low, high = 100 * part.median, 100 * part.low, 100 * part.high
+        text += f", {length:.1f} % of {row.shares[entry.name].ceiling}"
+    axes.barh(height, length, height=0.86, color=colour)
+    axes.errorbar(
+        length,
+        height,
+        xerr=[[max(0, length - low)], [max(0, high - length)]],
+        color="black",
+        linewidth=0.9,
+        capsize=1.5,
+    )
+    axes.annotate(
+        text,
+        (max(length, high), height),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=7.5,
+    )
+
+
+def _finish(figure: Any, axes: Any, title: str) -> None:
+    """Give all panels one legend and a title."""
+    entries: dict[str, Any] = {}
+    for place in axes.flat:
+        for handle, label in zip(*place.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=min(6, len(entries)))
+    figure.suptitle(title, fontsize=10)

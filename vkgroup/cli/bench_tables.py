@@ -1,0 +1,237 @@
+"""The tables that ``vkgroup bench`` prints; 80 columns are enough for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from vkgroup.bench.compare import Comparison
+from vkgroup.bench.definition import Definition
+from vkgroup.bench.row import Row, Share, Timed
+from vkgroup.bench.run import Result
+from vkgroup.bench.sizes import power_text
+from vkgroup.bench.statistics import CONFIDENCE, Estimate
+
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_NOTHING = "·"
+_STYLES = {"slower": "bold red", "faster": "green", "same": ""}
+
+
+def heading(context: Mapping[str, object]) -> str:
+    """Return what is measured, with what, and from which data, in a few lines."""
+    return (
+        f"{title(context)}\n"
+        f"Clock: {context['clock']}. Seed: {context['seed']}.\n"
+        f"Last-level cache: {context['last_level_cache']}."
+    )
+
+
+def title(context: Mapping[str, object]) -> str:
+    """Return device and driver in one line."""
+    return f"{context['device']} · {context['driver_name']} {context['driver_info']}".rstrip(" ·")
+
+
+def listing(definitions: Iterable[Definition]) -> Table:
+    """Return the table of ``--list``."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("benchmark", "sizes", "sweeps", "what it measures"):
+        table.add_column(name, no_wrap=name == "benchmark", overflow="fold")
+    for one in definitions:
+        ends = dict.fromkeys(power_text(size) for size in (one.sizes[0], one.sizes[-1]))
+        table.add_row(*map(Text, (one.name, " … ".join(ends), ", ".join(one.tuning), one.title)))
+    return table
+
+
+def results(result: Result, smoke: bool) -> Iterator[RenderableType]:
+    """Yield what a run found: the pairs, everything else that was timed, ceilings, notes and errors."""
+    if smoke:
+        yield _verified(result.rows)
+    elif any(row.timed for row in result.rows):
+        yield from _pairs(result.rows)
+        others = _others(result.rows)
+        if others.row_count:
+            yield others
+        if any(row.ceilings for row in result.rows):
+            yield _ceilings(result.rows)
+        yield Text(
+            f"Medians; ± and ranges are {CONFIDENCE:.0%} intervals. Shares are of the ceiling named, which is"
+            " measured in the same rounds.",
+            style="dim",
+        )
+    yield from _notes(result)
+
+
+def duration(value: float, unit: str = "s") -> str:
+    """Return a time for people, with three digits: ``"254 µs"``, ``"31.2 cycles"``."""
+    if unit != "s":
+        return f"{_digits(value)} {unit}"
+    scale, word = next(((scale, word) for scale, word in _SECONDS if value >= scale), _SECONDS[-1])
+    return f"{_digits(value / scale)} {word}"
+
+
+def _digits(value: float) -> str:
+    """Return a number with three digits, and as many as it has before the point."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _rate(entry: Timed) -> str:
+    if not entry.rate:
+        return ""
+    return f"{_digits(entry.rate / 1e9)} {'GB/s' if entry.counts == 'bytes' else 'Gop/s'}"
+
+
+def _time(row: Row, name: str) -> str:
+    """Return a version's time with its interval, and its rate under it."""
+    if name in row.wrong:
+        return "WRONG"
+    entry = row.timed.get(name)
+    if entry is None:
+        return _NOTHING
+    spread = f"±{100 * entry.time.spread:.1f}%"
+    return "\n".join(filter(None, (f"{duration(entry.time.median, row.unit)} {spread}", _rate(entry))))
+
+
+def _ratio(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return _NOTHING
+    return f"{estimate.median:.2f} ×\n{estimate.low:.2f}–{estimate.high:.2f}"
+
+
+def _share(share: Share | None) -> str:
+    if share is None:
+        return _NOTHING
+    return f"{100 * share.part.median:.1f} %\n{share.ceiling}"
+
+
+def _label(row: Row) -> str:
+    where = ", ".join((power_text(row.size), *(f"{key} {value}" for key, value in row.tuning.items())))
+    return f"{row.name}\n  {where}"
+
+
+def _pairs(rows: Sequence[Row]) -> Iterator[Table]:
+    """Yield a table for each pair of versions: both, their ratio, and the share of the first."""
+    shown = [row for row in rows if row.timed or row.wrong]
+    for first, second in dict.fromkeys(_pair(row) for row in shown):
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table.add_column("benchmark\n  size", overflow="fold")
+        table.add_column(first, justify="right", no_wrap=True)
+        if second:
+            table.add_column(second, justify="right", no_wrap=True)
+            table.add_column(f"{second}\n÷ {first}", justify="right", no_wrap=True)
+        table.add_column(f"share of\n{first}", justify="right", overflow="fold")
+        for row in shown:
+            if _pair(row) == (first, second):
+                _add_pair(table, row)
+        yield table
+
+
+def _pair(row: Row) -> tuple[str, str]:
+    """Return the heads of a row's two columns; the second is empty where it has but one version."""
+    return row.pair if row.pair[0] != row.pair[1] else ("alone", "")
+
+
+def _add_pair(table: Table, row: Row) -> None:
+    one, other = row.pair
+    cells = [_label(row), _time(row, one)]
+    if one != other:
+        cells += [_time(row, other), _ratio(row.ratio)]
+    cells.append(_share(row.shares.get(one)))
+    table.add_row(*map(Text, cells), style="bold red" if row.wrong else "")
+
+
+def _others(rows: Sequence[Row]) -> Table:
+    """Return the table of peers and further variants."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("\nbenchmark\n  size", "\nbeside"):
+        table.add_column(name, overflow="fold")
+    for name in ("\ntime", "beside\n÷ ours", "share of\nbeside"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        for name in row.timed:
+            if name not in row.pair:
+                ratio = _ratio(row.peer_ratios.get(name))
+                cells = (_label(row), name, _time(row, name), ratio, _share(row.shares.get(name)))
+                table.add_row(*map(Text, cells))
+    return table
+
+
+def _ceilings(rows: Sequence[Row]) -> Table:
+    """Return the ceilings: their rates over all rows show how much the device drifted."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("\nceiling", "first", "last", "least", "most"):
+        table.add_column(name, justify="left" if "ceiling" in name else "right", no_wrap=True)
+    found: dict[str, list[Timed]] = {}
+    for row in rows:
+        for name, entry in row.ceilings.items():
+            found.setdefault(name, []).append(entry)
+    for name, entries in found.items():
+        slow, fast = (choose(entries, key=lambda entry: entry.rate) for choose in (min, max))
+        table.add_row(name, *(_rate(entry) for entry in (entries[0], entries[-1], slow, fast)))
+    return table
+
+
+def _verified(rows: Sequence[Row]) -> Table:
+    """Return the table of a run that timed nothing."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("benchmark", overflow="fold")
+    table.add_column("size", justify="right")
+    table.add_column("right", overflow="fold")
+    table.add_column("wrong", overflow="fold", style="bold red")
+    for row in rows:
+        label = "/".join((row.name, *(f"{key}:{value}" for key, value in row.tuning.items())))
+        table.add_row(
+            Text(label),
+            power_text(row.size),
+            ", ".join(row.right) or _NOTHING,
+            ", ".join(row.wrong) or _NOTHING,
+        )
+    return table
+
+
+def _notes(result: Result) -> Iterator[RenderableType]:
+    """Yield what was wrong, left out, or not as it should be."""
+    for row in result.rows:
+        for name, message in row.wrong.items():
+            yield Text(f"{row.label}: {name} is WRONG, and has no time: {message}", style="bold red")
+    seen: dict[str, list[str]] = {}
+    for row in result.rows:
+        for note in row.notes:
+            seen.setdefault(note, []).append(row.label)
+    for note, labels in seen.items():
+        more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+        yield Text(f"{labels[0]}{more}: {note}", style="dim")
+    for note in result.notes:
+        yield Text(note, style="dim")
+    for name, reason in result.absent.items():
+        yield Text(f"Without {name}: {reason}", style="dim")
+
+
+def comparison(found: Comparison) -> Iterator[RenderableType]:
+    """Yield what ``--compare`` prints."""
+    for name, (old, new) in found.context.items():
+        yield Text(f"{name}: {old} → {new}", style="yellow")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("row", overflow="fold")
+    for name in ("A", "B", "B ÷ A"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("intervals", no_wrap=True)
+    table.add_column("B is", no_wrap=True)
+    for one in found.changes:
+        verdict = one.verdict(found.threshold)
+        table.add_row(
+            Text(one.name),
+            duration(one.old.median),
+            duration(one.new.median),
+            f"{one.ratio:.3f}",
+            "overlap" if one.overlap else "apart",
+            Text(verdict, style=_STYLES[verdict]),
+        )
+    yield table
+    for name, message in found.wrong.items():
+        yield Text(f"{name} is WRONG in B: {message}", style="bold red")
+    for words, names in (("only in A", found.missing), ("only in B", found.added)):
+        if names:
+            yield Text(f"{words}: {', '.join(names)}", style="dim")
