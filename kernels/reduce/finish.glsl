@@ -1,8 +1,11 @@
-// The second dispatch of a reduction in parts: a team reads the states of a row's parts and writes the result.
+// The second dispatch of a reduction in parts: a team reads the states of a result's parts and writes the result.
+//
+// The states are (slices, parts, inner), as columns.comp writes them; of rows the inner size is 1.
 
 layout(push_constant) uniform Push {
-    uint rows;
-    uint parts;    // of each row
+    uint rows;     // results: slices times inner
+    uint parts;    // of each
+    uint inner;
 };
 
 void main() {
@@ -10,7 +13,7 @@ void main() {
         uint row = start + team();
         State s = identity();
         if (row < rows)
-            s = fold_partials(row, parts);
+            s = fold_partials(row / inner * parts * inner + row % inner, inner, parts);
         s = team_combine(s);
         if (team_lane() == 0u && row < rows)
             write_result(row, s);

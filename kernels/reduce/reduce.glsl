@@ -37,7 +37,7 @@ void finish_row(uint row) {
     controlBarrier(gl_ScopeWorkgroup, gl_ScopeDevice, gl_StorageSemanticsBuffer | gl_StorageSemanticsShared,
                    gl_SemanticsAcquireRelease);
     if (comes_last) {
-        State s = team_combine(fold_partials(row, parts));
+        State s = team_combine(fold_partials(row * parts, 1u, parts));
         if (gl_LocalInvocationIndex == 0u)
             write_result(row, s);
     }

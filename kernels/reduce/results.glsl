@@ -60,15 +60,16 @@ void write_result(uint row, State s) {
 #endif
 #endif
 
-#if FINISH != DIRECT
-// Make a state of this invocation's share of the states of a row's parts, in an order that is always the same.
-State fold_partials(uint row, uint parts) {
+#if FINISH == TICKET || FINISH == PARTS
+// Make a state of this invocation's share of the states of a result's parts, in an order that is always the same.
+// They are at `first` and every `step` behind it.
+State fold_partials(uint first, uint step, uint parts) {
     State s = identity();
     uint lane = team_lane(), lanes = team_lanes();
     for (uint at = 0u; at < parts; at += lanes * ITEMS) {
         State loaded[ITEMS];
         [[unroll]] for (uint k = 0u; k < ITEMS; ++k)
-            loaded[k] = read_partial(row * parts + min(at + k * lanes + lane, parts - 1u));
+            loaded[k] = read_partial(first + min(at + k * lanes + lane, parts - 1u) * step);
         [[unroll]] for (uint k = 0u; k < ITEMS; ++k)
             if (at + k * lanes + lane < parts)
                 s = combine(s, loaded[k]);

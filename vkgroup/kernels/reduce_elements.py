@@ -16,8 +16,7 @@ ARG_OPERATIONS = ("argmin", "argmax")
 """Operations that leave a place."""
 
 DTYPES = tuple(
-    np.dtype(kind)
-    for kind in (np.float32, np.uint32, np.int32, np.float64, np.uint64, np.int64, np.float16)
+    np.dtype(kind) for kind in (np.float32, np.uint32, np.int32, np.float64, np.uint64, np.int64, np.float16)
 )
 """Types of elements that can be reduced."""
 
@@ -65,8 +64,8 @@ def vectors(glsl: str) -> str:
 def macros_of(operation: str, dtype: np.dtype[Any]) -> dict[str, Any]:
     """Return the macros of ``kernels/reduce/operation.glsl``.
 
-    Floats are compared by keys made of their bits: NaN, denormals and zeros are then what NumPy makes of them,
-    whatever the device's float instructions do.
+    Floats are compared by keys made of their bits: NaN, denormals and zeros are then what NumPy makes of
+    them, whatever the device's float instructions do.
     """
     arg = operation in ARG_OPERATIONS
     compared = arg or operation in ("min", "max")

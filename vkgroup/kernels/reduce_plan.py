@@ -1,8 +1,8 @@
 """Plans of reductions: which of the kernels in ``kernels/reduce`` run, and in how many parts.
 
-An array is seen as (slices, n, inner), of which the middle axis is reduced. Where the inner one is 1 a row is
-one piece of memory, and teams of invocations read rows, or parts of them; otherwise each invocation goes down a
-column. Either way each element is read once.
+An array is seen as (slices, n, inner), of which the middle axis is reduced. Where the inner one is 1 a row
+is one piece of memory, and teams of invocations read rows, or parts of them; otherwise each invocation goes
+down a column. Either way each element is read once.
 """
 
 from __future__ import annotations
@@ -19,27 +19,11 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.pipelines import choose, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce_elements import ARG_OPERATIONS, checked_dtype, macros_of, state_bytes
-from vkgroup.kernels.tuning import TABLES, tuned
+from vkgroup.kernels.reduce_tuning import VECTOR, chosen_tuning, power_of_two
 
 Axis = int | tuple[int, ...] | None
 
-TABLES["reduce"] = {
-    "any": {
-        "workgroup": 256,
-        "items": 4,
-        "groups": 1024,
-        "finish": "second",
-        "contiguous": False,
-        "finish_workgroup": 256,
-        "radix": 4,
-        "team_columns": 1024,
-    },
-    "cpu": {"workgroup": 128, "groups": 16, "finish_workgroup": 64},
-}
-
-FINISHES = ("second", "ticket")
 _FEW_ROWS = 8
-_VECTOR = 4
 _MOST_TEAM = 32
 
 
@@ -98,15 +82,7 @@ def plan_reduce(
     *,
     implementation: str = "auto",
     keepdims: bool = False,
-    workgroup: int | None = None,
-    items: int | None = None,
-    groups: int | None = None,
-    finish: str | None = None,
-    contiguous: bool | None = None,
-    finish_workgroup: int | None = None,
-    team: int | None = None,
-    team_columns: int | None = None,
-    radix: int | None = None,
+    **tuning: Any,
 ) -> Plan:
     """Plan a reduction: the input ``x``, the output ``result``.
 
@@ -119,16 +95,17 @@ def plan_reduce(
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. Along another axis than the last both are the
         same kernel, which needs neither.
     keepdims : whether the axes that went stay, with length 1.
-    workgroup, items : invocations of a workgroup; vectors of four elements (in columns: rows) that each loads
-        before it uses the first.
-    groups : about how many workgroups share the work of all rows.
-    finish : how parts of a row become its result: ``"second"``, by a second dispatch; ``"ticket"``, by the
-        workgroup that comes last in the same dispatch.
-    contiguous : whether a part is one piece of the row, instead of every so many-th tile.
-    finish_workgroup : invocations of a workgroup in the second dispatch.
-    team : invocations that share a row (a power of two, at most a subgroup's); 0: the whole workgroup.
-    team_columns : rows longer than that get a whole workgroup, unless `team` says otherwise.
-    radix : of the shared version's tree.
+    **tuning : defaults are in `vkgroup.kernels.reduce_tuning`.
+
+        - `workgroup`, `items`: invocations of a workgroup; vectors of four elements (rows of a column) that
+          each loads before it uses the first.
+        - `groups`: about how many workgroups share the work.
+        - `finish`: how parts of a row become its result: ``"second"``, by a second dispatch, of workgroups of
+          `finish_workgroup`; ``"ticket"``, by the workgroup that comes last in the same dispatch.
+        - `contiguous`: whether a part is one piece of the row, instead of every so many-th tile.
+        - `team`: invocations that share a row (a power of two; of a subgroup at most all), 0 for a whole
+          workgroup. Without it, rows of up to `team_columns` elements get a small team.
+        - `radix`: states that become one in each round of the shared version's tree.
 
     Raises
     ------
@@ -137,31 +114,31 @@ def plan_reduce(
     Unsupported
         The device lacks the subgroup operations, or the type.
     """
-    given = locals()
-    names = ("workgroup", "items", "groups", "finish", "contiguous", "finish_workgroup", "team_columns", "radix")
     kind, sizes = np.dtype(dtype), (shape,) if isinstance(shape, int) else tuple(shape)
     checked_dtype(operation, kind)
     sight = sight_of(sizes, axis)
     if math.prod(sizes) == 0:
         raise InvalidDispatch("There are no elements to reduce; kernels.sum and the like handle that.")
-    chosen = choose(device, implementation, "basic", "arithmetic", "shuffle")
-    tuning = tuned(device, "reduce", chosen, **{name: given[name] for name in names})
-    if tuning["finish"] not in FINISHES:
-        raise InvalidDispatch(f"finish is 'second' or 'ticket'; {tuning['finish']!r} was given.")
+    chosen = _chosen(device, implementation, operation, kind)
+    values = chosen_tuning(device, "reduce", chosen, tuning)
     planner = Planner(device, "reduce", chosen)
     planner.input("x", kind, sizes)
     planner.output("result", checked_dtype(operation, kind), sight.kept if keepdims else sight.result)
-    job = _Job(planner, operation, kind, tuning)
+    job = _Job(planner, operation, kind, values)
     if sight.inner == 1:
-        job.rows(sight.slices, sight.n, team)
+        job.rows(sight.slices, sight.n)
     else:
         job.columns(sight.slices, sight.n, sight.inner)
     return planner.plan()
 
 
-def _power_of_two(n: int) -> int:
-    """Return the least power of two that is not below n."""
-    return 1 << max(0, n - 1).bit_length()
+def _chosen(device: Device, implementation: str, operation: str, dtype: np.dtype[Any]) -> str:
+    """Choose a version: where subgroups cannot combine 64-bit integers, the shared one for those."""
+    combined = str(macros_of(operation, dtype)["A"])
+    extended = "shaderSubgroupExtendedTypes" in device.capabilities.features
+    if implementation == "auto" and combined.endswith("int64_t") and not extended:
+        return "shared"
+    return choose(device, implementation, "basic", "arithmetic", "shuffle")
 
 
 class _Job:
@@ -178,12 +155,13 @@ class _Job:
 
     # --- along the last axis --------------------------------------------------------------------------
 
-    def rows(self, rows: int, length: int, team: int | None) -> None:
+    def rows(self, rows: int, length: int) -> None:
         """Reduce rows that are one piece of memory each."""
-        vectors = -(-length // _VECTOR)
+        team = self.tuning["team"]
+        vectors = -(-length // VECTOR)
         if team is None:
             short = length <= self.tuning["team_columns"] and rows >= _FEW_ROWS
-            team = min(_power_of_two(vectors), self._most_team()) if short else 0
+            team = min(power_of_two(vectors), self._most_team()) if short else 0
         if team:
             self._direct(rows, length, team)
             return
@@ -199,7 +177,8 @@ class _Job:
     def _most_team(self) -> int:
         if self.planner.implementation == "subgroup":
             return subgroup_size(self.device)
-        return min(_MOST_TEAM, self.tuning["workgroup"] & -self.tuning["workgroup"])
+        workgroup = int(self.tuning["workgroup"])
+        return min(_MOST_TEAM, workgroup & -workgroup)
 
     def _kernel(self, path: str, macros: dict[str, Any], team: int, workgroup: int, items: int) -> Any:
         constants: dict[int | str, Any] = {"ITEMS": items, "TEAM": team}
@@ -223,7 +202,7 @@ class _Job:
     def _main(self, finish: str, rows: int, length: int, parts: int, team: int, more: dict[str, str]) -> None:
         items = self.tuning["items"]
         if team:
-            items = min(2 * items, _power_of_two(-(-length // (_VECTOR * team))))
+            items = min(2 * items, power_of_two(-(-length // (VECTOR * team))))
         workgroup = self.tuning["workgroup"]
         push = {"length": length, "rows": rows} | ({"parts": parts} if finish != "DIRECT" else {})
         self.planner.dispatch(
@@ -247,13 +226,16 @@ class _Job:
     def _second(self, rows: int, length: int, parts: int) -> None:
         states = self._states(rows * parts)
         self._main("SECOND", rows, length, parts, 0, states)
+        self._finish(rows, parts, 1, states)
+
+    def _finish(self, rows: int, parts: int, inner: int, states: dict[str, str]) -> None:
         workgroup = self.tuning["finish_workgroup"]
-        team = 0 if rows < _FEW_ROWS else min(_power_of_two(parts), self._most_team(), workgroup)
+        team = 0 if rows < _FEW_ROWS else min(power_of_two(parts), self._most_team(), workgroup)
         self.planner.dispatch(
             self._kernel("finish_", {}, team, workgroup, self.tuning["items"]),
             self._grid(rows, team, workgroup),
             {**states, "results": "result"},
-            {"rows": rows, "parts": parts},
+            {"rows": rows, "parts": parts, "inner": inner},
         )
 
     def _ticket(self, rows: int, length: int, parts: int) -> None:
@@ -265,56 +247,31 @@ class _Job:
     # --- along another axis ---------------------------------------------------------------------------
 
     def columns(self, slices: int, n: int, inner: int) -> None:
-        """Reduce columns, several times where there are so few that they are reduced in parts."""
-        source, macros, step = "x", self.macros, 0
-        while True:
-            # So many rows lie side by side that even few columns occupy a workgroup; then a part has every
-            # so many-th of these, and the next step reduces parts.
-            most = 1 if self.arg else max(1, n // (4 * self.tuning["items"]))
-            side = min(most, -(-self.tuning["workgroup"] // inner))
-            wanted = self.tuning["groups"] * self.tuning["workgroup"]
-            parts = max(1, min(most // side, wanted // (slices * side * inner)))
-            last = side * parts == 1
-            target = "result" if last else self._scratch(step, slices * side * parts * inner)
-            self._columns(source, target, macros, (slices, n, inner, side, parts), last)
-            if last:
-                return
-            source, n, step = target, side * parts, step + 1
-            macros = self._of_states()
-
-    def _of_states(self) -> dict[str, Any]:
-        """Return the macros for elements that are states: only halves are stored as something else."""
-        if self.dtype == np.float16 and self.operation in ("add", "mul"):
-            # T_BITS stays, since the results are halves all the same.
-            return self.macros | {"T": "float", "T4": "vec4"}
-        return self.macros
-
-    def _scratch(self, step: int, states: int) -> str:
-        return self.planner.scratch(f"states{step}", states * state_bytes(self.operation, self.dtype))
-
-    def _columns(
-        self,
-        source: str,
-        target: str,
-        macros: dict[str, Any],
-        sizes: tuple[int, int, int, int, int],
-        last: bool,
-    ) -> None:
-        slices, n, inner, side, parts = sizes
-        columns, length = side * inner, n * inner
-        wide = columns % _VECTOR == 0 and length % _VECTOR == 0
-        if not last:
-            macros = macros | {"R": self._of_states()["T"]}
+        """Reduce columns, in parts where there are few of them."""
         workgroup, items = self.tuning["workgroup"], self.tuning["items"]
-        jobs = slices * parts * columns // (_VECTOR if wide else 1)
+        # So many rows lie side by side that even few columns occupy a workgroup. States are worth their
+        # memory only if there are far fewer of them than of elements.
+        most = max(1, n // (4 * items))
+        side = min(most, -(-workgroup // inner))
+        parts = max(1, min(most // side, self.tuning["groups"] * workgroup // (slices * side * inner)))
+        columns, length = side * inner, n * inner
+        wide = columns % VECTOR == 0 and length % VECTOR == 0
+        push = {"columns": columns, "length": length, "slices": slices}
+        states = {"results": "result"}
+        if side * parts > 1:
+            push |= {"inner": inner, "parts": parts}
+            states = self._states(slices * side * parts * inner)
+        jobs = slices * parts * columns // (VECTOR if wide else 1)
         self.planner.dispatch(
             self.planner.kernel(
                 "reduce/columns.comp",
-                macros=macros,
+                macros=self.macros | {"FINISH": "SECOND" if side * parts > 1 else "DIRECT"},
                 workgroup=workgroup,
                 specialization={"ITEMS": items, "WIDE": wide},
             ),
             max(1, min(-(-jobs // workgroup), self.most_groups)),
-            {"values": source, "results": target},
-            {"columns": columns, "length": length, "slices": slices, "parts": parts},
+            {"values": "x", **states},
+            push,
         )
+        if side * parts > 1:
+            self._finish(slices * inner, side * parts, inner, states)

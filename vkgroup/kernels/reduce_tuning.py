@@ -1,0 +1,91 @@
+"""Tuning values of reductions, of rows, and of matrix times vector: defaults, and what may be given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.tuning import TABLES, tuned
+
+VECTOR = 4
+"""Elements that are loaded at once."""
+
+FINISHES = ("second", "ticket")
+"""How parts become a result: by a second dispatch, or by the workgroup that comes last."""
+
+TABLES["reduce"] = {
+    "any": {
+        "workgroup": 256,
+        "items": 4,
+        "groups": 1024,
+        "finish": "second",
+        "finish_workgroup": 256,
+        "contiguous": False,
+        "team": None,
+        "team_columns": 1024,
+        "radix": 4,
+    },
+    "cpu": {"workgroup": 128, "groups": 16, "finish_workgroup": 64},
+}
+
+TABLES["rows"] = {
+    "any": {"workgroup": None, "items": None, "groups": 65535, "team": None, "most_items": 8, "radix": 4},
+    "cpu": {"groups": 16},
+}
+
+TABLES["matvec"] = {
+    "any": {
+        "workgroup": 256,
+        "items": 4,
+        "groups": 2048,
+        "finish_workgroup": 256,
+        "team": None,
+        "team_columns": 2048,
+        "radix": 4,
+    },
+    "cpu": {"workgroup": 128, "groups": 16, "finish_workgroup": 64},
+}
+
+
+def chosen_tuning(
+    device: Device, algorithm: str, implementation: str, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the tuning values of an algorithm on a device, the given ones checked.
+
+    Raises
+    ------
+    InvalidDispatch
+        There is no such value, or what is given makes no sense.
+    """
+    known = TABLES[algorithm]["any"]
+    for name, value in given.items():
+        if name not in known:
+            raise InvalidDispatch(f"{algorithm} has no tuning value {name!r}; it has {', '.join(known)}.")
+        _check(name, value)
+    return tuned(device, algorithm, implementation, **given)
+
+
+def _check(name: str, value: Any) -> None:
+    if value is None:
+        return
+    if name == "finish":
+        if value not in FINISHES:
+            raise InvalidDispatch(f"finish is 'second' or 'ticket'; {value!r} was given.")
+    elif name == "contiguous":
+        if not isinstance(value, bool | np.bool_):
+            raise InvalidDispatch(f"contiguous is True or False; {value!r} was given.")
+    else:
+        least = {"team": 0, "team_columns": 0, "radix": 2}.get(name, 1)
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+            raise InvalidDispatch(f"{name} is a whole number of at least {least}; {value!r} was given.")
+        if name == "team" and value & (value - 1):
+            raise InvalidDispatch(f"team is a power of two, or 0 for a whole workgroup; {value} was given.")
+
+
+def power_of_two(n: int) -> int:
+    """Return the least power of two that is not below n."""
+    return 1 << max(0, n - 1).bit_length()
