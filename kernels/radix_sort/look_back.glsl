@@ -1,0 +1,152 @@
+// Decoupled look-back: where each digit's keys of this tile go, from what the tiles before it published.
+//
+// A tile has one word for each digit: two bits that say what it is, and thirty bits of a count. SUM is the number of keys in that tile
+// alone, PREFIX the place behind the last of them in the result. Both parts are one word, written by one atomic store, so relaxed
+// atomics are enough: no other memory is read because of what a word says.
+//
+// Vulkan promises no workgroup that another one makes progress. So nobody waits for ever: after SPINS looks at a word that is still
+// EMPTY, the workgroup counts that tile's keys itself (the source of a pass does not change), which needs nobody.
+
+layout(constant_id = 20) const uint SPINS = 256u;   // looks in vain before a workgroup helps itself; 0 is allowed
+layout(constant_id = 21) const uint LOOK = 4u;      // words that are read at once, at least 1
+layout(constant_id = 22) const uint MUTE = 0u;      // for tests: every MUTE-th tile never publishes anything
+layout(constant_id = 23) const bool TICKETS = true; // tiles in the order of starting; else in that of gl_WorkGroupID
+
+const uint EMPTY = 0u;
+const uint SUM = 1u;
+const uint PREFIX = 2u;
+const uint COUNT = (1u << 30) - 1u;
+
+// Digits that one invocation looks after: the invocation with number `place` those from place * DIGITS on.
+const uint DIGITS = (RADIX + WORKGROUP - 1u) / WORKGROUP;
+
+shared uint tile_number;
+shared uint stuck;              // tiles up to that one which somebody waits for in vain; 0 if nobody does
+shared uint missing[RADIX];     // that tile's counts
+shared uint target[RADIX];      // where the digit's keys go, less their place in the sorted tile
+
+// Passes alternate between two meanings of the two bits: what is PREFIX in one (and at its end every word is) is EMPTY in the
+// next. So the words are cleared once, not before each pass.
+uint word_of(uint route, uint kind, uint count) {
+    return ((kind + ((route & ROUTE_ODD) != 0u ? 2u : 0u)) << 30) | count;
+}
+
+uint kind_of(uint route, uint word) {
+    return ((word >> 30) + ((route & ROUTE_ODD) != 0u ? 2u : 0u)) & 3u;
+}
+
+void publish(uint route, uint tile, uint digit, uint kind, uint count) {
+    if (MUTE == 0u || tile % max(MUTE, 1u) != 0u)
+        atomicStore(state[tile * RADIX + digit], word_of(route, kind, count),
+                    gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
+}
+
+// Begins a tile: its number, for all, after the caller's next barrier().
+void take_tile(uint place) {
+    if (place == 0u) {
+        tile_number = TICKETS ? atomicAdd(work.pass[push.pass].ticket, 1u)
+                              : gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+        stuck = 0u;
+    }
+}
+
+// Says how many keys of a digit this tile has.
+void announce(uint route, uint tile, uint digit, uint total) {
+    if (tile == 0u)
+        publish(route, 0u, digit, PREFIX, work.base[push.pass * RADIX + digit] + total);
+    else
+        publish(route, tile, digit, SUM, total);
+}
+
+// One more tile is known: `ahead` counts those whose keys are still to be added, `before` is the place so far.
+void step_back(uint digit, uint count, inout uint ahead, inout uint before) {
+    before += count;
+    ahead -= 1u;
+    if (ahead == 0u)
+        before += work.base[push.pass * RADIX + digit];
+}
+
+// Walks back over tiles ahead - 1, ahead - 2, …, until a PREFIX is found, which leaves ahead = 0, or SPINS looks were in
+// vain. The loop is left before it loads, not after.
+void walk(uint route, uint digit, inout uint ahead, inout uint before) {
+    uint vain = 0u;
+    while (ahead > 0u && vain < SPINS) {
+        // Several words at once: the way to the other tile is long, and the tiles before it are most likely ready.
+        uint words[LOOK];
+        [[unroll]] for (uint l = 0u; l < LOOK; ++l)
+            words[l] = atomicLoad(state[(max(ahead, l + 1u) - (l + 1u)) * RADIX + digit],
+                                  gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
+        bool going = true;
+        [[unroll]] for (uint l = 0u; l < LOOK; ++l) {
+            uint kind = kind_of(route, words[l]);
+            going = going && ahead > 0u && kind != EMPTY;
+            if (going) {
+                if (kind == PREFIX) {
+                    before += words[l] & COUNT;
+                    ahead = 0u;
+                } else {
+                    step_back(digit, words[l] & COUNT, ahead, before);
+                }
+            } else if (l == 0u) {
+                ++vain;
+            }
+        }
+    }
+}
+
+// All is known of a digit: tells the tiles behind, and this workgroup.
+void settle(uint route, uint tile, uint digit, uint before, uint total, uint start) {
+    publish(route, tile, digit, PREFIX, before + total);
+    target[digit] = before - start;
+}
+
+// Counts the keys of a tile that is not the last one, digit by digit, into `missing`. All of the workgroup calls it.
+void count_missing(uint route, uint tile, uint place) {
+    for (uint d = place; d < RADIX; d += WORKGROUP)
+        missing[d] = 0u;
+    barrier();
+    for (uint i = place; i < WORKGROUP * ITEMS; i += WORKGROUP) {
+        KEY key = source_key(route, tile * (WORKGROUP * ITEMS) + i);
+        atomicAdd(missing[digit_of(ordered(key), push.pass * RADIX_BITS)], 1u);
+    }
+    barrier();
+}
+
+// Fills `target` for all digits. `total` and `start` are of the invocation's digits: how many keys the tile has of each,
+// and where they begin in the sorted tile. All of the workgroup calls it; `target` is there for all when it returns.
+void look_back(uint route, uint tile, uint place, uint total[DIGITS], uint start[DIGITS]) {
+    const uint SETTLED = 0xffffffffu;
+    uint ahead[DIGITS];
+    uint before[DIGITS];
+    for (uint k = 0u; k < DIGITS; ++k) {
+        uint digit = place * DIGITS + k;
+        ahead[k] = digit < RADIX ? tile : SETTLED;
+        before[k] = tile == 0u && digit < RADIX ? work.base[push.pass * RADIX + digit] : 0u;
+    }
+    uint wanted = NOTHING;      // the number of tiles up to the one that was counted here
+    do {
+        for (uint k = 0u; k < DIGITS; ++k) {
+            uint digit = place * DIGITS + k;
+            if (ahead[k] == SETTLED)
+                continue;
+            if (ahead[k] == wanted)
+                step_back(digit, missing[digit], ahead[k], before[k]);
+            walk(route, digit, ahead[k], before[k]);
+            if (ahead[k] == 0u) {
+                settle(route, tile, digit, before[k], total[k], start[k]);
+                ahead[k] = SETTLED;
+            } else {
+                atomicMax(stuck, ahead[k]);
+            }
+        }
+        barrier();
+        wanted = stuck;
+        if (wanted > 0u) {
+            // Somebody waits in vain for tile wanted - 1. Those that wait for an earlier one come later.
+            count_missing(route, wanted - 1u, place);
+            if (place == 0u)
+                stuck = 0u;
+            barrier();
+        }
+    } while (wanted > 0u);
+}

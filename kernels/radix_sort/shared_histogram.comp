@@ -1,0 +1,37 @@
+// How many keys have which digit, of all passes at once: the first step of the radix sort, without subgroup operations.
+//
+// Each workgroup counts in shared memory, tile after tile, and adds to the counts of all in the end. Where an invocation's keys all
+// have the same digit, as the high digits of small numbers do, it counts them at once.
+#version 460
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint WORKGROUP = 128u;
+layout(constant_id = 1) const uint ITEMS = 4u;              // keys an invocation and tile, a multiple of four
+
+#include "count.glsl"
+
+void main() {
+    clear_bins();
+    uint copy = (gl_LocalInvocationIndex * COPIES / WORKGROUP) * BINS;
+    for (uint begin = gl_WorkGroupID.x * TILE; begin < push.count; begin += gl_NumWorkGroups.x * TILE) {
+        if (push.count - begin < TILE) {
+            count_partial_tile(begin);
+            break;
+        }
+        KEY order[ITEMS];
+        load_ordered(begin, order);
+        KEY all, any;
+        KEY differ = differing(order, all, any);
+        [[unroll]] for (uint p = 0u; p < PASSES; ++p) {
+            uint first = copy + p * RADIX, shift = p * RADIX_BITS;
+            if (digit_of(differ, shift) == 0u) {
+                atomicAdd(bin[first + digit_of(order[0], shift)], ITEMS);
+            } else {
+                [[unroll]] for (uint i = 0u; i < ITEMS; ++i)
+                    atomicAdd(bin[first + digit_of(order[i], shift)], 1u);
+            }
+        }
+    }
+    flush_bins();
+}

@@ -1,0 +1,204 @@
+// One pass of the radix sort as in subgroup_pass.comp, without subgroup operations.
+//
+// The tile is sorted by the digit with stable splits of four bits each. An invocation has ITEMS consecutive keys and counters of
+// its own for the sixteen values of four bits, two to a word and each invocation's in a column of its own, so that counting has no bank
+// conflicts (with an odd number of items, nor has reading the keys). An exclusive scan over all counters, ordered by value
+// and then by invocation, says where each key goes.
+//
+// What is split is the key itself, or where more belongs to it, its digit and its place in the tile as it was loaded.
+//
+// Input, Spare, Result: keys, count each; Work: see work.glsl; States: RADIX words a tile, zero before the first pass.
+#version 460
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint WORKGROUP = 128u;    // a multiple of 16
+layout(constant_id = 1) const uint ITEMS = 5u;          // keys an invocation; a tile has fewer than 65536
+
+#include "keys.glsl"
+#include "pass.glsl"
+#include "look_back.glsl"
+
+const uint TILE = WORKGROUP * ITEMS;
+const uint ROWS = 8u;       // of counters: values 0 to 7 in the low halves of words, 8 to 15 in the high halves
+const uint BLOCK = 16u;     // sums that one invocation adds up
+
+shared uvec4 counter[ROWS * WORKGROUP / 4u];
+shared uint sums[WORKGROUP / BLOCK * (BLOCK + 1u)];     // a word of padding a block: no bank conflicts
+shared uint block_sum[WORKGROUP / BLOCK];
+shared uint word[TILE];
+shared uint first_of[RADIX];        // where each digit begins and ends in the sorted tile
+shared uint end_of[RADIX];
+#if KEY_WORDS == 1 && VALUE_WORDS == 0
+#define WORD_OF(key, index) (key)
+#define DIGIT_OF(w) digit_of(ordered(w), shift)
+#else
+#define WORD_OF(key, index) ((digit_of(ordered(key), shift) << 16) | (index))
+#define DIGIT_OF(w) ((w) >> 16)
+#define INDEX_OF(w) ((w) & 0xffffu)
+shared CELL cell[TILE];             // keys, and then values, as they were loaded
+#endif
+
+// The sum of what invocations before this one have, and of what all have. All of the workgroup calls it.
+uint sum_before(uint value, uint place, out uint total) {
+    uint block = place / BLOCK, mine = place + block;
+    sums[mine] = value;
+    barrier();
+    if (place < WORKGROUP / BLOCK) {
+        uint part[BLOCK];
+        [[unroll]] for (uint j = 0u; j < BLOCK; ++j)
+            part[j] = sums[place * (BLOCK + 1u) + j];
+        uint sum = 0u;
+        [[unroll]] for (uint j = 0u; j < BLOCK; ++j) {
+            sums[place * (BLOCK + 1u) + j] = sum;
+            sum += part[j];
+        }
+        block_sum[place] = sum;
+    }
+    barrier();
+    uint before = sums[mine];
+    total = 0u;
+    for (uint b = 0u; b < WORKGROUP / BLOCK; ++b) {
+        uint sum = block_sum[b];
+        before += b < block ? sum : 0u;
+        total += sum;
+    }
+    return before;
+}
+
+// The prefix sums of a vector's components, from `before` on; `before` becomes what comes after them.
+uvec4 prefixes(uvec4 counts, inout uint before) {
+    uvec4 result;
+    [[unroll]] for (uint c = 0u; c < 4u; ++c) {
+        result[c] = before;
+        before += counts[c];
+    }
+    return result;
+}
+
+// Sorts `word` by four bits of the digits, from `bit` on; the others keep their order. All of the workgroup calls it.
+void split(uint bit, uint shift, uint place) {
+    [[unroll]] for (uint r = 0u; r < ROWS; ++r)
+        counter[(r * WORKGROUP + place) / 4u][place % 4u] = 0u;
+    uint held_word[ITEMS];
+    uint rank[ITEMS];
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+        held_word[i] = word[place * ITEMS + i];
+        uint value = (DIGIT_OF(held_word[i]) >> bit) & 15u;
+        uint at = (value & 7u) * WORKGROUP + place;
+        uint half_shift = (value >> 3) * 16u;
+        uint count = counter[at / 4u][at % 4u];
+        counter[at / 4u][at % 4u] = count + (1u << half_shift);
+        rank[i] = (count >> half_shift) & 0xffffu;
+    }
+    barrier();
+    uvec4 low = counter[2u * place], high = counter[2u * place + 1u];
+    uvec4 both = low + high;
+    uint total;
+    uint before = sum_before((both.x + both.y) + (both.z + both.w), place, total);
+    before += total << 16;      // behind all values to 7 come those from 8 on
+    counter[2u * place] = prefixes(low, before);
+    counter[2u * place + 1u] = prefixes(high, before);
+    barrier();
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+        uint value = (DIGIT_OF(held_word[i]) >> bit) & 15u;
+        uint at = (value & 7u) * WORKGROUP + place;
+        uint begins = (counter[at / 4u][at % 4u] >> ((value >> 3) * 16u)) & 0xffffu;
+        word[begins + rank[i]] = held_word[i];
+    }
+    barrier();
+}
+
+void main() {
+    uint route = work.pass[push.pass].route;
+    if ((route & ROUTE_RUNS) == 0u)
+        return;
+    uint place = gl_LocalInvocationIndex;
+    uint shift = push.pass * RADIX_BITS;
+
+    take_tile(place);
+    for (uint d = place; d < RADIX; d += WORKGROUP) {
+        first_of[d] = 0u;
+        end_of[d] = 0u;
+    }
+    barrier();
+    uint tile = tile_number;
+    uint begin = tile * TILE;
+    if (begin >= push.count)
+        return;
+    uint held = min(TILE, push.count - begin);
+
+    // Rows of keys; in the last tile those that are missing come after all others.
+    KEY key[ITEMS];
+    LOAD_TILE(key, key, place, WORKGROUP, last_key())
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+        uint index = i * WORKGROUP + place;
+        word[index] = WORD_OF(key[i], index);
+#ifdef INDEX_OF
+        cell[index] = CELL_OF_KEY(key[i]);
+#endif
+    }
+    barrier();
+    [[unroll]] for (uint bit = 0u; bit < RADIX_BITS; bit += 4u)
+        split(bit, shift, place);
+
+    // A digit begins where the one before it is another.
+    uint sorted[ITEMS];
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+        uint p = i * WORKGROUP + place;
+        sorted[i] = word[p];
+        uint digit = DIGIT_OF(sorted[i]);
+        if (p > 0u) {
+            uint previous = DIGIT_OF(word[p - 1u]);
+            if (previous != digit) {
+                end_of[previous] = p;
+                first_of[digit] = p;
+            }
+        }
+        if (p == TILE - 1u)
+            end_of[digit] = TILE;
+    }
+    barrier();
+    uint total[DIGITS];
+    uint start[DIGITS];
+    [[unroll]] for (uint k = 0u; k < DIGITS; ++k) {
+        uint digit = place * DIGITS + k;
+        start[k] = 0u;
+        total[k] = 0u;
+        if (digit < RADIX) {
+            start[k] = first_of[digit];
+            total[k] = end_of[digit] - start[k];
+            announce(route, tile, digit, total[k]);
+        }
+    }
+#if VALUE_WORDS
+    // On their way while the look-back waits.
+    VALUE value[ITEMS];
+    LOAD_VALUES(value, place, WORKGROUP)
+#endif
+    look_back(route, tile, place, total, start);
+
+    // Neighbours in the tile with the same digit are neighbours in the result, so runs of keys are written at once.
+    uint goal[ITEMS];
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+        goal[i] = target[DIGIT_OF(sorted[i])] + i * WORKGROUP + place;
+#ifdef INDEX_OF
+        key[i] = KEY_OF_CELL(cell[INDEX_OF(sorted[i])]);
+#else
+        key[i] = sorted[i];
+#endif
+    }
+    if (INDICES == 0 || (route & ROUTE_LAST) == 0u) {
+        STORE_TILE(key, key, goal)
+    }
+#if VALUE_WORDS
+    barrier();      // all keys have been taken out
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i)
+        cell[i * WORKGROUP + place] = CELL_OF_VALUE(value[i]);
+    barrier();
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i)
+        value[i] = VALUE_OF_CELL(cell[INDEX_OF(sorted[i])]);
+    STORE_TILE(value, value, goal)
+#endif
+}

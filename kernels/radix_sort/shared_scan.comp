@@ -1,0 +1,38 @@
+// Where the keys of each digit begin in the result of each pass, and which passes there are: the second step of the radix sort.
+// One workgroup, which scans in shared memory without subgroup operations.
+#version 460
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint WORKGROUP = 128u;
+
+#include "route.glsl"
+
+shared uint sums[2u * WORKGROUP];
+
+void main() {
+    uint place = gl_LocalInvocationIndex;
+    for (uint p = place; p < PASSES; p += WORKGROUP)
+        same[p] = 0u;
+    barrier();
+    for (uint p = 0u; p < PASSES; ++p) {
+        uint counts[DIGITS];
+        uint sum = load_counts(p, place, counts);
+        // Each step adds the sum of as many again; two halves take turns, so one barrier a step is enough.
+        uint half_begin = 0u;
+        sums[place] = sum;
+        barrier();
+        for (uint reach = 1u; reach < WORKGROUP; reach *= 2u) {
+            uint reached = sums[half_begin + place];
+            if (place >= reach)
+                reached += sums[half_begin + place - reach];
+            half_begin = WORKGROUP - half_begin;
+            sums[half_begin + place] = reached;
+            barrier();
+        }
+        store_places(p, place, sums[half_begin + place] - sum, counts);
+        barrier();
+    }
+    if (place == 0u)
+        store_routes();
+}

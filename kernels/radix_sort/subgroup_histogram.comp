@@ -1,0 +1,43 @@
+// How many keys have which digit, of all passes at once: the first step of the radix sort.
+//
+// Each workgroup counts in shared memory, tile after tile, and adds to the counts of all in the end. Where a subgroup's keys all have
+// the same digit, as the high digits of small numbers do, one lane counts for all of them.
+#version 460
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint WORKGROUP = 128u;
+layout(constant_id = 1) const uint ITEMS = 4u;              // keys an invocation and tile, a multiple of four
+layout(constant_id = 2) const uint SUBGROUPS = 128u;
+
+#include "count.glsl"
+
+void main() {
+    clear_bins();
+    uint copy = (gl_SubgroupID % COPIES) * BINS;
+    for (uint begin = gl_WorkGroupID.x * TILE; begin < push.count; begin += gl_NumWorkGroups.x * TILE) {
+        if (push.count - begin < TILE) {
+            count_partial_tile(begin);
+            break;
+        }
+        KEY order[ITEMS];
+        load_ordered(begin, order);
+        KEY all, any;
+        differing(order, all, any);
+        KEY differ = subgroupAnd(all) ^ subgroupOr(any);
+        [[unroll]] for (uint p = 0u; p < PASSES; ++p) {
+            uint first = copy + p * RADIX, shift = p * RADIX_BITS;
+            if (digit_of(differ, shift) == 0u) {
+                if (subgroupElect())
+                    atomicAdd(bin[first + digit_of(order[0], shift)], gl_SubgroupSize * ITEMS);
+            } else {
+                [[unroll]] for (uint i = 0u; i < ITEMS; ++i)
+                    atomicAdd(bin[first + digit_of(order[i], shift)], 1u);
+            }
+        }
+    }
+    flush_bins();
+}

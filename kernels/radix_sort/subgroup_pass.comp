@@ -1,0 +1,228 @@
+// One pass of a least-significant-digit radix sort in one go over memory ("Onesweep", Adinets and Merrill 2022): each workgroup
+// takes a tile of keys, sorts it by one digit in shared memory, finds by look-back how many keys of each digit the tiles
+// before it have, and writes its keys where they belong. The sort is stable, so after the pass of the highest digit all is sorted.
+//
+// A subgroup owns ITEMS rows of consecutive keys, a row being one key for each lane. Lanes of a row that have the same digit find
+// each other (MATCH), so a key's rank is the number of such lanes before it, and the number of keys of that digit in the
+// rows before, which the subgroup keeps for each digit in shared memory. All of it goes by gl_SubgroupID and the lane's
+// number, so any subgroup size does, and it does not matter which invocation is which lane. Subgroups are full.
+//
+// Input, Spare, Result: keys, count each; Work: see work.glsl; States: RADIX words a tile, zero before the first pass.
+#version 460
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint WORKGROUP = 128u;
+layout(constant_id = 1) const uint ITEMS = 4u;              // keys an invocation
+layout(constant_id = 2) const uint SUBGROUPS = 128u;   // at most that many in a workgroup
+layout(constant_id = 10) const bool EARLY = false;          // count digits first, so that other tiles know sooner
+
+#include "keys.glsl"
+#include "pass.glsl"
+#include "look_back.glsl"
+
+// How lanes with the same digit find each other.
+#define MATCH_BALLOT 0      // a ballot for each bit of the digit
+#define MATCH_SHARED 1      // each sets its bit in a word of shared memory that belongs to the digit
+#define MATCH_PARTITION 2   // GL_NV_shader_subgroup_partitioned
+#ifndef MATCH
+#define MATCH MATCH_BALLOT
+#endif
+#if MATCH == MATCH_PARTITION
+#extension GL_NV_shader_subgroup_partitioned : require
+#endif
+
+// Sets of lanes: as many words as the device's largest subgroup needs.
+#ifndef MASK_WORDS
+#define MASK_WORDS 4
+#endif
+#if MASK_WORDS == 1
+#define MASK uint
+#define LANES(ballot) (ballot).x
+#define WORD(mask, w) (mask)
+uint size_of(uint mask) { return uint(bitCount(mask)); }
+bool is_empty(uint mask) { return mask == 0u; }
+#elif MASK_WORDS == 2
+#define MASK uvec2
+#define LANES(ballot) (ballot).xy
+#define WORD(mask, w) (mask)[w]
+uint size_of(uvec2 mask) { ivec2 n = bitCount(mask); return uint(n.x + n.y); }
+bool is_empty(uvec2 mask) { return (mask.x | mask.y) == 0u; }
+#else
+#define MASK uvec4
+#define LANES(ballot) (ballot)
+#define WORD(mask, w) (mask)[w]
+uint size_of(uvec4 mask) { ivec4 n = bitCount(mask); return uint((n.x + n.y) + (n.z + n.w)); }
+bool is_empty(uvec4 mask) { return (mask.x | mask.y | mask.z | mask.w) == 0u; }
+#endif
+
+const uint TILE = WORKGROUP * ITEMS;
+
+shared uint counter[SUBGROUPS * RADIX];     // of each subgroup and digit
+#if MATCH == MATCH_SHARED
+shared uint lanes_of[SUBGROUPS * RADIX * MASK_WORDS];
+#endif
+shared uint partial[SUBGROUPS];
+shared CELL cell[TILE];                     // the tile's keys in the order of their digits, then its values
+
+// What one lane did in shared memory, the others of the subgroup see.
+void meet() {
+    controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease);
+}
+
+// The lanes that are at the same place of `counter` as this one: those with its digit. All lanes call it.
+MASK match(uint at, uint digit) {
+#if MATCH == MATCH_BALLOT
+    MASK same = LANES(subgroupBallot(true));
+    [[unroll]] for (uint bit = 0u; bit < RADIX_BITS; ++bit) {
+        bool one = (digit & (1u << bit)) != 0u;
+        same &= LANES(subgroupBallot(one)) ^ MASK(one ? 0u : NOTHING);
+    }
+    return same;
+#elif MATCH == MATCH_SHARED
+    uint lane = gl_SubgroupInvocationID;
+    atomicOr(lanes_of[at * MASK_WORDS + lane / 32u], 1u << (lane & 31u));
+    meet();
+    MASK same;
+    [[unroll]] for (uint w = 0u; w < MASK_WORDS; ++w)
+        WORD(same, w) = lanes_of[at * MASK_WORDS + w];
+    return same;
+#else
+    return LANES(subgroupPartitionNV(digit));
+#endif
+}
+
+// Counts the key of each lane at its place of `counter`, and returns what was there before the key. All lanes call it.
+uint claim(uint at, uint digit) {
+    MASK same = match(at, digit);
+    uint rank = counter[at] + size_of(same & LANES(gl_SubgroupLtMask));
+    bool last = is_empty(same & LANES(gl_SubgroupGtMask));
+    meet();     // all have read, now one of each digit writes
+    if (last) {
+        counter[at] = rank + 1u;
+#if MATCH == MATCH_SHARED
+        [[unroll]] for (uint w = 0u; w < MASK_WORDS; ++w)
+            lanes_of[at * MASK_WORDS + w] = 0u;
+#endif
+    }
+    meet();
+    return rank;
+}
+
+// The sum of what invocations with smaller `place` have. All of the workgroup calls it.
+uint sum_before(uint value) {
+    uint within = subgroupExclusiveAdd(value);
+    if (gl_SubgroupInvocationID == gl_SubgroupSize - 1u)
+        partial[gl_SubgroupID] = within + value;
+    barrier();
+    uint before = 0u;
+    for (uint s = 0u; s < gl_SubgroupID; ++s)
+        before += partial[s];
+    return before + within;
+}
+
+void main() {
+    uint route = work.pass[push.pass].route;
+    if ((route & ROUTE_RUNS) == 0u)
+        return;
+    uint lane = gl_SubgroupInvocationID, size = gl_SubgroupSize;
+    uint place = gl_SubgroupID * size + lane;
+    uint table = gl_SubgroupID * RADIX;
+    uint shift = push.pass * RADIX_BITS;
+
+    take_tile(place);
+    for (uint d = lane; d < RADIX; d += size) {
+        counter[table + d] = 0u;
+#if MATCH == MATCH_SHARED
+        [[unroll]] for (uint w = 0u; w < MASK_WORDS; ++w)
+            lanes_of[(table + d) * MASK_WORDS + w] = 0u;
+#endif
+    }
+    barrier();
+    uint tile = tile_number;
+    uint begin = tile * TILE;
+    if (begin >= push.count)
+        return;
+    uint held = min(TILE, push.count - begin);
+
+    // Rows of keys; in the last tile those that are missing come after all others.
+    uint row = gl_SubgroupID * size * ITEMS + lane;
+    KEY key[ITEMS];
+    LOAD_TILE(key, key, row, size, last_key())
+
+    // Ranks among the subgroup's keys with the same digit, 16 bits above the place in `counter`; or only their number.
+    uint slot[ITEMS];
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+        uint digit = digit_of(ordered(key[i]), shift);
+        slot[i] = table + digit;
+        if (EARLY)
+            atomicAdd(counter[table + digit], 1u);
+        else
+            slot[i] |= claim(table + digit, digit) << 16;
+    }
+    barrier();
+
+    // Each digit's keys in the tile; in `counter` then stands where those of each subgroup begin in the sorted tile.
+    uint total[DIGITS];
+    uint start[DIGITS];
+    uint sum = 0u;
+    [[unroll]] for (uint k = 0u; k < DIGITS; ++k) {
+        uint digit = place * DIGITS + k;
+        total[k] = 0u;
+        if (digit < RADIX) {
+            for (uint s = 0u; s < gl_NumSubgroups; ++s)
+                total[k] += counter[s * RADIX + digit];
+            announce(route, tile, digit, total[k]);
+        }
+        sum += total[k];
+    }
+    uint running = sum_before(sum);
+    [[unroll]] for (uint k = 0u; k < DIGITS; ++k) {
+        uint digit = place * DIGITS + k;
+        start[k] = running;
+        if (digit < RADIX) {
+            for (uint s = 0u; s < gl_NumSubgroups; ++s) {
+                uint here = counter[s * RADIX + digit];
+                counter[s * RADIX + digit] = running;
+                running += here;
+            }
+        }
+    }
+    barrier();
+
+    // The tile in the order of its digits.
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+        uint at = slot[i] & 0xffffu;
+        slot[i] = EARLY ? claim(at, at - table) : counter[at] + (slot[i] >> 16);
+        cell[slot[i]] = CELL_OF_KEY(key[i]);
+    }
+#if VALUE_WORDS
+    // On their way while the look-back waits.
+    VALUE value[ITEMS];
+    LOAD_VALUES(value, row, size)
+#endif
+    look_back(route, tile, place, total, start);
+
+    // Neighbours in the tile with the same digit are neighbours in the result, so runs of keys are written at once.
+    uint goal[ITEMS];
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+        key[i] = KEY_OF_CELL(cell[i * WORKGROUP + place]);
+        goal[i] = target[digit_of(ordered(key[i]), shift)] + i * WORKGROUP + place;
+    }
+    if (INDICES == 0 || (route & ROUTE_LAST) == 0u) {
+        STORE_TILE(key, key, goal)
+    }
+#if VALUE_WORDS
+    barrier();      // all keys have been taken out
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i)
+        cell[slot[i]] = CELL_OF_VALUE(value[i]);
+    barrier();
+    [[unroll]] for (uint i = 0u; i < ITEMS; ++i)
+        value[i] = VALUE_OF_CELL(cell[i * WORKGROUP + place]);
+    STORE_TILE(value, value, goal)
+#endif
+}

@@ -1,0 +1,34 @@
+// Where the keys of each digit begin in the result of each pass, and which passes there are: the second step of the radix sort.
+// One workgroup, which scans with subgroup operations. Subgroups are full.
+#version 460
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint WORKGROUP = 128u;
+layout(constant_id = 2) const uint SUBGROUPS = 128u;
+
+#include "route.glsl"
+
+shared uint partial[PASSES * SUBGROUPS];
+
+void main() {
+    uint place = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+    for (uint p = place; p < PASSES; p += WORKGROUP)
+        same[p] = 0u;
+    barrier();
+    for (uint p = 0u; p < PASSES; ++p) {
+        uint counts[DIGITS];
+        uint sum = load_counts(p, place, counts);
+        uint before = subgroupExclusiveAdd(sum);
+        if (gl_SubgroupInvocationID == gl_SubgroupSize - 1u)
+            partial[p * SUBGROUPS + gl_SubgroupID] = before + sum;
+        barrier();
+        for (uint s = 0u; s < gl_SubgroupID; ++s)
+            before += partial[p * SUBGROUPS + s];
+        store_places(p, place, before, counts);
+    }
+    if (place == 0u)
+        store_routes();
+}
