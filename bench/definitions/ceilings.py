@@ -33,9 +33,10 @@ def _kernel(name: str) -> str:
 
 def _groups(device: Device, count: int, tuning: Tuning, most: int | None = None) -> int:
     """Return how many workgroups share `count` words: one for each block, but for the device's limit."""
-    block = tuning.get("workgroup", _workgroup(device)) * tuning.get("items", 4) * 4
+    block = int(tuning.get("workgroup", _workgroup(device)) * tuning.get("items", 4) * 4)
     limit = int(device.capabilities.limits["maxComputeWorkGroupCount"][0])
-    return max(min(-(-count // block), tuning.get("groups", most or limit), limit), 1)
+    wanted = int(tuning.get("groups", most or limit))
+    return max(min(-(-count // block), wanted, limit), 1)
 
 
 def _workgroup(device: Device) -> int:

@@ -1,0 +1,133 @@
+"""How atomics get into each other's way, each invocation for itself and one for a whole subgroup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench.definition import Arrays
+from vkgroup.dispatch import Device
+from vkgroup.kernels.pipelines import choose, subgroup_size
+from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.resources import bench
+
+_ROUNDS = 16
+_COUNTERS = 1024
+_SHARED_COUNTERS = 256
+
+Words = NDArray[np.uint32]
+
+
+def _places(spread: str, count: int, counters: int, size: int) -> Words:
+    """Return the counter of each invocation: one for all, one a subgroup, or neighbours for neighbours."""
+    invocation = np.arange(count, dtype=np.uint32)
+    if spread == "same":
+        return np.zeros(count, np.uint32)
+    return (invocation // size if spread == "subgroup" else invocation) % np.uint32(counters)
+
+
+def _sum_below(taken: NDArray[np.int64]) -> int:
+    """Return the sum of the numbers that counters gave away, modulo 2^32."""
+    return int(sum(int(n) * (int(n) - 1) // 2 for n in taken) & 0xFFFFFFFF)
+
+
+def _verifier(places: Words, counters: int, workgroup: int | None) -> Any:
+    """Return the function that says whether each number was given away once, for `Data.verify`.
+
+    Parameters
+    ----------
+    workgroup : of counters of a workgroup's own; None where all share them.
+    """
+    taken = np.bincount(places, minlength=counters).astype(np.int64) * _ROUNDS
+    if workgroup is None:
+        total = _sum_below(taken)
+    else:
+        group = np.arange(len(places)) // workgroup * counters + places
+        total = _sum_below(np.bincount(group).astype(np.int64) * _ROUNDS) & 0xFFFFFFFF
+
+    def verify(found: Arrays) -> str | None:
+        wrong = np.flatnonzero(np.asarray(found["counters"]) != taken.astype(np.uint32))
+        if len(wrong):
+            at = int(wrong[0])
+            return f"counters[{at}] is {found['counters'][at]} instead of {taken[at]}"
+        got = int(np.asarray(found["sums"]).sum(dtype=np.uint32))
+        return None if got == total else f"the numbers taken add up to {got} instead of {total}"
+
+    return verify
+
+
+def _definition(memory: str, spread: str) -> Definition:
+    def make(device: Device, count: int, tuning: Mapping[str, Any]) -> Case:
+        limits = device.capabilities.limits
+        workgroup = tuning.get("workgroup", min(256, int(limits["maxComputeWorkGroupInvocations"])))
+        counters = _SHARED_COUNTERS if memory == "shared" else _COUNTERS
+        own_memory = {"SHARED": 1} if memory == "shared" else {}
+        size = subgroup_size(device)
+        # More workgroups than a dispatch may have: each invocation of fewer could not take part.
+        count = min(count, workgroup * int(limits["maxComputeWorkGroupCount"][0]))
+
+        def plan(aggregated: bool) -> Any:
+            def made() -> Plan:
+                if aggregated:
+                    choose(device, "subgroup", "basic", "ballot")
+                planner = Planner(device, "contention", "aggregated" if aggregated else "plain")
+                places = planner.input("places", np.uint32, count)
+                counts = planner.output("counters", np.uint32, counters)
+                sums = planner.output("sums", np.uint32, count)
+                kernel = planner.kernel(
+                    str(bench("shaders") / "contention.comp"),
+                    macros=own_memory | ({"AGGREGATED": 1} if aggregated else {}),
+                    workgroup=workgroup,
+                    specialization={"COUNTERS": counters},
+                )
+                planner.fill(counts)
+                names = {"Places": places, "Counters": counts, "Sums": sums}
+                push = {"count": count, "rounds": _ROUNDS}
+                planner.dispatch(kernel, -(-count // workgroup), names, push=push)
+                return planner.plan()
+
+            return made
+
+        def data(generator: np.random.Generator) -> Data:
+            places = _places(spread, count, counters, size)
+            own = workgroup if memory == "shared" else None
+            return Data({"places": places}, verify=_verifier(places, counters, own))
+
+        variants = {"plain": plan(False)}
+        if spread != "spread":
+            variants = {"aggregated": plan(True), **variants}
+        return Case(
+            variants,
+            data,
+            bytes=0,
+            items=count * _ROUNDS,
+            operations=count * _ROUNDS,
+            rate="operations",
+            needs={},
+            pair=("aggregated" if spread != "spread" else "plain", "plain"),
+        )
+
+    where = {
+        "same": "one counter",
+        "subgroup": "a counter for each subgroup",
+        "spread": "neighbouring counters for neighbours",
+    }[spread]
+    return Definition(
+        f"micro.contention.{memory}.{spread}",
+        f"invocations that take {_ROUNDS} numbers each from {where} in {memory} memory",
+        make,
+        sizes=(1 << 10, 1 << 16, 1 << 20),
+        smoke=(1, 1021),
+        tuning={"workgroup": (64, 128, 256, 512, 1024)},
+    )
+
+
+DEFINITIONS = [
+    _definition(memory, spread)
+    for memory in ("global", "shared")
+    for spread in ("same", "subgroup", "spread")
+]
