@@ -35,7 +35,7 @@
 #else
 #define WIDTH 4
 #endif
-#define VECTORS (ITEMS / WIDTH)
+const uint VECTORS = ITEMS / WIDTH;
 
 #if OPERATION == ADD
 #define COMBINE(a, b) ((a) + (b))

@@ -1,0 +1,198 @@
+// The tiles of a compaction: which elements are kept, and how they come to their new places.
+//
+// A tile is ITEMS elements of each invocation of a workgroup. Elements are moved as bits, whatever their type.
+//
+// Macros:
+//   BITS    of an element: 16, 32 or 64
+//   WHERE   MASK: elements are kept whose byte in mask is not 0. ANY: those that have a bit in common with limit.
+//           COMPARED: those for which AS(element) RELATION AS(limit)
+//   AS      the number that bits are, for COMPARED: uint, int, uintBitsToFloat, half_from (of 16 bits), packDouble2x32,
+//           packUint2x32, int64_from (of 64 bits, with T_BITS 64)
+//   OUTPUT  VALUES: the kept elements; INDICES: their indices; PARTITION: the kept elements, then the others;
+//           COUNT: only how many are kept
+#include "kernel.glsl"
+
+#define MASK 0
+#define ANY 1
+#define COMPARED 2
+#ifndef WHERE
+#define WHERE COMPARED
+#endif
+#ifndef BITS
+#define BITS 32
+#endif
+#ifndef AS
+#define AS uintBitsToFloat
+#endif
+#ifndef RELATION
+#define RELATION <
+#endif
+#define VALUES 0
+#define INDICES 1
+#define PARTITION 2
+#define COUNT 3
+#ifndef OUTPUT
+#define OUTPUT VALUES
+#endif
+
+// Elements of a vector of 16 bytes (8 where an element has 2); vectors of an invocation.
+#if BITS == 64
+#define WIDTH 2
+#define Element uvec2
+#else
+#define WIDTH 4
+#define Element uint
+#endif
+const uint VECTORS = ITEMS / WIDTH;
+#define TILE (WORKGROUP * ITEMS)
+
+// Whether anybody asks for the elements themselves.
+#define READS_VALUES (WHERE != MASK || OUTPUT == VALUES || OUTPUT == PARTITION)
+
+#if BITS == 16
+#extension GL_EXT_shader_16bit_storage : require
+#define Stored uint16_t
+#define Vector uvec2
+#else
+#define Stored Element
+#define Vector uvec4
+#endif
+#if READS_VALUES
+layout(std430, binding = 0) readonly buffer Values { Vector values[]; };
+layout(std430, binding = 0) readonly buffer ValuesOneByOne { Stored value_at[]; };
+#endif
+// What is moved, in shared memory and in the result: elements, or their indices.
+#if OUTPUT == INDICES
+#define Moved uint
+#define Result uint
+#else
+#define Moved Element
+#define Result Stored
+#endif
+#if OUTPUT != COUNT
+layout(std430, binding = 1) writeonly buffer Kept { Result kept[]; };
+#endif
+#if WHERE == MASK
+layout(std430, binding = 3) readonly buffer Mask { uint mask[]; };    // four bytes in each
+#endif
+layout(std430, binding = 4) buffer Total { uint total; };    // how many are kept; PARTITION reads it
+
+layout(push_constant) uniform Parameters {
+    uint count;    // elements
+    uint limit;    // its lower 32 bits
+    uint limit_high;
+};
+
+uint tiles() {
+    return (count + TILE - 1u) / TILE;
+}
+
+// --- which elements are kept ------------------------------------------------------------------------------
+
+float half_from(uint bits) { return unpackHalf2x16(bits).x; }
+#if T_BITS == 64 && !T_FLOAT
+int64_t int64_from(uvec2 bits) { return int64_t(packUint2x32(bits)); }
+#endif
+
+bool is_kept(Element x) {
+#if BITS == 64
+    uvec2 against = uvec2(limit, limit_high);
+#else
+    uint against = limit;
+#endif
+#if WHERE == COMPARED
+    return AS(x) RELATION AS(against);
+#else
+    return (x & against) != Element(0u);
+#endif
+}
+
+// Which elements of a vector are kept: bit i of element i.
+uint flags_of(uint vector, bool whole, Element x[WIDTH]) {
+    uint flags = 0u;
+#if WHERE == MASK
+    uint bytes = 0u;
+    if (whole || vector * WIDTH < count)
+        bytes = mask[vector * WIDTH / 4u] >> (8u * (vector * WIDTH % 4u));
+#endif
+    [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
+#if WHERE == MASK
+        bool kept = (bytes >> (8u * i) & 0xffu) != 0u;
+#else
+        bool kept = is_kept(x[i]);
+#endif
+        if (kept && (whole || vector * WIDTH + i < count))
+            flags |= 1u << i;
+    }
+    return flags;
+}
+
+// Read a vector and tell which elements are kept. Elements that are not there are zeros.
+uint read_flags(uint vector, bool whole, out Element x[WIDTH]) {
+#if !READS_VALUES
+    [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
+        x[i] = Element(0u);
+#else
+    if (whole) {
+        Vector all = values[vector];
+#if BITS == 16
+        x = Element[](all.x & 0xffffu, all.x >> 16, all.y & 0xffffu, all.y >> 16);
+#elif BITS == 32
+        x = Element[](all.x, all.y, all.z, all.w);
+#else
+        x = Element[](all.xy, all.zw);
+#endif
+    } else {
+        [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
+            uint index = vector * WIDTH + i;
+            x[i] = index < count ? Element(value_at[index]) : Element(0u);
+        }
+    }
+#endif
+    return flags_of(vector, whole, x);
+}
+
+// --- where they go ----------------------------------------------------------------------------------------
+
+#if OUTPUT != COUNT
+shared Moved staged[TILE];
+
+// Put the elements of a vector, the first of which is element `place` of its tile, to where they are to be among the
+// elements of the tile: the kept ones, and with PARTITION behind all of these, `kept_here`, the others. `before` are
+// kept in the tile before this vector.
+void stage_vector(uint tile, uint place, Element x[WIDTH], uint flags, uint before, uint kept_here) {
+    [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
+#if OUTPUT == INDICES
+        Moved moved = tile * TILE + place + i;
+#else
+        Moved moved = x[i];
+#endif
+        if ((flags >> i & 1u) != 0u) {
+            staged[before] = moved;
+            ++before;
+        } else if (OUTPUT == PARTITION) {
+            staged[kept_here + place + i - before] = moved;
+        }
+    }
+}
+
+// Write what is staged, after a barrier. `before` elements are kept before this tile. The invocations begin at a multiple
+// of 32 elements, so that those of a subgroup write whole lines of memory.
+void write_staged(uint tile, uint before, uint kept_here) {
+    uint skew = before % 32u;
+    for (uint i = gl_LocalInvocationIndex; i < kept_here + skew; i += WORKGROUP)
+        if (i >= skew)
+            kept[before - skew + i] = Result(staged[i - skew]);
+#if OUTPUT == PARTITION
+    uint others = min(TILE, count - tile * TILE) - kept_here;
+    uint target = total + (tile * TILE - before);
+    skew = target % 32u;
+    for (uint i = gl_LocalInvocationIndex; i < others + skew; i += WORKGROUP)
+        if (i >= skew)
+            kept[target - skew + i] = Result(staged[kept_here + i - skew]);
+#else
+    if (tile == tiles() - 1u && gl_LocalInvocationIndex == 0u)
+        total = before + kept_here;
+#endif
+}
+#endif
