@@ -144,8 +144,8 @@ def _details(row: Row, entry: Timed) -> dict[str, Any]:
     }
     if entry.name == row.pair[0] and row.ratio is not None:
         found |= _ratio(f"{row.pair[1]}_ratio", row.ratio)
-    if entry.name in row.peer_ratios:
-        found |= _ratio("ratio_to_ours", row.peer_ratios[entry.name])
+    if entry.name in row.ratios:
+        found |= _ratio(f"ratio_to_{row.pair[0]}", row.ratios[entry.name])
     share: Share | None = row.shares.get(entry.name)
     if share is not None:
         found |= {"ceiling": share.ceiling, **_ratio("ceiling_share", share.part)}

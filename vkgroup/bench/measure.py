@@ -89,17 +89,8 @@ def _timed(course: Course, row: Row, entrants: Entrants) -> Row:
     result = race(lanes, course.seconds, course.eviction if evict else None)
     entrants.verify_again()
     row = _verified(row, entrants)
-    notes = row.notes
-    if not result.steady:
-        notes += (f"not steady after {result.warm_up} rounds of warming up",)
     row = replace(
-        row,
-        rounds=result.rounds,
-        warm_up=result.warm_up,
-        steady=result.steady,
-        sets=sets,
-        evicted=evict,
-        notes=notes,
+        row, rounds=result.rounds, warm_up=result.warm_up, steady=result.steady, sets=sets, evicted=evict
     )
     return _judged(row, entrants, ceilings, result, course.seed)
 
@@ -126,21 +117,18 @@ def _judged(row: Row, entrants: Entrants, ceilings: list[Ceiling], result: Race,
         for name, lane in entrants.lanes.items()
     }
     tops = {one.name: _one(one.lane, result, one.amount, one.counts, one.name) for one in ceilings}
-    first, second = case.pair
-    ratio = None
-    if first != second and first in timed and second in timed:
-        ratio = ratio_interval(timed[second].samples, timed[first].samples, seed)
-    peers = {name: entry for name, entry in timed.items() if entrants.is_peer(name)}
-    against = timed.get(first)
+    first = timed.get(case.pair[0])
+    ratios = {
+        name: ratio_interval(entry.samples, first.samples, seed)
+        for name, entry in timed.items()
+        if first is not None and entry is not first
+    }
     return replace(
         row,
-        variants={name: entry for name, entry in timed.items() if name not in peers},
-        peers=peers,
+        variants={name: entry for name, entry in timed.items() if not entrants.is_peer(name)},
+        peers={name: entry for name, entry in timed.items() if entrants.is_peer(name)},
         ceilings=tops,
-        ratio=ratio,
-        peer_ratios={}
-        if against is None
-        else {name: ratio_interval(peer.samples, against.samples, seed) for name, peer in peers.items()},
+        ratios=ratios,
         shares={
             name: share
             for name, entry in timed.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,8 +15,9 @@ from vkgroup.errors import InvalidInput, Unsupported
 
 # Okabe and Ito's palette, which the colour-blind can tell apart; versions keep their colour in all pictures.
 _COLOURS = {"subgroup": "#0072B2", "shared": "#D55E00", "cooperative": "#009E73"}
-_OTHERS = ("#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442", "#999999")
+_OTHERS = ("#CC79A7", "#E69F00", "#56B4E9", "#999999", "#000000")
 _MARKERS = {"subgroup": "o", "shared": "s", "cooperative": "D"}
+_OTHER_MARKERS = "^vPX*"
 _CEILING = "#777777"
 
 _STYLE = {
@@ -64,9 +66,21 @@ def plot(rows: Sequence[Row], path: Path, title: str, sweep: str | None = None) 
             library.close(figure)
 
 
-def require_matplotlib() -> None:
-    """Raise `Unsupported` where there is no matplotlib: before an hour is spent on measuring."""
-    _matplotlib()
+def require_drawable(path: Path) -> None:
+    """Refuse what cannot be drawn before an hour is spent on measuring.
+
+    Raises
+    ------
+    Unsupported
+        matplotlib is not installed.
+    InvalidInput
+        There is no such folder, or no such format.
+    """
+    formats = _matplotlib().figure().canvas.get_supported_filetypes()
+    if path.suffix.removeprefix(".") not in formats:
+        raise InvalidInput(f"{path}: pictures are .png, .svg or .pdf.")
+    if not path.absolute().parent.is_dir():
+        raise InvalidInput(f"{path} cannot be written: there is no folder {path.parent}.")
 
 
 def _matplotlib() -> ModuleType:
@@ -121,21 +135,28 @@ def _panel(axes: Any, rows: Sequence[Row], sweep: str, colours: dict[str, str]) 
         (lambda row: row.size) if sweep == "size" else (lambda row: float(row.tuning[sweep]))
     )
     scale, unit = _unit(rows)
+    markers = dict(zip([name for name in colours if name not in _MARKERS], cycle(_OTHER_MARKERS)))
     for name in _names(rows):
         found = [(position(row), row.timed[name], row) for row in rows if name in row.timed]
         xs = [x for x, _, _ in found]
         middle, low, high = ([_height(row, entry, end) / scale for _, entry, row in found] for end in _ENDS)
-        axes.plot(xs, middle, marker=_MARKERS.get(name, "^"), markersize=3.5, label=name, color=colours[name])
+        axes.plot(
+            xs, middle, marker={**markers, **_MARKERS}[name], markersize=3.5, label=name, color=colours[name]
+        )
         axes.fill_between(xs, low, high, color=colours[name], alpha=0.2, linewidth=0)
     for index, (name, level) in enumerate(_levels(rows).items()):
         style = ("--", ":", "-.")[index % 3]
         axes.axhline(level / scale, color=_CEILING, linestyle=style, linewidth=1.1, label=f"{name} ceiling")
     axes.set_xscale("log", base=2)
     axes.set_ylim(bottom=0)
-    if sweep != "size":
-        ticks = sorted({position(row) for row in rows})
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.minorticks_off()
+    places = sorted({position(row) for row in rows})
+    if sweep == "size":
+        ends = (math.log2(places[0]), math.log2(places[-1]))
+        step = max(1, math.ceil((ends[1] - ends[0]) / 6))
+        axes.set_xticks([2.0**exponent for exponent in range(round(ends[0]), round(ends[1]) + 1, step)])
+    else:
+        axes.set_xticks(places, [f"{place:g}" for place in places])
+    axes.minorticks_off()
     axes.set_xlabel("size" if sweep == "size" else _parameter(rows, sweep))
     axes.set_ylabel(unit)
     axes.set_title(rows[0].name)
@@ -170,50 +191,66 @@ def _levels(rows: Sequence[Row]) -> dict[str, float]:
 
 def _parameter(rows: Sequence[Row], sweep: str) -> str:
     words = {"workgroup": "invocations a workgroup", "items": "items an invocation"}
-    return f"{words.get(sweep, sweep)} (size {power_text(rows[0].size)})"
+    return f"{words.get(sweep, sweep)}, size {_size(rows[0])}"
 
 
 def _bars(library: Any, rows: Sequence[Row], title: str) -> Any:
-    """Draw a group of bars for each row: the rate of each version, and a line where its ceiling is."""
+    """Draw a group of bars for each row; what has a ceiling as its share, the rest by unit."""
+    panels: dict[str, list[Row]] = {}
+    for row in rows:
+        held = len(row.shares) == len(row.timed)
+        panels.setdefault("% of the ceiling" if held else _unit([row])[1], []).append(row)
     names = _names(rows)
     colours = _colours(names)
-    units = [_unit([row]) for row in rows]
-    count = sum(len(row.timed) + 1 for row in rows)
+    counts = [sum(len(row.timed) + 0.8 for row in found) for found in panels.values()]
     figure, axes = library.subplots(
-        1, 1, figsize=(8.2, 1.1 + 0.2 * count), squeeze=False, layout="constrained"
+        len(panels),
+        1,
+        figsize=(8.2, 1.0 + 0.45 * len(panels) + 0.2 * sum(counts)),
+        height_ratios=counts,
+        squeeze=False,
+        layout="constrained",
     )
-    place = axes[0][0]
-    shares = all(row.shares for row in rows)
-    middles, bottom = [], 0.0
-    for row, (scale, unit) in zip(rows, units, strict=True):
-        entries = [(name, row.timed[name]) for name in names if name in row.timed]
-        middles.append(bottom + (len(entries) - 1) / 2)
-        for offset, (name, entry) in enumerate(entries):
-            _bar(place, bottom + offset, row, entry, colours[name], (scale, unit), shares)
-        bottom += len(entries) + 1
-    place.set_yticks(middles, [f"{row.name}\n{_where(row)}" for row in rows])
-    place.set_ylim(bottom - 1.2, -0.8)
-    place.grid(axis="y", visible=False)
-    if shares:
-        place.axvline(100, color=_CEILING, linestyle="--", linewidth=1.1)
-        place.set_xlabel("% of the ceiling")
-    else:
-        place.set_xlabel(units[0][1])
+    for place, (unit, found) in zip(axes.flat, panels.items(), strict=True):
+        _bar_panel(place, found, unit, colours)
     handles = [library.Rectangle((0, 0), 1, 1, color=colours[name]) for name in names]
     figure.legend(handles, names, loc="outside lower center", ncols=min(6, len(names)))
     figure.suptitle(title, fontsize=10)
     return figure
 
 
+def _bar_panel(axes: Any, rows: Sequence[Row], unit: str, colours: dict[str, str]) -> None:
+    """Draw the bars of rows that have one unit."""
+    middles, bottom, longest = [], 0.0, 0.0
+    shares = unit.startswith("%")
+    for row in rows:
+        entries = [(name, row.timed[name]) for name in colours if name in row.timed]
+        middles.append(bottom + (len(entries) - 1) / 2)
+        for offset, (name, entry) in enumerate(entries):
+            longest = max(longest, _bar(axes, bottom + offset, row, entry, colours[name], shares))
+        bottom += len(entries) + 0.8
+    axes.set_yticks(middles, [f"{row.name}\n{_where(row)}" for row in rows])
+    axes.set_ylim(bottom - 1.1, -0.7)
+    # Room for the words beside the longest bar.
+    axes.set_xlim(0, 1.28 * max(longest, 100 if shares else 0))
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel(unit)
+    if shares:
+        axes.axvline(100, color=_CEILING, linestyle="--", linewidth=1.1)
+
+
 def _where(row: Row) -> str:
-    return ", ".join((power_text(row.size), *(f"{key} {value}" for key, value in row.tuning.items())))
+    return ", ".join((_size(row), *(f"{key} {value}" for key, value in row.tuning.items())))
 
 
-def _bar(
-    axes: Any, height: float, row: Row, entry: Timed, colour: str, unit: tuple[float, str], shares: bool
-) -> None:
-    """Draw one bar with its interval, and write the rate beside it."""
-    scale, word = unit
+def _size(row: Row) -> str:
+    size = power_text(row.size)
+    return f"$2^{{{size[2:]}}}$" if size.startswith("2^") else size
+
+
+def _bar(axes: Any, height: float, row: Row, entry: Timed, colour: str, shares: bool) -> float:
+    """Draw one bar with its interval, and write the rate beside it; returns where it ends."""
+    scale, word = _unit([row])
     value = _height(row, entry, "median") / scale
     text = f"{value:,.0f} {word}" if value >= 100 else f"{value:.3g} {word}"
     ends = [_height(row, entry, end) / scale for end in ("low", "high")]
@@ -223,22 +260,14 @@ def _bar(
         length, low, high = 100 * part.median, 100 * part.low, 100 * part.high
         text += f", {length:.1f} % of {row.shares[entry.name].ceiling}"
     axes.barh(height, length, height=0.86, color=colour)
-    axes.errorbar(
-        length,
-        height,
-        xerr=[[max(0, length - low)], [max(0, high - length)]],
-        color="black",
-        linewidth=0.9,
-        capsize=1.5,
-    )
-    axes.annotate(
-        text,
-        (max(length, high), height),
-        xytext=(4, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=7.5,
-    )
+    error = [[max(0, length - low)], [max(0, high - length)]]
+    axes.errorbar(length, height, xerr=error, color="black", linewidth=0.9, capsize=1.5)
+    end = max(length, high)
+    style = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 7.5}
+    # On white: the ceiling's line must not go through the words.
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
+    axes.annotate(text, (end, height), bbox=box, **style)
+    return end
 
 
 def _finish(figure: Any, axes: Any, title: str) -> None:

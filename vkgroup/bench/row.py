@@ -57,10 +57,9 @@ class Row:
     unit : of all times: ``"s"`` or ``"cycles"``.
     bytes, items, operations : counted by definition, for one run.
     counts : which of them the rates count: ``"bytes"`` or ``"operations"``.
-    pair : the two variants of `ratio`.
+    pair : the two variants whose ratio the row states.
     variants, peers, ceilings : what has a time, by name.
-    ratio : time of the pair's second divided by that of its first; None where one has no time.
-    peer_ratios : time of a peer divided by that of the pair's first.
+    ratios : time of every other contender divided by that of the pair's first, of paired rounds.
     shares : of each variant and peer.
     right : names of the contenders whose results were right.
     wrong : contender to what is wrong with its results: it has no time.
@@ -83,8 +82,7 @@ class Row:
     variants: Mapping[str, Timed] = field(default_factory=dict)
     peers: Mapping[str, Timed] = field(default_factory=dict)
     ceilings: Mapping[str, Timed] = field(default_factory=dict)
-    ratio: Estimate | None = None
-    peer_ratios: Mapping[str, Estimate] = field(default_factory=dict)
+    ratios: Mapping[str, Estimate] = field(default_factory=dict)
     shares: Mapping[str, Share] = field(default_factory=dict)
     right: tuple[str, ...] = ()
     wrong: Mapping[str, str] = field(default_factory=dict)
@@ -101,6 +99,11 @@ class Row:
         return "/".join(
             (self.name, str(self.size), *(f"{key}:{value}" for key, value in self.tuning.items()))
         )
+
+    @property
+    def ratio(self) -> Estimate | None:
+        """Time of the pair's second divided by that of its first; None where one has no time."""
+        return self.ratios.get(self.pair[1])
 
     @property
     def timed(self) -> Mapping[str, Timed]:

@@ -113,13 +113,18 @@ def run(
         eviction = None if options.smoke else stack.enter_context(Eviction(device, cache))
         course = Course(device, cache, eviction, kept, entered, options.seed, options.seconds, options.smoke)
         heats = list(_heats(device, definitions, options))
+        left_out = _not_swept(definitions, options)
+
+        def found() -> Result:
+            return Result(tuple(rows), cache, versions, absent, (*left_out, *kept.notes))
+
         for number, (definition, make_sizes) in enumerate(heats):
             sizes = make_sizes()
             for size, tuning in _points(definition, sizes, options):
                 rows.append(measure(course, definition, size, tuning))
                 left = (len(heats) - number - 1) * len(sizes)
-                on_row(Result(tuple(rows), cache, versions, absent, tuple(kept.notes)), len(rows) + left)
-        return Result(tuple(rows), cache, versions, absent, tuple(kept.notes))
+                on_row(found(), len(rows) + left)
+        return found()
 
 
 def _present(
@@ -155,6 +160,14 @@ def _heats(
         )
     for definition in able:
         yield definition, partial(_sizes, device, definition, options)
+
+
+def _not_swept(definitions: Sequence[Definition], options: Options) -> tuple[str, ...]:
+    """Say which benchmarks a sweep leaves out."""
+    if options.sweep in (None, "size"):
+        return ()
+    names = [one.name for one in definitions if options.sweep not in one.tuning]
+    return (f"Left out, having no {options.sweep} to sweep over: {', '.join(names)}.",) if names else ()
 
 
 def _sizes(device: Device, definition: Definition, options: Options) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from vkgroup.cli.arguments import add_device, seconds
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.dispatch import Device
-from vkgroup.errors import InvalidInput
+from vkgroup.errors import DriverError, InvalidInput
 
 _WIDTH = 100
 """Columns where the output is no terminal."""
@@ -102,7 +102,7 @@ def execute(arguments: argparse.Namespace) -> int:
         console.print(bench_tables.listing(chosen))
         return 0
     if arguments.plot:
-        plot.require_matplotlib()
+        plot.require_drawable(arguments.plot)
     with vkgroup.open(arguments.device) as device:
         return _run(arguments, device, chosen, console)
 
@@ -122,6 +122,7 @@ def _run(
     options = _options(arguments, device, console)
     context = machine.context(device, last_level_cache(device.capabilities), options.seed)
     console.print(Text(bench_tables.heading(context)), soft_wrap=True)
+    latest: list[Result] = []
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -134,11 +135,18 @@ def _run(
 
         def on_row(result: Result, total: int) -> None:
             progress.update(task, completed=len(result.rows), total=total)
+            latest[:] = [result]
             if arguments.json not in (None, "-"):
                 # After each row: what was measured is not lost with a device that is.
                 write_json(google.to_json(result, context), arguments.json)
 
-        result = run(device, chosen, options, on_row=on_row)
+        try:
+            result = run(device, chosen, options, on_row=on_row)
+        except DriverError:
+            # The device is lost, and what was measured is not.
+            for item in bench_tables.results(latest[0], options.smoke) if latest else ():
+                console.print(item)
+            raise
     for item in bench_tables.results(result, options.smoke):
         console.print(item)
     context |= {f"{name}_after": value for name, value in machine.clocks(device.capabilities).items()}

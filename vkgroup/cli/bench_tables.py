@@ -152,7 +152,7 @@ def _others(rows: Sequence[Row]) -> Table:
     for row in rows:
         for name in row.timed:
             if name not in row.pair:
-                ratio = _ratio(row.peer_ratios.get(name))
+                ratio = _ratio(row.ratios.get(name))
                 cells = (_label(row), name, _time(row, name), ratio, _share(row.shares.get(name)))
                 table.add_row(*map(Text, cells))
     return table
@@ -203,6 +203,12 @@ def _notes(result: Result) -> Iterator[RenderableType]:
     for note, labels in seen.items():
         more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
         yield Text(f"{labels[0]}{more}: {note}", style="dim")
+    restless = [row.label for row in result.rows if row.rounds and not row.steady]
+    if restless:
+        names = restless[0] if len(restless) == 1 else f"{len(restless)} of {len(result.rows)} rows"
+        yield Text(
+            f"Not steady by the end of the warm-up (a busy or unsettled device): {names}.", style="dim"
+        )
     for note in result.notes:
         yield Text(note, style="dim")
     for name, reason in result.absent.items():
