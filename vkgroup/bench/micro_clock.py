@@ -150,7 +150,7 @@ class Rounds:
         pairs = [(self._once(self._rounds), self._once(2 * self._rounds)) for _ in turns]
         short, long = (min(taken) for taken in zip(*pairs, strict=True))
         steps = self._rounds * self._run.steps
-        return max((long - short) / steps - self._overhead, 1.0 / steps)
+        return float(max((long - short) / steps - self._overhead, 1.0 / steps))
 
     def least(self, times: int) -> float:
         """Return the least of several times."""
