@@ -150,7 +150,7 @@ class Commands:
                 left = float("inf") if timeout is None else timeout - (time.monotonic() - start)
                 if left <= 0:
                     break
-                slice_ns = min(_LONGEST_WAIT_NS, int(left * 1e9) + 1)
+                slice_ns = int(min(_LONGEST_WAIT_NS, left * 1e9 + 1))
                 code = self._wait(self._device_handle, 1, self._fences, 1, slice_ns)
         except BaseException:
             device.abandon("a wait for its work was interrupted")
