@@ -1,0 +1,72 @@
+"""How many workgroups a kernel of tiles gets, and checked tuning values for such kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.kernels.tuning import TABLES, tuned
+
+
+def parts(size: int, each: int) -> int:
+    """Return how many parts of `each` cover `size`."""
+    return -(-size // each)
+
+
+def line(device: Device, count: int) -> tuple[int, int]:
+    """Return a grid of at least `count` workgroups for kernels that number them row by row.
+
+    The kernel's number is ``gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x``; those from `count`
+    on have nothing to do.
+
+    Raises
+    ------
+    Unsupported
+        The device has no grids that large.
+    """
+    across, down, _ = device.capabilities.limits["maxComputeWorkGroupCount"]
+    rows = parts(count, across)
+    if rows > down:
+        raise Unsupported(
+            f"{device.name} has no grid of {count} workgroups; give larger tiles, or less at once.",
+            [f"maxComputeWorkGroupCount of {count} (it is {across} × {down})"],
+        )
+    return min(count, across), rows
+
+
+def chosen(device: Device, algorithm: str, implementation: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the tuning values of one version of an algorithm, the given ones checked.
+
+    Those that the table ``"algorithm.implementation"`` names under ``"any"`` may be given; None keeps the
+    table's value.
+
+    Raises
+    ------
+    InvalidDispatch
+        There is no such value, or it is no positive integer.
+    """
+    known = TABLES[f"{algorithm}.{implementation}"]["any"]
+    for name, value in given.items():
+        if name not in known:
+            names = ", ".join(known)
+            raise InvalidDispatch(f"The {implementation} {algorithm} has no value {name!r} to tune; it has {names}.")
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if value is not None and (not whole or value < 1):
+            raise InvalidDispatch(f"{name} is a positive integer; {value!r} was given.")
+    return tuned(device, algorithm, implementation, **given)
+
+
+def require_power(**values: int) -> None:
+    """Raise `InvalidDispatch` where a value is no power of two."""
+    for name, value in values.items():
+        if value < 1 or value & (value - 1):
+            raise InvalidDispatch(f"{name} must be a power of two; it is {value}.")
+
+
+def require_multiple(name: str, value: int, factor: int) -> None:
+    """Raise `InvalidDispatch` where a value is no multiple of another."""
+    if value < 1 or value % factor:
+        raise InvalidDispatch(f"{name} must be a positive multiple of {factor}; it is {value}.")

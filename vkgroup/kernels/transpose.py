@@ -1,0 +1,202 @@
+"""Transposing matrices: blocks in registers, exchanged by shuffles or through shared memory.
+
+Tuning values. Both versions: `workgroup`; `words`: the most words of 32 bits that are loaded at once.
+``"subgroup"``: `items`: blocks of an invocation, `width`: blocks beside each other in a workgroup,
+`registers`: how many words an invocation may hold where `items` is left open. ``"shared"``: `tile`: blocks in a row
+and a column of a tile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.grid import chosen, line, parts, require_power
+from vkgroup.kernels.pipelines import choose, subgroup_size
+from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.tuning import TABLES
+
+TABLES["transpose.subgroup"] = {
+    "any": {"workgroup": 256, "items": None, "width": None, "words": 4, "registers": 64},
+    "cpu": {"workgroup": 128, "registers": 16},
+}
+TABLES["transpose.shared"] = {
+    "any": {"workgroup": 256, "tile": None, "words": 4},
+    "cpu": {"workgroup": 128},
+}
+
+_LINE = 128
+"""Bytes that neighbouring lanes load, and store, next to each other where registers allow."""
+
+_SHARED = 16384
+"""Bytes of shared memory that every device has."""
+
+_MOST_TILE = 32
+_MOST_WORDS = {1: 2, 2: 4, 4: 4, 8: 4}
+"""Words of a packet by bytes of an element; blocks of 16 × 16 bytes would take 64 registers each."""
+
+_CPU_WORDS = {1: 1, 2: 1, 4: 4, 8: 4}
+"""The same for software drivers, whose compilers take minutes over blocks of many small elements."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """How a matrix is seen as blocks; see ``kernels/transpose/block.glsl``.
+
+    Attributes
+    ----------
+    element : bytes of an element.
+    words : words of a packet; 0: single elements of fewer than 32 bits.
+    """
+
+    element: int
+    words: int
+
+    @property
+    def side(self) -> int:
+        """Elements in a row and a column of a block."""
+        return max(1, self.words * 4 // self.element)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a packet in memory."""
+        return self.words * 4 or self.element
+
+    @property
+    def registers(self) -> int:
+        """Words that a block takes in registers and in shared memory."""
+        return self.side * max(1, self.words)
+
+
+def blocks_of(shape: tuple[int, int], element: int, most_words: int) -> Blocks:
+    """Return the largest blocks that divide a matrix of elements of so many bytes."""
+    for words in (4, 2, 1):
+        blocks = Blocks(element, words)
+        fits = words <= most_words and words * 4 >= element
+        if fits and all(size % blocks.side == 0 for size in shape):
+            return blocks
+    return Blocks(element, element // 4)
+
+
+def plan_transpose(
+    device: Device,
+    dtype: npt.DTypeLike,
+    shape: tuple[int, int],
+    implementation: str = "auto",
+    **tuning: Any,
+) -> Plan:
+    """Plan the transposition of ``"x"`` into ``"transposed"``.
+
+    Parameters
+    ----------
+    dtype : any of 1, 2, 4 or 8 bytes.
+    shape : rows and columns of ``"x"``, not zero.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
+    **tuning : see the module.
+
+    Raises
+    ------
+    InvalidDispatch
+        dtype, shape or a tuning value make no sense.
+    Unsupported
+        The device lacks shuffles (``"subgroup"``), or `storageBuffer8BitAccess` or `storageBuffer16BitAccess`
+        for a matrix of small elements whose rows or columns are no multiple of 32 bits.
+    """
+    kind, shape = np.dtype(dtype), _checked_shape(shape)
+    if kind.itemsize not in (1, 2, 4, 8) or kind.hasobject:
+        raise InvalidDispatch(f"Elements of 1, 2, 4 or 8 bytes can be transposed; {kind} was given.")
+    implementation = choose(device, implementation, "shuffle")
+    values = chosen(device, "transpose", implementation, tuning)
+    most = _CPU_WORDS if device.capabilities.type == "cpu" else _MOST_WORDS
+    words = values["words"] if tuning.get("words") else min(values["words"], most[kind.itemsize])
+    blocks = blocks_of(shape, kind.itemsize, words)
+    rows, columns = shape
+    planner = Planner(device, "transpose", implementation)
+    source = planner.input("x", kind, shape)
+    target = planner.output("transposed", kind, (columns, rows))
+    arrange = _arrange_subgroup if implementation == "subgroup" else _arrange_shared
+    specialization, down, across = arrange(device, blocks, values)
+    kernel = planner.kernel(
+        f"transpose/{implementation}.comp",
+        macros={"ELEMENT": kind.itemsize, "WORDS": blocks.words},
+        workgroup=values["workgroup"],
+        specialization=specialization,
+    )
+    count = parts(rows // blocks.side, down) * parts(columns // blocks.side, across)
+    planner.dispatch(
+        kernel,
+        line(device, count),
+        {"Matrix": source, "Transposed": target},
+        {"rows": rows, "columns": columns},
+    )
+    return planner.plan()
+
+
+def transpose(x: Given, *, device: Device | None = None, implementation: str = "auto") -> Result:
+    """Transpose a matrix, as `numpy.transpose`; the result is a new array.
+
+    Parameters
+    ----------
+    x : array or `Buffer` of shape (rows, columns), with elements of 1, 2, 4 or 8 bytes.
+    device : where; None takes the buffer's, or the best one.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
+
+    Returns
+    -------
+    Shape (columns, rows), the same dtype; a `Buffer` where one was given.
+
+    Raises
+    ------
+    InvalidDispatch, Unsupported
+        As `plan_transpose`.
+    """
+    arguments = Arguments(device, x=x)
+    given = arguments["x"]
+    if len(given.shape) == 2 and 0 in given.shape:
+        return np.empty(given.shape[::-1], given.dtype)
+    plan = plan_transpose(arguments.device, given.dtype, given.shape, implementation)  # type: ignore[arg-type]
+    result: Result = arguments.run(plan, "transposed")[0]
+    return result
+
+
+def _checked_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    if len(shape) != 2 or min(shape) < 1:
+        raise InvalidDispatch(f"A matrix has rows and columns; the shape {tuple(shape)} was given.")
+    return int(shape[0]), int(shape[1])
+
+
+def _arrange_subgroup(
+    device: Device, blocks: Blocks, values: dict[str, Any]
+) -> tuple[dict[int | str, Any], int, int]:
+    """Return the constants of the kernel, and the blocks of a workgroup, down and across."""
+    workgroup = values["workgroup"]
+    width = values["width"] or min(workgroup, max(1, _LINE // max(4, blocks.nbytes)))
+    items = values["items"]
+    if items is None:
+        # As many as make a line out of what a column of lanes stores, or as registers allow.
+        height = max(1, subgroup_size(device) // width)
+        items = 2
+        while items * height * blocks.nbytes < _LINE and 2 * items * blocks.registers <= values["registers"]:
+            items *= 2
+    require_power(workgroup=workgroup, width=width, items=items)
+    if width > workgroup:
+        raise InvalidDispatch(f"width is at most workgroup; they are {width} and {workgroup}.")
+    return {"ITEMS": items, "WIDTH": width}, workgroup // width * items, width
+
+
+def _arrange_shared(
+    device: Device, blocks: Blocks, values: dict[str, Any]
+) -> tuple[dict[int | str, Any], int, int]:
+    tile = values["tile"]
+    if tile is None:
+        tile = _MOST_TILE
+        while tile * tile * blocks.registers * 4 > _SHARED:
+            tile //= 2
+    require_power(tile=tile)
+    return {"TILE": tile}, tile, tile
