@@ -28,7 +28,7 @@ LAYERS = (
     "reference.drawing",
     "reference.device",
     "opening",
-    "gl",
+    "gl interop",
     "kernels",
     "conformance",
     "bench check probe random_programs",

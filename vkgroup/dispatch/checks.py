@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy.typing as npt
+
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.blocks import check_array
 from vkgroup.dispatch.buffer import Buffer, checked_array
@@ -46,9 +48,8 @@ def check_value(slot: Slot, value: Any, device: Owner) -> None:
             _check_resource(slot, item, device)
         else:
             item = checked_array(item, slot.label)
+            check_block(slot, item)
             if isinstance(kind, StructType):
-                if len(slot.variables) == 1:
-                    check_array(item, kind, slot.label)
                 _check_range(slot, item.nbytes, device)
         if slot.image is not None:
             format_ = item.format if isinstance(item, Image) else choose_format(slot.image, item, slot.label)
@@ -57,6 +58,19 @@ def check_value(slot: Slot, value: Any, device: Owner) -> None:
                 check_sampled(slot, slot.image, format_, sampler, levels)
         elif slot.texels is not None:
             check_texel_buffer(slot, item, item.nbytes, device)
+
+
+def check_block(slot: Slot, array: npt.NDArray[Any]) -> None:
+    """Check that an array's dtype, shape and size are those of the block at a place, if one alone is there.
+
+    Raises
+    ------
+    InvalidDispatch
+        They are not.
+    """
+    kind = slot.variables[0].type
+    if isinstance(kind, StructType) and len(slot.variables) == 1:
+        check_array(array, kind, slot.label)
 
 
 def _check_resource(slot: Slot, item: Buffer | Image, device: Owner) -> None:

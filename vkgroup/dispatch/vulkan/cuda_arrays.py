@@ -11,7 +11,7 @@ import numpy as np
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.device.sharing import CudaSharing, why_unshared
-from vkgroup.dispatch.checks import offset_step
+from vkgroup.dispatch.checks import check_block, offset_step
 from vkgroup.dispatch.dlpack import CUDA, Described, describe, is_contiguous
 from vkgroup.dispatch.foreign import Borrowed, place_of
 from vkgroup.dispatch.slots import Slot
@@ -149,6 +149,8 @@ class BorrowedArray(Borrowed):
     def __init__(self, device: LogicalDevice, slot: Slot, value: Any) -> None:
         array = take(device, value, slot.label)
         described = array.described
+        # Its elements are not the host's: one of that dtype stands for all.
+        check_block(slot, np.broadcast_to(np.zeros((), described.dtype), described.shape))
         if described.read_only and slot.writable:
             raise InvalidDispatch(
                 f"{slot.label} is written, and the array given is read-only; declare the buffer readonly in"

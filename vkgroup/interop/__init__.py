@@ -1,0 +1,12 @@
+"""Other array libraries: allocators that let their arrays lie where vkgroup uses them without a copy.
+
+Single arrays need none of this: ``torch.from_dlpack(device.empty(shape, shared=True))`` is a tensor in memory
+that both sides use. The allocators are for code that makes its arrays itself.
+"""
+
+from __future__ import annotations
+
+from vkgroup.interop.cupy import cupy_allocator
+from vkgroup.interop.torch import torch_pool
+
+__all__ = ["cupy_allocator", "torch_pool"]
