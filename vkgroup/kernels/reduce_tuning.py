@@ -9,6 +9,7 @@ import numpy as np
 
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.tuning import TABLES, tuned
 
 VECTOR = 4
@@ -89,3 +90,11 @@ def _check(name: str, value: Any) -> None:
 def power_of_two(n: int) -> int:
     """Return the least power of two that is not below n."""
     return 1 << max(0, n - 1).bit_length()
+
+
+def most_invocations(device: Device) -> int:
+    """Return how many invocations a workgroup of a kernel may have at most."""
+    capabilities = device.capabilities
+    most = int(capabilities.limits["maxComputeWorkGroupInvocations"])
+    subgroups = capabilities.size_control.max_compute_workgroup_subgroups
+    return min(most, subgroups * subgroup_size(device)) if subgroups else most
