@@ -12,6 +12,9 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "kernel.glsl"
 #include "operands.glsl"
+#if T_BITS == 64 && !T_FLOAT
+#extension GL_EXT_shader_subgroup_extended_types_int64 : require
+#endif
 
 #ifndef ROWS
 #define ROWS 4  // rows of the product that a lane has

@@ -1,0 +1,292 @@
+"""Matrix products: register-blocked with shared memory, with shuffles, and with cooperative matrices.
+
+Tuning values of ``"shared"`` and ``"subgroup"``: `workgroup`; `rows` and `quads`: how many rows, and groups of four
+columns, an invocation has; `across`: invocations beside each other; ``"shared"`` also `depth`: how far a tile goes
+along the inner axis. Of ``"cooperative"``: `down` and `along`: cooperative matrices of a subgroup; `parts_down` and
+`parts_along`: subgroups of a workgroup; `depth`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.device import CooperativeMatrix
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.grid import chosen, parts, require_multiple, require_power
+from vkgroup.kernels.pipelines import choose, subgroup_size, type_macros
+from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.tuning import TABLES
+from vkgroup.kernels.types import GLSL
+
+TABLES["matmul.shared"] = {
+    "any": {"workgroup": 256, "rows": None, "quads": None, "across": None, "depth": 8},
+    "cpu": {"workgroup": 32, "rows": 4, "quads": 1, "across": 8},
+}
+TABLES["matmul.subgroup"] = {
+    "any": {"workgroup": 256, "rows": None, "quads": None, "across": 8},
+    "cpu": {"workgroup": 128, "rows": 4, "quads": 1},
+}
+TABLES["matmul.cooperative"] = {
+    "any": {"down": 4, "along": 2, "parts_down": 2, "parts_along": 4, "depth": 32},
+}
+
+_VECTORS = {
+    "float": "vec4",
+    "double": "dvec4",
+    "float16_t": "f16vec4",
+    "int": "ivec4",
+    "uint": "uvec4",
+    "int64_t": "i64vec4",
+    "uint64_t": "u64vec4",
+    "int16_t": "i16vec4",
+    "uint16_t": "u16vec4",
+    "int8_t": "i8vec4",
+    "uint8_t": "u8vec4",
+}
+
+_BUSY = 128
+"""Workgroups that keep a large GPU busy; products with fewer large tiles get small ones."""
+
+_HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)
+
+
+def plan_matmul(
+    device: Device,
+    dtype: npt.DTypeLike,
+    left: tuple[int, int],
+    right: tuple[int, int],
+    implementation: str = "auto",
+    *,
+    result: npt.DTypeLike | None = None,
+    **tuning: Any,
+) -> Plan:
+    """Plan the product of ``"a"`` and ``"b"`` into ``"product"``.
+
+    Parameters
+    ----------
+    dtype : of both: float16, float32, float64, or integers. float16 is summed in float32, integers of fewer
+        than 32 bits in 32; all wrap around as NumPy's do.
+    left, right : shapes (rows, inner) and (inner, columns), nowhere zero.
+    implementation : ``"subgroup"``, ``"shared"``, ``"cooperative"`` (float16 only) or ``"auto"``.
+    result : dtype of the product: None takes `dtype`; float32 is allowed for float16.
+    **tuning : see the module.
+
+    Raises
+    ------
+    InvalidDispatch
+        Shapes, types or tuning values make no sense.
+    Unsupported
+        The device lacks shuffles, the type, or cooperative matrices of float16 that are summed in float32.
+    """
+    kind = np.dtype(dtype)
+    to = kind if result is None else np.dtype(result)
+    rows, columns, inner = _sizes(left, right)
+    if kind not in GLSL or (to != kind and (kind, to) != (_HALF, _SINGLE)):
+        raise InvalidDispatch(
+            f"There is no product of {kind} to {to}: floats and integers give their own type, float16 also float32."
+        )
+    implementation = _implementation(device, implementation, kind)
+    values = chosen(device, "matmul", implementation, tuning)
+    planner = Planner(device, "matmul", implementation)
+    a, b = planner.input("a", kind, (rows, inner)), planner.input("b", kind, (inner, columns))
+    product = planner.output("product", to, (rows, columns))
+    add = _add_cooperative if implementation == "cooperative" else _add_blocked
+    kernel, tile_rows, tile_columns = add(planner, kind, to, (rows, columns, inner), values)
+    planner.dispatch(
+        kernel,
+        (parts(columns, tile_columns), parts(rows, tile_rows)),
+        {"A": a, "B": b, "Product": product},
+        {"rows": rows, "columns": columns, "inner": inner},
+    )
+    return planner.plan()
+
+
+def matmul(
+    a: Given,
+    b: Given,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: Device | None = None,
+    implementation: str = "auto",
+) -> Result:
+    """Multiply two matrices, as `numpy.matmul` does with two axes each.
+
+    Parameters
+    ----------
+    a, b : arrays or `Buffer`s of one dtype, of shapes (rows, inner) and (inner, columns). Arrays of different
+        dtypes are converted to their common one.
+    dtype : of the result; None takes that of the arguments. float32 is allowed for float16, whose
+        products are summed in float32 anyway.
+    device : where; None takes the buffers', or the best one.
+    implementation : ``"subgroup"``, ``"shared"``, ``"cooperative"`` or ``"auto"``.
+
+    Returns
+    -------
+    Shape (rows, columns); a `Buffer` where buffers were given. Floats are added up in another order than
+    NumPy's: with n the inner length, an element differs from the exact one by at most
+    (n + 1) u / (1 - (n + 1) u) times the sum of the products' magnitudes, where u is 2**-23 for float32.
+
+    Raises
+    ------
+    InvalidDispatch, Unsupported
+        As `plan_matmul`; arguments with one axis belong to `matvec`.
+    """
+    arguments = Arguments(device, a=a, b=b)
+    if not arguments.buffers:
+        common = np.result_type(arguments["a"].dtype, arguments["b"].dtype)
+        arguments = Arguments(device, a=np.asarray(a, common), b=np.asarray(b, common))
+    left, right = arguments["a"], arguments["b"]
+    if left.dtype != right.dtype:
+        raise InvalidDispatch(f"Both matrices must have one dtype; they have {left.dtype} and {right.dtype}.")
+    if not arguments.buffers and _is_empty(left.shape, right.shape):
+        return np.zeros((left.shape[0], right.shape[1]), left.dtype if dtype is None else dtype)
+    plan = plan_matmul(
+        arguments.device,
+        left.dtype,
+        left.shape,  # type: ignore[arg-type]
+        right.shape,  # type: ignore[arg-type]
+        implementation,
+        result=dtype,
+    )
+    result: Result = arguments.run(plan, "product")[0]
+    return result
+
+
+def cooperative_shape(device: Device) -> CooperativeMatrix | None:
+    """Return the largest cooperative matrices of float16, summed in float32, that a device has; or None."""
+    found = [
+        shape
+        for shape in device.capabilities.cooperative_matrices
+        if (shape.a_type, shape.b_type, shape.c_type, shape.result_type)
+        == ("FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32")
+        and shape.scope == "SUBGROUP"
+        and shape.k % 8 == 0
+        and shape.n % 8 == 0
+    ]
+    return max(found, key=lambda shape: shape.m * shape.n * shape.k, default=None)
+
+
+def _is_empty(left: tuple[int, ...], right: tuple[int, ...]) -> bool:
+    two = len(left) == 2 and len(right) == 2
+    return two and left[1] == right[0] and 0 in (*left, *right)
+
+
+def _sizes(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, int, int]:
+    if len(left) != 2 or len(right) != 2:
+        raise InvalidDispatch(
+            f"A product of matrices takes two axes each; the shapes {tuple(left)} and {tuple(right)} were given."
+            " Use matvec for a vector."
+        )
+    if left[1] != right[0]:
+        raise InvalidDispatch(
+            f"The inner axes differ: {tuple(left)} has {left[1]} columns, {tuple(right)} has {right[0]} rows."
+        )
+    if 0 in (*left, *right):
+        raise InvalidDispatch("A plan needs matrices that are not empty.")
+    return int(left[0]), int(right[1]), int(left[1])
+
+
+def _implementation(device: Device, implementation: str, kind: np.dtype[Any]) -> str:
+    if implementation == "cooperative" and kind != _HALF:
+        raise InvalidDispatch(f"Cooperative matrices multiply float16; {kind} was given. Use 'shared'.")
+    if implementation == "auto":
+        return "cooperative" if kind == _HALF and cooperative_shape(device) else "shared"
+    return choose(device, implementation, "shuffle", kinds=("cooperative",))
+
+
+def _sum_type(kind: np.dtype[Any]) -> str:
+    """Return GLSL's name of the type in which products are summed."""
+    if kind.itemsize >= 4:
+        return GLSL[kind]
+    return {"f": "float", "i": "int", "u": "uint"}[kind.kind]
+
+
+def _add_blocked(
+    planner: Planner,
+    kind: np.dtype[Any],
+    to: np.dtype[Any],
+    sizes: tuple[int, int, int],
+    values: dict[str, Any],
+) -> tuple[Any, int, int]:
+    """Make the kernel with or without shared memory; returns it with the rows and columns of its tiles."""
+    rows, columns, inner = sizes
+    sums = _sum_type(kind)
+    across, workgroup = values["across"] or 16, values["workgroup"]
+    per_row, quads = values["rows"], values["quads"]
+    wide = kind.itemsize < 8 and parts(rows, 128) * parts(columns, 128) >= _BUSY
+    per_row = per_row or (8 if wide else 4)
+    quads = quads or (2 if wide else 1)
+    constants = {"ACROSS": across}
+    require_multiple("workgroup", workgroup, across)
+    if planner.implementation == "shared":
+        require_multiple("rows", per_row, 4)
+        require_multiple("across", across, 8)
+        require_multiple("workgroup / across", workgroup // across, 4)
+        require_multiple("depth", values["depth"], 4)
+        constants["DEPTH"] = values["depth"]
+    else:
+        require_power(across=across, workgroup=workgroup)
+    kernel = planner.kernel(
+        f"matmul/{planner.implementation}.comp",
+        macros={
+            **type_macros(kind),
+            "T4": _VECTORS[GLSL[kind]],
+            "SUM": sums,
+            "SUM4": _VECTORS[sums],
+            "RESULT": GLSL[to],
+            "RESULT4": _VECTORS[GLSL[to]],
+            "VECTOR": int(inner % 4 == 0 and columns % 4 == 0),
+            "ROWS": per_row,
+            "QUADS": quads,
+        },
+        workgroup=workgroup,
+        specialization=constants,
+    )
+    return kernel, workgroup // across * per_row, across * quads * 4
+
+
+def _add_cooperative(
+    planner: Planner,
+    kind: np.dtype[Any],
+    to: np.dtype[Any],
+    sizes: tuple[int, int, int],
+    values: dict[str, Any],
+) -> tuple[Any, int, int]:
+    """The same with cooperative matrices."""
+    _, columns, inner = sizes
+    shape = cooperative_shape(planner.device)
+    if shape is None:
+        raise Unsupported(
+            f"{planner.device.name} has no cooperative matrices of float16 summed in float32; use"
+            " implementation='shared'.",
+            ["cooperativeMatrix (FLOAT16 × FLOAT16 + FLOAT32)"],
+        )
+    down, along = values["down"], values["along"]
+    parts_down, parts_along, depth = values["parts_down"], values["parts_along"], values["depth"]
+    require_multiple("depth", depth, int(np.lcm(8, shape.k)))
+    kernel = planner.kernel(
+        "matmul/cooperative.comp",
+        macros={
+            **type_macros(kind),
+            "RESULT": GLSL[to],
+            "RESULT_BITS": to.itemsize * 8,
+            "VECTOR": int(inner % 8 == 0 and columns % 8 == 0),
+            "DOWN": down,
+            "ALONG": along,
+        },
+        workgroup=subgroup_size(planner.device) * parts_down * parts_along,
+        specialization={
+            "MATRIX_ROWS": shape.m,
+            "MATRIX_COLUMNS": shape.n,
+            "MATRIX_DEPTH": shape.k,
+            "PARTS_DOWN": parts_down,
+            "PARTS_ALONG": parts_along,
+            "DEPTH": depth,
+        },
+    )
+    return kernel, shape.m * down * parts_down, shape.n * along * parts_along
