@@ -1,0 +1,32 @@
+#version 460
+// One atomic operation a subgroup: its lanes' folds are brought together by subgroup operations before.
+// Operations and bindings: aggregation.glsl.
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#include "elements.glsl"
+#include "kernel.glsl"
+#include "aggregation.glsl"
+
+void hand_in(uint mine) {
+#if OPERATION <= MINIMUM
+    uint all = subgroupMax(mine);
+    if (subgroupElect())
+        atomicMax(result, all);
+#else
+    uint all = subgroupAdd(mine);
+    if (subgroupElect() && all > 0u)
+        atomicAdd(result, all);
+#endif
+}
+
+// The highest lane knows how many places all lanes want. It takes them, and the others have theirs below its own.
+uint hand_out(uint mine) {
+    uint through = subgroupInclusiveAdd(mine);
+    uint highest = subgroupBallotFindMSB(subgroupBallot(true));
+    uint first = 0u;
+    if (gl_SubgroupInvocationID == highest && through > 0u)
+        first = atomicAdd(result, through);
+    return subgroupShuffle(first, highest) + through - mine;
+}

@@ -1,0 +1,148 @@
+// What both histograms share: from vectors of 16 bytes to numbers of bins, and over all elements by grid-stride.
+//
+// Counting is the including file's: begin(), count_vector(), count_one() and finish(). It includes elements.glsl and
+// kernel.glsl before this.
+//
+// vectors, scalars: the same memory, as whole vectors of 16 bytes and as elements. counts: one of each bin; is added to.
+// edges (BINNING EDGES): the least key of each bin, ascending.
+#ifndef HISTOGRAM_GLSL
+#define HISTOGRAM_GLSL
+
+// BINNING: DIRECT, a bin for each whole number from `low` on; EDGES, bins between edges; EXACT, equal bins of which
+// the device's arithmetic gives the right ones without looking at edges.
+#define DIRECT 0
+#define EDGES 1
+#define EXACT 2
+#ifndef BINNING
+#define BINNING DIRECT
+#endif
+
+layout(std430, binding = 0) readonly buffer Vectors { uvec4 vectors[]; };
+layout(std430, binding = 1) readonly buffer Scalars { Scalar scalars[]; };
+layout(std430, binding = 2) buffer Counts { uint counts[]; };
+#if BINNING == EDGES
+layout(std430, binding = 3) readonly buffer Edges { Key edges[]; };
+#endif
+
+layout(push_constant) uniform Push {
+    uint count;    // elements
+    uint bins;     // at most BINS where the table is in shared memory
+    Key low;       // the key of the least element that is in a bin
+#if BINNING != DIRECT
+    Key high;      // and of the greatest one
+    uint last;     // the greatest bin that a key can be in
+    float origin;  // where the bins begin
+    float scale;   // bins for a unit of the elements
+    float bias;    // position of the least element, where elements are whole numbers
+    float margin;  // how far from a whole number a position tells the bin
+#endif
+};
+
+// What is in no bin.
+const uint DROPPED = 0xffffffffu;
+
+void begin();
+void count_vector(uint found[PER]);
+void count_one(uint found);
+void finish();
+
+#if BINNING != DIRECT && BITS < 64
+// Where rounded arithmetic puts an element among equal bins: bin k from k to k + 1.
+float position_of(Raw raw, Key key) {
+#if KIND != FLOATING
+    return float(key - low) * scale + bias;
+#elif BITS == 16
+    return (unpackHalf2x16(raw).x - origin) * scale;
+#else
+    return (uintBitsToFloat(raw) - origin) * scale;
+#endif
+}
+#endif
+
+#if BINNING == EDGES
+// The last bin whose edge is not above the key, for keys not below edges[0].
+uint search(Key key) {
+    uint found = 0u;
+    uint above = last + 1u;
+    while (above - found > 1u) {
+        uint middle = (found + above) / 2u;
+        if (less(key, edges[middle]))
+            above = middle;
+        else
+            found = middle;
+    }
+    return found;
+}
+
+// The result is exactly that of comparing with all edges. `margin` bounds the error of the position, together with the
+// edges' own distances from where equal bins would have them. A position farther than that from any whole number is
+// in its bin. A nearer one lies beside one edge, and is compared with it. A margin of 1 says that positions tell
+// nothing: then the bin is searched for.
+uint bin_of(Raw raw) {
+    Key key = key_of(raw);
+    if (!between(key, low, high))
+        return DROPPED;
+#if BITS < 64
+    if (margin < 1.0) {
+        float position = position_of(raw, key);
+        float whole = floor(position);
+        float fraction = position - whole;
+        if (fraction > margin && fraction < 1.0 - margin)
+            return min(uint(whole), last);
+        uint beside = min(uint(whole + (fraction < 0.5 ? 0.0 : 1.0)), last);
+        return less(key, edges[beside]) ? beside - 1u : beside;
+    }
+#endif
+    return search(key);
+}
+#elif BINNING == EXACT
+uint bin_of(Raw raw) {
+    Key key = key_of(raw);
+    return between(key, low, high) ? min(uint(position_of(raw, key)), last) : DROPPED;
+}
+#else
+uint bin_of(Raw raw) {
+    Key key = key_of(raw);
+#if BITS == 64
+    return key.y == low.y && key.x - low.x < bins && key.x >= low.x ? key.x - low.x : DROPPED;
+#else
+    uint bin = key - low;
+    return bin < bins ? bin : DROPPED;
+#endif
+}
+#endif
+
+// One tile: ITEMS vectors of each invocation, all loads before the first use. Each invocation of the workgroup gets to
+// count_vector() as often as any other, with nothing in its hands where the vectors are at their end.
+void count_tile(uint first, uint total, bool whole) {
+    uvec4 data[ITEMS];
+    [[unroll]] for (uint j = 0u; j < ITEMS; ++j) {
+        uint i = first + j * WORKGROUP + gl_LocalInvocationIndex;
+        data[j] = vectors[whole ? i : min(i, total - 1u)];
+    }
+    [[unroll]] for (uint j = 0u; j < ITEMS; ++j) {
+        bool valid = whole || first + j * WORKGROUP + gl_LocalInvocationIndex < total;
+        uint found[PER];
+        [[unroll]] for (uint e = 0u; e < PER; ++e)
+            found[e] = valid ? bin_of(element(data[j], e)) : DROPPED;
+        count_vector(found);
+    }
+}
+
+void main() {
+    begin();
+    uint total = count / PER;
+    uint tile = WORKGROUP * ITEMS;
+    for (uint first = gl_WorkGroupID.x * tile; first < total; first += gl_NumWorkGroups.x * tile) {
+        if (total - first >= tile)
+            count_tile(first, total, true);
+        else
+            count_tile(first, total, false);
+    }
+    // Fewer than PER elements are behind the last whole vector.
+    if (gl_WorkGroupID.x == 0u && gl_LocalInvocationIndex < count - total * PER)
+        count_one(bin_of(TO_RAW(scalars[total * PER + gl_LocalInvocationIndex])));
+    finish();
+}
+
+#endif

@@ -1,0 +1,74 @@
+#version 460
+// Counts of each bin, without subgroup operations. Binnings and bindings: histogram.glsl.
+//
+// Bins that fit into shared memory are counted there, in several copies (table.glsl). With IN_MEMORY 1 they are counted
+// in the device's memory, and shared memory keeps the counts of a few: each slot belongs to the first bin that comes to
+// it, so bins that come often (all keys equal, two keys alternating, sorted keys) rarely leave the workgroup.
+#include "elements.glsl"
+#include "kernel.glsl"
+#include "histogram.glsl"
+#include "table.glsl"
+
+// Whether an invocation looks first if all elements of its vector are in one bin, and adds them at once.
+layout(constant_id = 13) const bool RUNS = false;
+// Slots for bins in memory, a power of two.
+layout(constant_id = 14) const uint SLOTS = 1024u;
+
+#if IN_MEMORY
+shared uint owner[SLOTS];
+shared uint tally[SLOTS];
+
+void begin() {
+    for (uint i = gl_LocalInvocationIndex; i < SLOTS; i += WORKGROUP) {
+        owner[i] = DROPPED;
+        tally[i] = 0u;
+    }
+    barrier();
+}
+
+void finish() {
+    barrier();
+    for (uint i = gl_LocalInvocationIndex; i < SLOTS; i += WORKGROUP)
+        if (tally[i] != 0u)
+            atomicAdd(counts[owner[i]], tally[i]);
+}
+
+void add(uint bin, uint n) {
+    uint slot = bin % SLOTS;
+    uint before = atomicCompSwap(owner[slot], DROPPED, bin);
+    if (before == DROPPED || before == bin)
+        atomicAdd(tally[slot], n);
+    else
+        atomicAdd(counts[bin], n);
+}
+#else
+void begin() {
+    table_clear();
+}
+
+void finish() {
+    table_merge();
+}
+
+void add(uint bin, uint n) {
+    atomicAdd(table[place(bin, gl_LocalInvocationIndex % COPIES)], n);
+}
+#endif
+
+void count_one(uint found) {
+    if (found != DROPPED)
+        add(found, 1u);
+}
+
+void count_vector(uint found[PER]) {
+    bool same = RUNS;
+    [[unroll]] for (uint e = 1u; e < PER; ++e)
+        same = same && found[e] == found[0];
+    if (same) {
+        if (found[0] != DROPPED)
+            add(found[0], PER);
+        return;
+    }
+    [[unroll]] for (uint e = 0u; e < PER; ++e)
+        count_one(found[e]);
+}

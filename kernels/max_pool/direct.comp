@@ -1,0 +1,12 @@
+#version 460
+// 4 x 4 max pooling where each invocation loads its own windows, one row at a time: nothing is exchanged.
+// Bindings: pool.glsl.
+#include "elements.glsl"
+#include "kernel.glsl"
+#include "pool.glsl"
+
+void main() {
+    uint step = gl_NumWorkGroups.x * WORKGROUP;
+    for (uint window = gl_GlobalInvocationID.x; window < count; window += step)
+        pool_alone(window);
+}

@@ -1,0 +1,258 @@
+"""Atomic aggregation: one atomic operation a subgroup, or a workgroup, and not one an invocation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.dispatch import Buffer, Device
+from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.histogram_keys import greatest_not_above, keys_of, least_not_below, macros
+from vkgroup.kernels.pipelines import choose
+from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.reduce import max as reduce_max
+from vkgroup.kernels.reduce import min as reduce_min
+from vkgroup.kernels.tuning import TABLES, tuned
+
+OPERATIONS = ("maximum", "minimum", "count", "append")
+"""What is brought together: see `plan_aggregation`."""
+
+COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+"""Conditions of `count`, and of what is appended."""
+
+EACH = "each"
+"""The version in which each invocation's atomic operation goes to the device's memory."""
+
+TABLES["aggregation"] = {
+    "any": {"workgroup": 256, "items": 4, "groups": 1056},
+    "cpu": {"workgroup": 128, "items": 4, "groups": 16},
+}
+
+_OPERATIONS = ("basic", "ballot", "arithmetic", "shuffle")
+_VECTOR = 16
+
+
+def plan_aggregation(
+    device: Device,
+    shape: int | tuple[int, ...],
+    dtype: npt.DTypeLike,
+    operation: str,
+    condition: tuple[str, float] | None = None,
+    implementation: str = "auto",
+    **tuning: Any,
+) -> Plan:
+    """Plan an aggregation through atomic operations.
+
+    Parameters
+    ----------
+    shape, dtype : of the array `x`: at least one element, of any dtype that kernels have (of fewer than
+        64 bits for ``"maximum"`` and ``"minimum"``).
+    operation : ``"maximum"`` or ``"minimum"`` (output `value`, of `dtype`; NaN where there is one),
+        ``"count"`` (output `count`, uint32: elements that fulfil the condition) or ``"append"`` (these
+        elements, in any order, at the beginning of the output `kept`; `count` says how many they are).
+    condition : one of `COMPARISONS` and a number; needed by the last two.
+    implementation : ``"subgroup"``: one atomic operation a subgroup, on the device's memory. ``"shared"``:
+        one an invocation on shared memory, and one a workgroup on the device's. ``"each"``: one an
+        invocation on the device's memory.
+    **tuning : `workgroup`, `items` (vectors of 16 bytes an invocation loads at once), `groups` (workgroups at
+        most).
+
+    Raises
+    ------
+    InvalidDispatch
+        An argument makes no sense.
+    Unsupported
+        The device lacks what this needs; elements of 8 and 16 bits need storage of their type.
+    """
+    dtype = np.dtype(dtype)
+    _check(dtype, operation, condition, tuning)
+    implementation = choose(device, implementation, *_OPERATIONS, kinds=(EACH,))
+    planner = Planner(device, f"{operation} by atomics", implementation)
+    planner.input("x", dtype, shape)
+    count = math.prod(shape) if isinstance(shape, tuple) else int(shape)
+    if not 0 < count < 2**32:
+        raise InvalidDispatch(f"A plan is for 1 to 2**32 - 1 elements; {count} were given.")
+    bindings = {"Vectors": "x", "Scalars": "x", "Result": _result(planner, operation, dtype)}
+    if operation == "append":
+        bindings["Kept"] = planner.output("kept", dtype, count)
+    values = tuned(device, "aggregation", implementation, **tuning)
+    workgroup = min(values["workgroup"], int(device.capabilities.limits["maxComputeWorkGroupInvocations"]))
+    constants: dict[int | str, Any] = {"ITEMS": values["items"]}
+    if implementation != "subgroup":
+        constants["THROUGH_SHARED"] = implementation == "shared"
+    kernel = planner.kernel(
+        f"aggregation/{'subgroup' if implementation == 'subgroup' else 'shared'}.comp",
+        macros={**macros(dtype), "OPERATION": operation.upper()},
+        workgroup=workgroup,
+        specialization=constants,
+    )
+    vectors = count * dtype.itemsize // _VECTOR
+    each = workgroup * (1 if operation == "append" else values["items"])
+    groups = max(1, min(values["groups"], -(-vectors // each)))
+    push = {"count": count, **_range(dtype, condition)}
+    planner.fill(bindings["Result"], 0)
+    planner.dispatch(kernel, groups, bindings, push=push)
+    if bindings["Result"] == "key":
+        last = planner.kernel(
+            "aggregation/finish.comp",
+            macros={**macros(dtype), "COMPLEMENT": int(operation == "minimum")},
+            workgroup=_VECTOR,
+        )
+        planner.dispatch(last, 1, {"Greatest": "key", "Value": planner.output("value", dtype, ())})
+    return planner.plan()
+
+
+def _check(
+    dtype: np.dtype[Any], operation: str, condition: tuple[str, float] | None, tuning: dict[str, Any]
+) -> None:
+    if operation not in OPERATIONS:
+        raise InvalidDispatch(f"operation is one of {OPERATIONS}; {operation!r} was given.")
+    if operation in ("maximum", "minimum"):
+        if condition is not None:
+            raise InvalidDispatch(f"The {operation} of all elements takes no condition.")
+        if dtype.itemsize == 8:
+            raise InvalidDispatch(f"There are no atomic operations on {dtype} here; use kernels.max or min.")
+    elif condition is None or len(condition) != 2 or condition[0] not in COMPARISONS:
+        raise InvalidDispatch(f"condition is one of {COMPARISONS} and a number; {condition!r} was given.")
+    known = TABLES["aggregation"]["any"].keys()
+    if unknown := tuning.keys() - known:
+        raise InvalidDispatch(f"An aggregation has no tuning {sorted(unknown)}; it has {sorted(known)}.")
+    for name, value in tuning.items():
+        least = _VECTOR if name == "workgroup" else 1
+        if value is not None and value < least:
+            raise InvalidDispatch(f"{name} is at least {least}; {value} was given.")
+
+
+def _result(planner: Planner, operation: str, dtype: np.dtype[Any]) -> str:
+    """Declare the word that atomic operations are for: an output where no key has to be turned back."""
+    if operation in ("count", "append"):
+        return planner.output("count", np.uint32, ())
+    if operation == "maximum" and dtype == np.uint32:
+        return planner.output("value", dtype, ())
+    return planner.scratch("key", 4)
+
+
+def _range(dtype: np.dtype[Any], condition: tuple[str, float] | None) -> dict[str, Any]:
+    """Return the keys from which to which elements fulfil the condition, and whether it is the others.
+
+    Exactly: `x < v` holds for the elements below the least one that is not below v, and so on; no rounding of
+    v to the elements' type can change that.
+    """
+    pushed = {"outside": 0, "low": 0, "high": 0}
+    if condition is not None:
+        comparison, value = condition
+        outside, low, high = _interval(dtype, comparison, value)
+        pushed = {"outside": int(outside), "low": low, "high": high}
+    if dtype.itemsize == 8:
+        words = {name: [pushed[name] & 0xFFFFFFFF, pushed[name] >> 32] for name in ("low", "high")}
+        return {"outside": pushed["outside"], **words}
+    return pushed
+
+
+def _interval(dtype: np.dtype[Any], comparison: str, value: float) -> tuple[bool, int, int]:
+    """Return whether what is outside counts, and the least and greatest key of an interval.
+
+    Where nothing is in the interval, everything is in the one that is returned, for the other answer.
+    """
+    negated = comparison == "!="
+    nothing = (not negated, 0, 2 ** (64 if dtype.itemsize == 8 else 32) - 1)
+    # As in NumPy, Python's own numbers become elements before they are compared with floats.
+    weak = dtype.kind == "f" and not isinstance(value, np.generic)
+    number = np.asarray(value, dtype if weak else None)
+    if number.ndim or number.dtype.kind not in "iuf":
+        raise InvalidDispatch(f"Elements are compared with one real number; {value!r} was given.")
+    if np.isnan(number):
+        return nothing
+    first, last = _ends(dtype)
+    at_least, found = least_not_below(dtype, number[None])
+    at_most = greatest_not_above(dtype, number)
+    from_value = int(keys_of(at_least)[0]) if found else last + 1
+    to_value = int(keys_of(at_most)[0]) if len(at_most) else first - 1
+    bounds = {
+        "<": (first, from_value - 1),
+        "<=": (first, to_value),
+        ">": (to_value + 1, last),
+        ">=": (from_value, last),
+        "==": (from_value, to_value),
+        "!=": (from_value, to_value),
+    }
+    low, high = bounds[comparison]
+    return (negated, low, high) if low <= high else nothing
+
+
+def _ends(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Return the keys of the least and greatest element, which are no NaNs."""
+    if dtype.kind == "f":
+        ends = np.array([-np.inf, np.inf], dtype)
+    else:
+        ends = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+    first, last = keys_of(ends)
+    return int(first), int(last)
+
+
+def count(
+    x: Given,
+    comparison: str,
+    value: float,
+    *,
+    device: Device | None = None,
+    implementation: str = "auto",
+) -> int:
+    """Count the elements that fulfil a condition: ``numpy.count_nonzero(x < value)``, as culling does.
+
+    Parameters
+    ----------
+    x : array or `Buffer` of any shape.
+    comparison : one of `COMPARISONS`.
+    value : a number. As in NumPy, a Python number is converted to the type of floats that it is compared
+        with; whole numbers are compared exactly.
+    device : where to run arrays; default the best one.
+    implementation : as for `plan_aggregation`.
+
+    Raises
+    ------
+    InvalidDispatch
+        There is no such comparison, or the dtype is none that kernels have.
+    Unsupported
+        The device lacks what this needs.
+    """
+    arguments = Arguments(device, x=x)
+    given = arguments["x"]
+    _check(given.dtype, "count", (comparison, value), {})
+    macros(given.dtype)
+    if not math.prod(given.shape):
+        return 0
+    plan = plan_aggregation(
+        arguments.device, given.shape, given.dtype, "count", (comparison, value), implementation
+    )
+    (found,) = arguments.run(plan, "count")
+    return int(found.read() if isinstance(found, Buffer) else found)
+
+
+def extremes(arguments: Arguments) -> tuple[Any, Any]:
+    """Return the least and greatest element of an argument `x` that has elements, as NumPy scalars.
+
+    Arrays are read where they are, buffers on their device. Of floats, both are NaN where there is a NaN.
+    """
+    given = arguments["x"]
+    if not isinstance(given, Buffer):
+        return given.min(), given.max()
+    if given.dtype.itemsize == 8:
+        return _number(reduce_min(given)), _number(reduce_max(given))
+    found = []
+    for operation in ("minimum", "maximum"):
+        plan = plan_aggregation(arguments.device, given.shape, given.dtype, operation)
+        (value,) = arguments.run(plan, "value")
+        found.append(_number(value))
+    return found[0], found[1]
+
+
+def _number(result: Result) -> Any:
+    """Return the only element of a buffer, which goes."""
+    assert isinstance(result, Buffer), "buffers give buffers"
+    with result:
+        return result.read()[()]

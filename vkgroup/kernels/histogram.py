@@ -1,0 +1,338 @@
+"""Histograms: how many elements are in each bin, counted in shared memory or directly in the device's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.dispatch import Buffer, Device
+from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.aggregation import extremes
+from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.histogram_bins import Bins, bins_of
+from vkgroup.kernels.histogram_keys import keys_of, macros
+from vkgroup.kernels.pipelines import choose
+from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.tuning import TABLES, tuned
+
+MATCHES = ("each", "neighbours", "rounds", "ballots", "partitioned")
+"""How lanes in the same bin are found, in the order of ``kernels/histogram/match.glsl``."""
+
+TABLES["histogram"] = {
+    "any": {
+        "workgroup": 512,
+        "items": 2,
+        "groups": 528,
+        "copies": 32,
+        "interleaved": True,
+        "match": "each",
+        "vote": True,
+        "runs": False,
+        "slots": 2048,
+    },
+    "cpu": {"workgroup": 128, "groups": 16, "copies": 4},
+}
+TABLES["histogram.memory"] = {
+    "any": {**TABLES["histogram"]["any"], "match": "neighbours", "groups": 1056},
+    "cpu": {"workgroup": 128, "groups": 16},
+}
+
+_OPERATIONS = ("basic", "vote", "ballot", "shuffle", "shuffle_relative")
+_VECTOR = 16
+_WORD = 4
+
+
+def plan_bincount(
+    device: Device,
+    shape: int | tuple[int, ...],
+    dtype: npt.DTypeLike,
+    bins: int,
+    implementation: str = "auto",
+    **tuning: Any,
+) -> Plan:
+    """Plan to count the elements 0, 1, … `bins` - 1 of an array of whole numbers; others are dropped.
+
+    Parameters
+    ----------
+    shape, dtype : of the array `x`: at least one element; any whole numbers of 8 to 64 bits.
+    bins : of the counts, uint32: the output `counts`.
+    **tuning : `workgroup`, `items` (vectors of 16 bytes an invocation loads at once), `groups` (workgroups at
+        most), `in_memory` (count in the device's memory, not in shared memory), `copies` and `interleaved`
+        (of the table in shared memory). Of the subgroup version `vote` (ask first whether all lanes are in
+        one bin) and `match`, one of `MATCHES`; of the shared one `runs` (whether a vector's elements are all
+        in one bin) and `slots` (bins of which shared memory keeps the counts, with `in_memory`).
+
+    Raises
+    ------
+    InvalidDispatch
+        The dtype has no whole numbers, a value makes no sense, or the table does not fit.
+    Unsupported
+        The device lacks what this needs; elements of 8 and 16 bits need storage of their type.
+    """
+    dtype = np.dtype(dtype)
+    if dtype.kind not in "iu":
+        raise InvalidDispatch(f"Only whole numbers can be counted by their values; {dtype} was given.")
+    if bins < 1:
+        raise InvalidDispatch(f"There must be a bin to count in; bins is {bins}.")
+    work = _Work(device, "bincount", shape, dtype, bins, implementation, tuning)
+    return work.plan({"BINNING": "DIRECT"}, {"low": _pushed(dtype, int(keys_of(np.zeros(1, dtype))[0]))})
+
+
+def plan_histogram(
+    device: Device,
+    shape: int | tuple[int, ...],
+    dtype: npt.DTypeLike,
+    bins: int | npt.ArrayLike,
+    range: tuple[float, float] | None = None,
+    implementation: str = "auto",
+    **tuning: Any,
+) -> Plan:
+    """Plan a histogram.
+
+    Parameters
+    ----------
+    shape, dtype : of the array `x`: at least one element, of any dtype that kernels have.
+    bins : how many equal bins, or their edges, ascending.
+    range : of equal bins: the lower edge of the first and the upper edge of the last one.
+    **tuning : as for `plan_bincount`.
+
+    Returns
+    -------
+    A plan with the output `counts`, uint32. Where the device's arithmetic alone does not tell the bins, it
+    has the input `edges`: `vkgroup.kernels.histogram_bins.Bins.keys`.
+
+    Raises
+    ------
+    InvalidDispatch, Unsupported
+        As `plan_bincount`, and for bins that NumPy refuses.
+    """
+    if range is None and np.ndim(bins) == 0:
+        raise InvalidDispatch("A plan of equal bins needs the range, since it does not see the elements.")
+    dtype = np.dtype(dtype)
+    return _plan(device, shape, dtype, bins_of(dtype, bins, range), implementation, tuning)
+
+
+def _plan(
+    device: Device,
+    shape: int | tuple[int, ...],
+    dtype: np.dtype[Any],
+    bins: Bins,
+    implementation: str,
+    tuning: dict[str, Any],
+) -> Plan:
+    work = _Work(device, "histogram", shape, dtype, len(bins.edges) - 1, implementation, tuning)
+    if not len(bins.keys):
+        return work.empty()
+    position = bins.position
+    push = {
+        "last": len(bins.keys) - 1,
+        "low": _pushed(dtype, bins.low),
+        "high": _pushed(dtype, bins.high),
+        "origin": position.origin,
+        "scale": position.scale,
+        "bias": position.bias,
+        "margin": position.margin,
+    }
+    if bins.exact:
+        return work.plan({"BINNING": "EXACT"}, push)
+    return work.plan({"BINNING": "EDGES"}, push, edges=bins.keys)
+
+
+def _pushed(dtype: np.dtype[Any], key: int) -> Any:
+    """Return a key as the push constants have it: those of 64 bits as two words."""
+    return [key & 0xFFFFFFFF, key >> 32] if dtype.itemsize == 8 else key
+
+
+class _Work:
+    """What the plans of all histograms have in common: one dispatch over all elements, with its tuning."""
+
+    def __init__(
+        self,
+        device: Device,
+        name: str,
+        shape: int | tuple[int, ...],
+        dtype: np.dtype[Any],
+        bins: int,
+        implementation: str,
+        tuning: dict[str, Any],
+    ) -> None:
+        partitioned = ("partitioned_nv",) if tuning.get("match") == "partitioned" else ()
+        implementation = choose(device, implementation, *_OPERATIONS, *partitioned)
+        self._planner = Planner(device, name, implementation)
+        self._dtype, self._bins = dtype, bins
+        self._macros = macros(dtype)
+        self._planner.input("x", dtype, shape)
+        self._planner.output("counts", np.uint32, bins)
+        self._count = math.prod(shape) if isinstance(shape, tuple) else int(shape)
+        if not 0 < self._count < 2**32:
+            raise InvalidDispatch(f"A plan is for 1 to 2**32 - 1 elements; {self._count} were given.")
+        room = int(device.capabilities.limits["maxComputeSharedMemorySize"]) // _WORD
+        small = bins + 1 <= room
+        in_memory = tuning.get("in_memory")
+        self._in_memory = not small if in_memory is None else bool(in_memory)
+        if not self._in_memory and not small:
+            raise InvalidDispatch(f"{bins} bins do not fit into the {_WORD * room} bytes of shared memory.")
+        entry = "histogram.memory" if self._in_memory else "histogram"
+        self._tuning = _checked(tuned(device, entry, implementation, **tuning), tuning)
+        self._room = room
+
+    def empty(self) -> Plan:
+        """Return a plan that finds nothing: no element can be in any bin."""
+        self._planner.fill("counts", 0)
+        return self._planner.plan()
+
+    def plan(
+        self, binning: dict[str, Any], push: dict[str, Any], edges: npt.NDArray[Any] | None = None
+    ) -> Plan:
+        """Return the plan of one way to find an element's bin."""
+        planner, tuning = self._planner, self._tuning
+        bindings = {"Vectors": "x", "Scalars": "x", "Counts": "counts"}
+        if edges is not None:
+            bindings["Edges"] = planner.input("edges", edges.dtype, edges.shape)
+        defined = {**self._macros, **binning, "IN_MEMORY": int(self._in_memory)}
+        constants: dict[int | str, Any] = {"ITEMS": tuning["items"], **self._table()}
+        if planner.implementation == "subgroup":
+            constants |= {"VOTE": tuning["vote"], "MATCH": MATCHES.index(tuning["match"])}
+            if tuning["match"] == "partitioned":
+                defined["PARTITION"] = 1
+        else:
+            constants["RUNS"] = tuning["runs"]
+            if self._in_memory:
+                constants["SLOTS"] = min(tuning["slots"], 1 << (self._room // 2).bit_length() - 1)
+        limits = planner.device.capabilities.limits
+        workgroup = min(tuning["workgroup"], int(limits["maxComputeWorkGroupInvocations"]))
+        kernel = planner.kernel(
+            f"histogram/{planner.implementation}.comp",
+            macros=defined,
+            workgroup=workgroup,
+            specialization=constants,
+        )
+        vectors = self._count * self._dtype.itemsize // _VECTOR
+        groups = min(tuning["groups"], -(-vectors // (workgroup * tuning["items"])))
+        planner.fill("counts", 0)
+        planner.dispatch(
+            kernel, max(groups, 1), bindings, push={"count": self._count, "bins": self._bins, **push}
+        )
+        return planner.plan()
+
+    def _table(self) -> dict[int | str, Any]:
+        """Return the constants of the table in shared memory: as many copies as asked for, or as fit."""
+        if self._in_memory:
+            return {}
+        fitting = self._room // (self._bins + 1)
+        copies = min(self._tuning["copies"], 1 << fitting.bit_length() - 1)
+        return {"BINS": self._bins, "COPIES": copies, "INTERLEAVED": self._tuning["interleaved"]}
+
+
+def _checked(values: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the tuning values, of which the caller's must be known and make sense."""
+    known = {*TABLES["histogram"]["any"], "in_memory"}
+    if unknown := given.keys() - known:
+        raise InvalidDispatch(f"A histogram has no tuning {sorted(unknown)}; it has {sorted(known)}.")
+    if values["match"] not in MATCHES:
+        raise InvalidDispatch(f"match is one of {MATCHES}; {values['match']!r} was given.")
+    for name in ("items", "groups", "copies", "slots"):
+        if values[name] < 1:
+            raise InvalidDispatch(f"{name} is at least 1; {values[name]} was given.")
+    for name in ("copies", "slots"):
+        if values[name] & (values[name] - 1):
+            raise InvalidDispatch(f"{name} is a power of two; {values[name]} was given.")
+    if values["workgroup"] < _VECTOR:
+        raise InvalidDispatch(f"workgroup is at least {_VECTOR}; {values['workgroup']} was given.")
+    return values
+
+
+def bincount(
+    x: Given, minlength: int = 0, *, device: Device | None = None, implementation: str = "auto"
+) -> Result:
+    """Count how often each whole number occurs: `numpy.bincount` without weights.
+
+    Parameters
+    ----------
+    x : one-dimensional array or `Buffer` of whole numbers that are not negative.
+    minlength : of the result at least.
+    device : where to run arrays; default the best one.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
+
+    Returns
+    -------
+    The counts of 0, 1, … the greatest number, int64 as NumPy's; uint32 in a `Buffer` where one was given.
+
+    Raises
+    ------
+    InvalidDispatch
+        A number is negative, or `x` has another dtype or more dimensions.
+    Unsupported
+        The device lacks what this needs.
+    """
+    arguments = Arguments(device, x=x)
+    given = arguments["x"]
+    if len(given.shape) != 1 or (given.dtype.kind not in "iu" and given.shape != (0,)):
+        raise InvalidDispatch(
+            f"x is one-dimensional, of whole numbers; it is {given.dtype} of shape {given.shape}."
+        )
+    if minlength < 0:
+        raise InvalidDispatch(f"minlength is not negative; {minlength} was given.")
+    if given.shape[0] == 0:
+        return np.zeros(minlength, np.int64)
+    least, greatest = extremes(arguments)
+    if least < 0:
+        raise InvalidDispatch(f"Only numbers that are not negative can be counted; {least} is in x.")
+    bins = max(int(greatest) + 1, minlength)
+    plan = plan_bincount(arguments.device, given.shape, given.dtype, bins, implementation)
+    (counts,) = arguments.run(plan, "counts")
+    return counts if isinstance(counts, Buffer) else counts.astype(np.int64)
+
+
+def histogram(
+    x: Given,
+    bins: int | npt.ArrayLike = 10,
+    range: tuple[float, float] | None = None,
+    *,
+    device: Device | None = None,
+    implementation: str = "auto",
+) -> tuple[Result, npt.NDArray[Any]]:
+    """Count the elements in each bin: `numpy.histogram` without weights and density.
+
+    The edges are NumPy's, and each element is counted where an exact comparison with the edges puts it: in
+    bin k if edges[k] <= x < edges[k + 1], the last bin being closed; NaNs and what lies outside are dropped.
+    NumPy gives the same unless it contradicts its own edges: where bins are hardly wider than the rounding of
+    the edges, and for whole numbers of 64 bits beyond 2**53, which it rounds first
+    (`vkgroup.kernels.histogram_bins` derives the bounds).
+
+    Parameters
+    ----------
+    x : array or `Buffer` of any shape.
+    bins : how many equal bins, or their edges, ascending.
+    range : of equal bins: the first and the last edge; default the least and greatest element.
+    device : where to run arrays; default the best one.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
+
+    Returns
+    -------
+    counts : int64 as NumPy's; uint32 in a `Buffer` where one was given.
+    edges : as `numpy.histogram_bin_edges` gives them, an array.
+
+    Raises
+    ------
+    InvalidDispatch
+        NumPy would raise ValueError, or the dtype is none that kernels have.
+    Unsupported
+        The device lacks what this needs.
+    """
+    arguments = Arguments(device, x=x)
+    given = arguments["x"]
+    macros(given.dtype)
+    count = math.prod(given.shape)
+    if range is None and np.ndim(bins) == 0:
+        range = extremes(arguments) if count else (0, 1)
+    made = bins_of(given.dtype, bins, range)
+    if not count:
+        return np.zeros(len(made.edges) - 1, np.int64), made.edges
+    plan = _plan(arguments.device, given.shape, given.dtype, made, implementation, {})
+    more = {"edges": made.keys} if "edges" in plan.inputs else {}
+    (counts,) = arguments.run(plan, "counts", **more)
+    return counts if isinstance(counts, Buffer) else counts.astype(np.int64), made.edges

@@ -1,0 +1,101 @@
+"""Keys: unsigned numbers in the order of elements, as ``kernels/include/elements.glsl`` makes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.types import GLSL
+
+Keys = npt.NDArray[np.uint64]
+
+_KINDS = {"u": "UNSIGNED", "i": "SIGNED", "f": "FLOATING"}
+
+
+def macros(dtype: np.dtype[Any]) -> dict[str, Any]:
+    """Return the macros `BITS` and `KIND` for elements of a dtype.
+
+    Raises
+    ------
+    InvalidDispatch
+        Kernels do not work on that dtype.
+    """
+    if dtype not in GLSL:
+        known = ", ".join(str(kind) for kind in GLSL)
+        raise InvalidDispatch(f"Kernels work on {known}; {dtype} was given. Convert it with .astype.")
+    return {"BITS": 8 * dtype.itemsize, "KIND": _KINDS[dtype.kind]}
+
+
+def key_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype of an element's key in memory: uint32, or uint64 for elements of 64 bits."""
+    return np.dtype(np.uint64 if dtype.itemsize == 8 else np.uint32)
+
+
+def keys_of(elements: npt.NDArray[Any]) -> Keys:
+    """Return the keys of elements, as uint64.
+
+    Whole numbers of fewer than 32 bits have the keys that they have as 32 bits; floats of 16 bits have keys
+    of 16 bits.
+    """
+    dtype = elements.dtype
+    if dtype.kind == "u":
+        return elements.astype(np.uint64)
+    if dtype.kind == "i":
+        bits = 64 if dtype.itemsize == 8 else 32
+        return elements.astype(np.int64).view(np.uint64) + np.uint64(1 << (bits - 1)) & np.uint64(
+            (1 << bits) - 1
+        )
+    bits = 8 * dtype.itemsize
+    raw = np.ascontiguousarray(elements).view(f"u{dtype.itemsize}").astype(np.uint64)
+    sign = np.uint64(1 << (bits - 1))
+    return np.where(raw & sign, raw ^ np.uint64((1 << bits) - 1), raw | sign)
+
+
+def least_not_below(dtype: np.dtype[Any], bounds: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int]:
+    """Return for each bound the least element of a dtype that is not below it.
+
+    Parameters
+    ----------
+    bounds : one-dimensional, ascending, without NaN.
+
+    Returns
+    -------
+    The elements, and how many of the bounds have one: those that are above all elements are behind the
+    others.
+    """
+    if dtype.kind != "f":
+        limits = np.iinfo(dtype)
+        if bounds.dtype.kind in "iu":
+            exact = [int(bound) for bound in bounds if int(bound) <= limits.max]
+            return np.array([max(bound, int(limits.min)) for bound in exact], dtype), len(exact)
+        whole = np.ceil(bounds.astype(np.float64))
+        reachable = int(np.searchsorted(whole >= _beyond(dtype), True))
+        return np.maximum(whole[:reachable], float(limits.min)).astype(dtype), reachable
+    with np.errstate(over="ignore"):
+        found = bounds.astype(dtype)
+        found = np.where(found < bounds, np.nextafter(found, dtype.type(np.inf)), found)
+    return np.where(found == 0, dtype.type(-0.0), found).astype(dtype), len(bounds)
+
+
+def greatest_not_above(dtype: np.dtype[Any], bound: Any) -> npt.NDArray[Any]:
+    """Return the greatest element of a dtype that is not above a bound, as an array of one, or of none."""
+    bounds = np.array([bound])
+    if dtype.kind != "f":
+        limits = np.iinfo(dtype)
+        whole = bounds if bounds.dtype.kind in "iu" else np.floor(bounds.astype(np.float64))
+        number = whole[0] if np.isinf(whole[0]) else int(whole[0])
+        if number > limits.max:
+            return np.array([limits.max], dtype)
+        return np.array([number] if number >= limits.min else [], dtype)
+    with np.errstate(over="ignore"):
+        found = bounds.astype(dtype)
+        found = np.where(found > bounds, np.nextafter(found, dtype.type(-np.inf)), found)
+    return np.where(found == 0, dtype.type(0.0), found).astype(dtype)
+
+
+def _beyond(dtype: np.dtype[Any]) -> float:
+    """Return the number after a dtype's greatest: a power of two, which is exact as a float."""
+    return float(int(np.iinfo(dtype).max) + 1)

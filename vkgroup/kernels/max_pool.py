@@ -1,0 +1,192 @@
+"""Max pooling: the greatest element of each window of 4 x 4."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.histogram_keys import macros
+from vkgroup.kernels.pipelines import choose, subgroup_size
+from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.tuning import TABLES, tuned
+
+METHODS = ("shuffle", "quad", "clustered")
+"""How lanes bring a window together, as ``kernels/max_pool/subgroup.comp`` says."""
+
+DIRECT = "direct"
+"""The version in which each invocation loads whole windows, and nothing is exchanged."""
+
+WINDOW = 4
+"""Elements of a window side by side, and one below the other."""
+
+TABLES["max_pool"] = {
+    "any": {
+        "version": DIRECT,
+        "method": "shuffle",
+        "cluster": 4,
+        "workgroup": 256,
+        "items": 4,
+        "groups": 65535,
+    },
+    "cpu": {"workgroup": 128, "groups": 16},
+}
+
+_LARGE_CLUSTER = 16
+
+
+def plan_max_pool(
+    device: Device,
+    shape: tuple[int, ...],
+    dtype: npt.DTypeLike,
+    implementation: str = "auto",
+    *,
+    ceil_mode: bool = False,
+    **tuning: Any,
+) -> Plan:
+    """Plan the maxima of windows of 4 x 4 elements, side by side in the last two dimensions.
+
+    Parameters
+    ----------
+    shape, dtype : of the array `x`: at least two dimensions and one window; any dtype that kernels have.
+    implementation : ``"subgroup"``: 4 or 16 lanes share a window. ``"shared"``: its rows meet in shared
+        memory. ``"direct"``: each invocation loads whole windows. ``"auto"``: what tuning says is fastest.
+    ceil_mode : whether windows that only partly lie in the array count.
+    **tuning : `workgroup`, `items` (windows of a cluster, or rows of an invocation, under way at once),
+        `groups` (workgroups at most), `method` (one of `METHODS`) and `cluster` (4 lanes with a row each, or
+        16 with an element each) of the subgroup version, `version` that ``"auto"`` takes.
+
+    Returns
+    -------
+    A plan with the output `maxima`.
+
+    Raises
+    ------
+    InvalidDispatch
+        An argument makes no sense.
+    Unsupported
+        The device lacks what this needs; elements of 8 and 16 bits need storage of their type.
+    """
+    dtype = np.dtype(dtype)
+    values = _checked(dtype, tuned(device, "max_pool", **tuning), tuning)
+    if implementation == "auto":
+        implementation = values["version"]
+    method = values["method"]
+    implementation = choose(device, implementation, "basic", method, kinds=(DIRECT,))
+    result = pooled_shape(shape, ceil_mode)
+    count, elements = math.prod(result), math.prod(shape)
+    if count == 0 or elements >= 2**32:
+        raise InvalidDispatch(f"A plan is for one window or more of 2**32 - 1 elements at most; got {shape}.")
+    planner = Planner(device, "max_pool", implementation)
+    planner.input("x", dtype, shape)
+    planner.output("maxima", dtype, result)
+    defined = macros(dtype)
+    lanes = 1
+    if implementation == "subgroup":
+        defined |= {"METHOD": method.upper(), "CLUSTER": values["cluster"]}
+        lanes = values["cluster"] if subgroup_size(device) >= values["cluster"] else 1
+    elif implementation == "shared":
+        lanes = WINDOW
+    limits = device.capabilities.limits
+    workgroup = min(values["workgroup"], int(limits["maxComputeWorkGroupInvocations"]))
+    items = 1 if implementation == DIRECT else values["items"]
+    if implementation == "shared":
+        room = int(limits["maxComputeSharedMemorySize"])
+        items = max(1, min(items, room // (max(4, dtype.itemsize) * workgroup)))
+    kernel = planner.kernel(
+        f"max_pool/{implementation}.comp",
+        macros=defined,
+        workgroup=workgroup,
+        specialization={} if implementation == DIRECT else {"ITEMS": items},
+    )
+    groups = min(values["groups"], -(-count * lanes // (workgroup * items)))
+    push = {
+        "count": count,
+        "window_columns": result[-1],
+        "window_rows": result[-2],
+        "columns": shape[-1],
+        "lines": shape[-2],
+    }
+    planner.dispatch(kernel, groups, {"Rows": "x", "Scalars": "x", "Maxima": "maxima"}, push=push)
+    return planner.plan()
+
+
+def pooled_shape(shape: tuple[int, ...], ceil_mode: bool = False) -> tuple[int, ...]:
+    """Return the shape of the maxima of an array.
+
+    Raises
+    ------
+    InvalidDispatch
+        It has fewer than two dimensions.
+    """
+    if len(shape) < 2:
+        raise InvalidDispatch(f"Windows need two dimensions at least; the array's shape is {shape}.")
+    more = WINDOW - 1 if ceil_mode else 0
+    return (*shape[:-2], *((size + more) // WINDOW for size in shape[-2:]))
+
+
+def _checked(dtype: np.dtype[Any], values: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    known = TABLES["max_pool"]["any"].keys()
+    if unknown := given.keys() - known:
+        raise InvalidDispatch(f"Max pooling has no tuning {sorted(unknown)}; it has {sorted(known)}.")
+    if values["method"] not in METHODS or values["cluster"] not in (WINDOW, _LARGE_CLUSTER):
+        raise InvalidDispatch(f"method is one of {METHODS} and cluster 4 or 16; got {given}.")
+    if values["method"] == "quad" and values["cluster"] != WINDOW:
+        raise InvalidDispatch("A quad has 4 lanes; use cluster=4, or another method.")
+    if values["method"] == "clustered" and dtype.itemsize == 8:
+        raise InvalidDispatch(f"Clustered maxima of {dtype} are not made; use method='shuffle' or 'quad'.")
+    for name, least in (("workgroup", _LARGE_CLUSTER), ("items", 1), ("groups", 1)):
+        if values[name] < least:
+            raise InvalidDispatch(f"{name} is at least {least}; {values[name]} was given.")
+    if values["workgroup"] % WINDOW:
+        raise InvalidDispatch(f"workgroup is a multiple of 4; {values['workgroup']} was given.")
+    return values
+
+
+def max_pool(
+    x: Given,
+    window: int = WINDOW,
+    *,
+    ceil_mode: bool = False,
+    device: Device | None = None,
+    implementation: str = "auto",
+) -> Result:
+    """Take the greatest element of each window of 4 x 4, the windows side by side.
+
+    Parameters
+    ----------
+    x : array or `Buffer` of two dimensions or more, of any dtype that kernels have; the last two are pooled.
+    window : 4; there are no others.
+    ceil_mode : whether windows that only partly lie in `x` count, as in PyTorch; else what is left over at
+        the right and at the bottom is left out.
+    device : where to run arrays; default the best one.
+    implementation : ``"subgroup"``, ``"shared"``, ``"direct"`` or ``"auto"``; see `plan_max_pool`.
+
+    Returns
+    -------
+    The maxima, of the same dtype; NaN where a window has one, as `numpy.max` has it.
+
+    Raises
+    ------
+    InvalidDispatch
+        There are fewer than two dimensions, the dtype is none that kernels have, or the window is another.
+    Unsupported
+        The device lacks what this needs.
+    """
+    if window != WINDOW:
+        raise InvalidDispatch(f"Windows are of 4 x 4 elements; {window} was given.")
+    arguments = Arguments(device, x=x)
+    given = arguments["x"]
+    macros(given.dtype)
+    result = pooled_shape(given.shape, ceil_mode)
+    if not math.prod(result):
+        return np.empty(result, given.dtype)
+    plan = plan_max_pool(arguments.device, given.shape, given.dtype, implementation, ceil_mode=ceil_mode)
+    (maxima,) = arguments.run(plan, "maxima")
+    found: Result = maxima
+    return found
