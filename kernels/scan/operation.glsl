@@ -58,11 +58,6 @@ const uint VECTORS = ITEMS / WIDTH;
 #define IDENTITY T(0)
 #endif
 
-#if OPERATION == MIN || OPERATION == MAX
-// The least number has only the highest bit set where T has a sign, and none where it has not.
-const T LEAST = ~T(0) < T(0) ? T(1) << (T_BITS - 1) : T(0);
-#define IDENTITY (OPERATION == MAX ? LEAST : ~LEAST)
-#endif
 
 // The bits of floats order as unsigned integers do once all bits of the negative ones and the sign of the others
 // are turned over (IEEE 754 totalOrder). NaN has to win in both MIN and MAX, as in NumPy, so its key is the last
@@ -78,18 +73,53 @@ const T INFINITE = T(0x7ff) << 52;
 const T SIGN = T(0x80000000u);
 const T INFINITE = T(0x7f800000u);
 #endif
-const T KEY_BITS = SIGN | (SIGN - T(1));
+const T ALL = SIGN | (SIGN - T(1));
 
 T key_of(T bits) {
     if ((bits & ~SIGN) > INFINITE)
-        return OPERATION == MAX ? KEY_BITS : T(0);
-    return (bits & SIGN) != T(0) ? bits ^ KEY_BITS : bits ^ SIGN;
+        return OPERATION == MAX ? ALL : T(0);
+    return (bits & SIGN) != T(0) ? bits ^ ALL : bits ^ SIGN;
 }
 
 T bits_from(T key) {
-    return (key & SIGN) != T(0) ? key ^ SIGN : key ^ KEY_BITS;
+    return (key & SIGN) != T(0) ? key ^ SIGN : key ^ ALL;
 }
+
+// The keys of infinity and minus infinity.
+#define IDENTITY (OPERATION == MIN ? INFINITE ^ SIGN : ~INFINITE & ~SIGN & ALL)
 #else
 #define key_of(x) (x)
 #define bits_from(x) (x)
+#if OPERATION == MIN || OPERATION == MAX
+// The least number has only the highest bit set where T has a sign, and none where it has not.
+const T LEAST = ~T(0) < T(0) ? T(1) << (T_BITS - 1) : T(0);
+#define IDENTITY (OPERATION == MAX ? LEAST : ~LEAST)
 #endif
+#endif
+
+// --- elements one by one ----------------------------------------------------------------------------------
+
+#if HALF
+#extension GL_EXT_shader_16bit_storage : require
+#define Stored uint16_t
+#else
+#define Stored T
+#endif
+layout(std430, binding = 0) readonly buffer ValuesOneByOne { Stored value_at[]; };
+layout(std430, binding = 1) writeonly buffer ScannedOneByOne { Stored scanned_at[]; };
+
+T read_element(uint index) {
+#if HALF && !KEYS
+    return unpackHalf2x16(uint(value_at[index])).x;
+#else
+    return key_of(T(value_at[index]));
+#endif
+}
+
+void write_element(uint index, T x) {
+#if HALF && !KEYS
+    scanned_at[index] = uint16_t(packHalf2x16(vec2(x, 0.0)));
+#else
+    scanned_at[index] = Stored(bits_from(x));
+#endif
+}

@@ -26,18 +26,14 @@
 
 #define TILE (WORKGROUP * ITEMS)
 
+// The same memory as in operation.glsl.
 #if HALF
-#extension GL_EXT_shader_16bit_storage : require
-layout(std430, binding = 0) readonly buffer Values { uvec2 values[]; };
-layout(std430, binding = 0) readonly buffer ValuesOneByOne { uint16_t value_at[]; };
-layout(std430, binding = 1) writeonly buffer Scanned { uvec2 scanned[]; };
-layout(std430, binding = 1) writeonly buffer ScannedOneByOne { uint16_t scanned_at[]; };
+#define Vector uvec2
 #else
-layout(std430, binding = 0) readonly buffer Values { V values[]; };
-layout(std430, binding = 0) readonly buffer ValuesOneByOne { T value_at[]; };
-layout(std430, binding = 1) writeonly buffer Scanned { V scanned[]; };
-layout(std430, binding = 1) writeonly buffer ScannedOneByOne { T scanned_at[]; };
+#define Vector V
 #endif
+layout(std430, binding = 0) readonly buffer Values { Vector values[]; };
+layout(std430, binding = 1) writeonly buffer Scanned { Vector scanned[]; };
 #if SEGMENTS == FLAGS
 layout(std430, binding = 3) readonly buffer Heads { uint heads[]; };    // four bytes in each
 #endif
@@ -65,67 +61,46 @@ uint component(uint i) {
     return REVERSE != 0 ? uint(WIDTH) - 1u - i : i;
 }
 
-T from_memory(uint vector, uint i) {
-    uint index = vector * WIDTH + component(i);
-    if (index >= count)
-        return IDENTITY;
-#if HALF && KEYS
-    return key_of(T(value_at[index]));
-#elif HALF
-    return unpackHalf2x16(uint(value_at[index])).x;
-#else
-    return key_of(value_at[index]);
-#endif
-}
-
 // Read a vector; elements that are not there are the identity.
 void read_vector(uint vector, bool whole, out T x[WIDTH]) {
     if (whole) {
-#if HALF
-        uvec2 words = values[vector];
-#if KEYS
-        uvec4 all = uvec4(words.x & 0xffffu, words.x >> 16, words.y & 0xffffu, words.y >> 16);
+        Vector packed = values[vector];
+#if HALF && KEYS
+        uvec4 all = uvec4(packed.x & 0xffffu, packed.x >> 16, packed.y & 0xffffu, packed.y >> 16);
+#elif HALF
+        vec4 all = vec4(unpackHalf2x16(packed.x), unpackHalf2x16(packed.y));
 #else
-        vec4 all = vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
-#endif
-#else
-        V all = values[vector];
+        V all = packed;
 #endif
         [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
             x[i] = key_of(all[component(i)]);
     } else {
-        [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
-            x[i] = from_memory(vector, i);
+        [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
+            uint index = vector * WIDTH + component(i);
+            x[i] = IDENTITY;
+            if (index < count)
+                x[i] = read_element(index);
+        }
     }
 }
 
 void write_vector(uint vector, bool whole, T x[WIDTH]) {
-#if HALF
-    uint half_bits[WIDTH];
-    [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
-#if KEYS
-        half_bits[component(i)] = bits_from(x[i]);
-#else
-        half_bits[component(i)] = packHalf2x16(vec2(x[i], 0.0));
-#endif
-    }
-    if (whole)
-        scanned[vector] = uvec2(half_bits[0] | half_bits[1] << 16, half_bits[2] | half_bits[3] << 16);
-    else
+    if (whole) {
+        V all;
         [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
-            if (vector * WIDTH + i < count)
-                scanned_at[vector * WIDTH + i] = uint16_t(half_bits[i]);
+            all[component(i)] = bits_from(x[i]);
+#if HALF && KEYS
+        scanned[vector] = uvec2(all.x | all.y << 16, all.z | all.w << 16);
+#elif HALF
+        scanned[vector] = uvec2(packHalf2x16(all.xy), packHalf2x16(all.zw));
 #else
-    V all;
-    [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
-        all[component(i)] = bits_from(x[i]);
-    if (whole)
         scanned[vector] = all;
-    else
-        [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
-            if (vector * WIDTH + i < count)
-                scanned_at[vector * WIDTH + i] = all[i];
 #endif
+    } else {
+        [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
+            if (vector * WIDTH + component(i) < count)
+                write_element(vector * WIDTH + component(i), x[i]);
+    }
 }
 
 // Which elements of a vector begin a segment, in the order of the scan: bit i of element i. Read backwards, a segment

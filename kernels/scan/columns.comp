@@ -1,0 +1,42 @@
+#version 460
+// Scan along an axis that is not the last: each invocation goes down one column, ITEMS rows at a time.
+// values: (slices, length, inner) elements, of which the middle axis is scanned. scanned: the results.
+//
+// Neighbouring invocations have neighbouring columns, so each row is read and written in whole lines of memory. The rows
+// of a column are loaded before the first is used. Nobody waits for anybody, so there is no other version of this.
+#include "operation.glsl"
+
+#ifndef REVERSE
+#define REVERSE 0
+#endif
+#ifndef EXCLUSIVE
+#define EXCLUSIVE 0
+#endif
+
+layout(push_constant) uniform Parameters {
+    uint columns;    // slices * inner
+    uint length;
+    uint inner;
+};
+
+void main() {
+    uint column = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * WORKGROUP + gl_LocalInvocationIndex;
+    if (column >= columns)
+        return;
+    uint first = column / inner * length * inner + column % inner;
+    T sum = IDENTITY;
+    for (uint row = 0u; row < length; row += ITEMS) {
+        T x[ITEMS];
+        [[unroll]] for (uint i = 0u; i < ITEMS; ++i)
+            if (row + i < length)
+                x[i] = read_element(first + (REVERSE != 0 ? length - 1u - row - i : row + i) * inner);
+        [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+            if (row + i < length) {
+                T next = COMBINE(sum, x[i]);
+                uint at = REVERSE != 0 ? length - 1u - row - i : row + i;
+                write_element(first + at * inner, EXCLUSIVE != 0 ? sum : next);
+                sum = next;
+            }
+        }
+    }
+}

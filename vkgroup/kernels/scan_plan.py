@@ -1,0 +1,133 @@
+"""Plans of scans: which of the kernels in ``kernels/scan`` run, on how many tiles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.grid import line, parts
+from vkgroup.kernels.pipelines import choose
+from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.scan_elements import check_operation, macros_of, width_of
+from vkgroup.kernels.scan_look_back import OPERATIONS, checked, look_back_defaults, tile
+from vkgroup.kernels.tuning import TABLES, tuned
+
+TABLES["scan"] = {
+    "any": {"workgroup": 256, "items": 16, **look_back_defaults()},
+    "cpu": {"workgroup": 128, "items": 16},
+}
+
+
+def plan_scan(
+    device: Device,
+    operation: str,
+    dtype: npt.DTypeLike,
+    shape: int | tuple[int, ...],
+    axis: int | None = None,
+    *,
+    exclusive: bool = False,
+    reverse: bool = False,
+    segments: bool = False,
+    implementation: str = "auto",
+    **tuning: Any,
+) -> Plan:
+    """Plan a scan: the input ``x``, with `segments` also ``heads``, and the output ``scanned``.
+
+    Parameters
+    ----------
+    operation : ``"add"``, ``"mul"``, ``"min"``, ``"max"``, ``"and"``, ``"or"`` or ``"xor"``.
+    dtype, shape : of `x`, in C order, at least one element.
+    axis : along which to scan; None: all elements in C order, and ``scanned`` has one dimension.
+    exclusive : whether each result leaves its own element out.
+    reverse : whether the scan runs from the last element to the first.
+    segments : whether ``heads``, one byte for each element and up to three more, says by a byte that is not 0
+        where a segment begins, in which the scan begins anew. With `reverse` it begins anew at the ends of the
+        same segments.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. Along another axis than the last both are the
+        same kernel, which needs neither.
+    **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` of an invocation
+        (a multiple of 4, at most 32), and those of `look_back_defaults`.
+
+    Raises
+    ------
+    InvalidDispatch
+        There is nothing to scan, no such operation, dtype or axis, or a tuning value makes no sense.
+    Unsupported
+        The device lacks the subgroup operations, the type, or grids of that size.
+    """
+    kind, sizes = np.dtype(dtype), (shape,) if isinstance(shape, int) else tuple(shape)
+    check_operation(operation, kind)
+    count = math.prod(sizes)
+    if not 0 < count < 2**32:
+        raise InvalidDispatch(f"A plan is for 1 to 2**32 - 1 elements; {count} were given.")
+    if segments and axis is not None:
+        raise InvalidDispatch("Give segments or an axis, not both: an axis makes segments of its own.")
+    n, inner = _along(sizes, axis)
+    chosen = choose(device, implementation, *OPERATIONS)
+    checked(TABLES["scan"]["any"], tuning)
+    values = tuned(device, "scan", chosen, **tuning)
+    planner = Planner(device, "scan", chosen)
+    planner.input("x", kind, sizes)
+    if segments:
+        planner.input("heads", np.uint32, parts(count, 4))
+    planner.output("scanned", kind, count if axis is None else sizes)
+    macros = macros_of(operation, kind) | {"EXCLUSIVE": int(exclusive), "REVERSE": int(reverse)}
+    if inner > 1:
+        _columns(planner, macros, values, (count // (n * inner), n, inner))
+    else:
+        _tiles(planner, macros, values, (count, n, width_of(kind)), segments)
+    return planner.plan()
+
+
+def _along(sizes: tuple[int, ...], axis: int | None) -> tuple[int, int]:
+    """Return the length of the axis, and the product of those after it."""
+    if axis is None:
+        return math.prod(sizes), 1
+    rank = len(sizes)
+    if not isinstance(axis, int | np.integer) or not -rank <= axis < rank:
+        raise InvalidDispatch(f"axis {axis!r} is none of an array of {rank} axes.")
+    return sizes[axis], math.prod(sizes[axis % rank + 1 :])
+
+
+def _tiles(
+    planner: Planner, macros: dict[str, Any], values: dict[str, Any], sizes: tuple[int, int, int], segments: bool
+) -> None:
+    """Scan all elements, or rows that are one piece of memory each."""
+    count, row, width = sizes
+    tiling = tile(planner.device, count, values, bits=macros["T_BITS"], width=width)
+    # By numbers: two of the kernel's blocks, one of vectors and one of elements, share each of 0 and 1.
+    bindings = {0: "x", 1: "scanned", 2: tiling.clear(planner)} | ({3: "heads"} if segments else {})
+    macros["SEGMENTS"] = "FLAGS" if segments else "NONE" if row == count else "ROWS"
+    kernel = planner.kernel(
+        f"scan/{planner.implementation}.comp",
+        macros=macros | tiling.macros(),
+        workgroup=tiling.workgroup,
+        specialization=tiling.constants(planner.implementation),
+    )
+    planner.dispatch(kernel, tiling.grid(planner.device), bindings, {"count": count, "row": row})
+
+
+def _columns(
+    planner: Planner, macros: dict[str, Any], values: dict[str, Any], sizes: tuple[int, int, int]
+) -> None:
+    """Scan along an axis that is not the last: each invocation goes down a column."""
+    slices, n, inner = sizes
+    workgroup = min(values["workgroup"], planner.device.capabilities.limits["maxComputeWorkGroupInvocations"])
+    kernel = planner.kernel(
+        "scan/columns.comp",
+        macros=macros,
+        workgroup=workgroup,
+        specialization={"ITEMS": values["items"]},
+    )
+    groups = line(planner.device, parts(slices * inner, workgroup))
+    planner.dispatch(
+        kernel,
+        groups,
+        {0: "x", 1: "scanned"},
+        {"columns": slices * inner, "length": n, "inner": inner},
+    )
