@@ -1,0 +1,43 @@
+"""Devices on which kernels are tested: each software driver, and the reference device of each subgroup size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+import vkgroup
+from vkgroup import drivers
+from vkgroup.dispatch import Device
+
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+@pytest.fixture(scope="module", params=["swiftshader", "lavapipe", "oldest lavapipe"])
+def driver(request: pytest.FixtureRequest) -> Iterator[Device]:
+    """An open device of each driver, fetched where it is not there, watched by the validation layer."""
+    name = _oldest_lavapipe() if request.param.startswith("oldest") else request.param
+    with vkgroup.open(drivers.fetch(name).name) as opened:
+        yield opened
+
+
+def _oldest_lavapipe() -> str:
+    """The oldest that is in the cache, if that has several; else the oldest that the distribution offers."""
+    present = [found.name for found in drivers.installed() if found.family == "lavapipe"]
+    if len(present) > 1:
+        return present[-1]
+    return [found.name for found in drivers.list_drivers() if found.family == "lavapipe"][-1]
+
+
+@pytest.fixture(scope="module")
+def references() -> Iterator[dict[int, Device]]:
+    """The reference device of each subgroup size."""
+    with ExitStack() as stack:
+        yield {size: stack.enter_context(vkgroup.open("reference", subgroup_size=size)) for size in SIZES}
+
+
+@pytest.fixture(params=SIZES)
+def reference(request: pytest.FixtureRequest, references: dict[int, Device]) -> Device:
+    """The reference device, of one subgroup size after the other."""
+    return references[request.param]
