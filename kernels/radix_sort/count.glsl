@@ -33,7 +33,7 @@ void flush_bins() {
     barrier();
     for (uint b = gl_LocalInvocationIndex; b < BINS; b += WORKGROUP) {
         uint sum = 0u;
-        [[unroll]] for (uint c = 0u; c < COPIES; ++c)
+        UNROLLED for (uint c = 0u; c < COPIES; ++c)
             sum += bin[c * BINS + b];
         if (sum > 0u)
             atomicAdd(work.base[b], sum);
@@ -44,7 +44,7 @@ void flush_bins() {
 void count_partial_tile(uint begin) {
     for (uint i = gl_LocalInvocationIndex; begin + i < push.count && i < TILE; i += WORKGROUP) {
         KEY order = ordered(keys[begin + i]);
-        [[unroll]] for (uint p = 0u; p < PASSES; ++p)
+        UNROLLED for (uint p = 0u; p < PASSES; ++p)
             atomicAdd(bin[p * RADIX + digit_of(order, p * RADIX_BITS)], 1u);
     }
 }
@@ -52,10 +52,10 @@ void count_partial_tile(uint begin) {
 // The invocation's keys of a full tile, in their order's numbers. Which keys an invocation counts does not matter.
 void load_ordered(uint begin, out KEY order[ITEMS]) {
     uint first = begin / IN_QUAD + gl_LocalInvocationIndex;
-    [[unroll]] for (uint q = 0u; q < QUADS; ++q) {
+    UNROLLED for (uint q = 0u; q < QUADS; ++q) {
         uvec4 quad = quads[first + q * WORKGROUP];
 #if KEY_WORDS == 1
-        [[unroll]] for (uint i = 0u; i < 4u; ++i)
+        UNROLLED for (uint i = 0u; i < 4u; ++i)
             order[q * 4u + i] = ordered(quad[i]);
 #else
         order[q * 2u] = ordered(quad.xy);
@@ -68,7 +68,7 @@ void load_ordered(uint begin, out KEY order[ITEMS]) {
 KEY differing(KEY order[ITEMS], out KEY all, out KEY any) {
     all = order[0];
     any = order[0];
-    [[unroll]] for (uint i = 1u; i < ITEMS; ++i) {
+    UNROLLED for (uint i = 1u; i < ITEMS; ++i) {
         all &= order[i];
         any |= order[i];
     }

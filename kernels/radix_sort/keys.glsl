@@ -15,6 +15,14 @@
 #ifndef VALUE_WORDS
 #define VALUE_WORDS 0   // 0: keys alone; 1 or 2: with values of that many words
 #endif
+#ifndef UNROLL
+#define UNROLL 1        // 0: loops stay loops: a driver for CPUs compiles them in a fraction of the time
+#endif
+#if UNROLL
+#define UNROLLED [[unroll]]
+#else
+#define UNROLLED [[dont_unroll]]
+#endif
 #ifndef RADIX_BITS
 #define RADIX_BITS 4    // of a digit
 #endif

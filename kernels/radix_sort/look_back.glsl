@@ -73,11 +73,11 @@ void walk(uint route, uint digit, inout uint ahead, inout uint before) {
     while (ahead > 0u && vain < SPINS) {
         // Several words at once: the way to the other tile is long, and the tiles before it are most likely ready.
         uint words[LOOK];
-        [[unroll]] for (uint l = 0u; l < LOOK; ++l)
+        UNROLLED for (uint l = 0u; l < LOOK; ++l)
             words[l] = atomicLoad(state[(max(ahead, l + 1u) - (l + 1u)) * RADIX + digit],
                                   gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
         bool going = true;
-        [[unroll]] for (uint l = 0u; l < LOOK; ++l) {
+        UNROLLED for (uint l = 0u; l < LOOK; ++l) {
             uint kind = kind_of(route, words[l]);
             going = going && ahead > 0u && kind != EMPTY;
             if (going) {

@@ -83,40 +83,40 @@ void store_value(uint route, uint index, VALUE value) {
 // Loads items[i] from place (row) + i * (step) of the tile; where the tile has no such key, `filler` instead.
 #define LOAD_TILE(items, kind, row, step, filler)                                   \
     if (held < TILE) {                                                              \
-        [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {                              \
+        UNROLLED for (uint i = 0u; i < ITEMS; ++i) {                              \
             items[i] = filler;                                                      \
             if ((row) + i * (step) < held)                                          \
                 items[i] = source_##kind(route, begin + (row) + i * (step));        \
         }                                                                           \
     } else if ((route & ROUTE_FIRST) != 0u) {                                       \
-        [[unroll]] for (uint i = 0u; i < ITEMS; ++i)                                \
+        UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \
             items[i] = input_##kind[begin + (row) + i * (step)];                    \
     } else if ((route & ROUTE_TO_RESULT) != 0u) {                                   \
-        [[unroll]] for (uint i = 0u; i < ITEMS; ++i)                                \
+        UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \
             items[i] = spare_##kind[begin + (row) + i * (step)];                    \
     } else {                                                                        \
-        [[unroll]] for (uint i = 0u; i < ITEMS; ++i)                                \
+        UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \
             items[i] = result_##kind[begin + (row) + i * (step)];                   \
     }
 
 // Stores items[i], place i * WORKGROUP + place of the sorted tile, at goal[i] of where the pass writes to.
 #define STORE_TILE(items, kind, goal)                                               \
     if (held < TILE) {                                                              \
-        [[unroll]] for (uint i = 0u; i < ITEMS; ++i)                                \
+        UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \
             if (i * WORKGROUP + place < held)                                       \
                 store_##kind(route, goal[i], items[i]);                             \
     } else if ((route & ROUTE_TO_RESULT) != 0u) {                                   \
-        [[unroll]] for (uint i = 0u; i < ITEMS; ++i)                                \
+        UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \
             result_##kind[goal[i]] = items[i];                                      \
     } else {                                                                        \
-        [[unroll]] for (uint i = 0u; i < ITEMS; ++i)                                \
+        UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \
             spare_##kind[goal[i]] = items[i];                                       \
     }
 
 // Loads the values of the keys that LOAD_TILE loads; of indices the first pass makes them.
 #define LOAD_VALUES(items, row, step)                                               \
     if (INDICES != 0 && (route & ROUTE_FIRST) != 0u) {                              \
-        [[unroll]] for (uint i = 0u; i < ITEMS; ++i)                                \
+        UNROLLED for (uint i = 0u; i < ITEMS; ++i)                                \
             items[i] = VALUE(begin + (row) + i * (step));                           \
     } else {                                                                        \
         LOAD_TILE(items, value, row, step, VALUE(0u))                               \

@@ -21,7 +21,7 @@ shared uint same[PASSES];       // whether all keys have the same digit
 // The invocation's counts of one pass and their sum.
 uint load_counts(uint pass, uint place, out uint counts[DIGITS]) {
     uint sum = 0u;
-    [[unroll]] for (uint k = 0u; k < DIGITS; ++k) {
+    UNROLLED for (uint k = 0u; k < DIGITS; ++k) {
         uint digit = place * DIGITS + k;
         counts[k] = digit < RADIX ? work.base[pass * RADIX + digit] : 0u;
         if (counts[k] == push.count)
@@ -32,7 +32,7 @@ uint load_counts(uint pass, uint place, out uint counts[DIGITS]) {
 }
 
 void store_places(uint pass, uint place, uint before, uint counts[DIGITS]) {
-    [[unroll]] for (uint k = 0u; k < DIGITS; ++k) {
+    UNROLLED for (uint k = 0u; k < DIGITS; ++k) {
         uint digit = place * DIGITS + k;
         if (digit < RADIX)
             work.base[pass * RADIX + digit] = before;

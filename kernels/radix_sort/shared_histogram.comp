@@ -23,12 +23,12 @@ void main() {
         load_ordered(begin, order);
         KEY all, any;
         KEY differ = differing(order, all, any);
-        [[unroll]] for (uint p = 0u; p < PASSES; ++p) {
+        UNROLLED for (uint p = 0u; p < PASSES; ++p) {
             uint first = copy + p * RADIX, shift = p * RADIX_BITS;
             if (digit_of(differ, shift) == 0u) {
                 atomicAdd(bin[first + digit_of(order[0], shift)], ITEMS);
             } else {
-                [[unroll]] for (uint i = 0u; i < ITEMS; ++i)
+                UNROLLED for (uint i = 0u; i < ITEMS; ++i)
                     atomicAdd(bin[first + digit_of(order[i], shift)], 1u);
             }
         }

@@ -47,10 +47,10 @@ uint sum_before(uint value, uint place, out uint total) {
     barrier();
     if (place < WORKGROUP / BLOCK) {
         uint part[BLOCK];
-        [[unroll]] for (uint j = 0u; j < BLOCK; ++j)
+        UNROLLED for (uint j = 0u; j < BLOCK; ++j)
             part[j] = sums[place * (BLOCK + 1u) + j];
         uint sum = 0u;
-        [[unroll]] for (uint j = 0u; j < BLOCK; ++j) {
+        UNROLLED for (uint j = 0u; j < BLOCK; ++j) {
             sums[place * (BLOCK + 1u) + j] = sum;
             sum += part[j];
         }
@@ -70,7 +70,7 @@ uint sum_before(uint value, uint place, out uint total) {
 // The prefix sums of a vector's components, from `before` on; `before` becomes what comes after them.
 uvec4 prefixes(uvec4 counts, inout uint before) {
     uvec4 result;
-    [[unroll]] for (uint c = 0u; c < 4u; ++c) {
+    UNROLLED for (uint c = 0u; c < 4u; ++c) {
         result[c] = before;
         before += counts[c];
     }
@@ -79,11 +79,11 @@ uvec4 prefixes(uvec4 counts, inout uint before) {
 
 // Sorts `word` by four bits of the digits, from `bit` on; the others keep their order. All of the workgroup calls it.
 void split(uint bit, uint shift, uint place) {
-    [[unroll]] for (uint r = 0u; r < ROWS; ++r)
+    UNROLLED for (uint r = 0u; r < ROWS; ++r)
         counter[(r * WORKGROUP + place) / 4u][place % 4u] = 0u;
     uint held_word[ITEMS];
     uint rank[ITEMS];
-    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
         held_word[i] = word[place * ITEMS + i];
         uint value = (DIGIT_OF(held_word[i]) >> bit) & 15u;
         uint at = (value & 7u) * WORKGROUP + place;
@@ -101,7 +101,7 @@ void split(uint bit, uint shift, uint place) {
     counter[2u * place] = prefixes(low, before);
     counter[2u * place + 1u] = prefixes(high, before);
     barrier();
-    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
         uint value = (DIGIT_OF(held_word[i]) >> bit) & 15u;
         uint at = (value & 7u) * WORKGROUP + place;
         uint begins = (counter[at / 4u][at % 4u] >> ((value >> 3) * 16u)) & 0xffffu;
@@ -132,7 +132,7 @@ void main() {
     // Rows of keys; in the last tile those that are missing come after all others.
     KEY key[ITEMS];
     LOAD_TILE(key, key, place, WORKGROUP, last_key())
-    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
         uint index = i * WORKGROUP + place;
         word[index] = WORD_OF(key[i], index);
 #ifdef INDEX_OF
@@ -140,12 +140,12 @@ void main() {
 #endif
     }
     barrier();
-    [[unroll]] for (uint bit = 0u; bit < RADIX_BITS; bit += 4u)
+    UNROLLED for (uint bit = 0u; bit < RADIX_BITS; bit += 4u)
         split(bit, shift, place);
 
     // A digit begins where the one before it is another.
     uint sorted[ITEMS];
-    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
         uint p = i * WORKGROUP + place;
         sorted[i] = word[p];
         uint digit = DIGIT_OF(sorted[i]);
@@ -162,7 +162,7 @@ void main() {
     barrier();
     uint total[DIGITS];
     uint start[DIGITS];
-    [[unroll]] for (uint k = 0u; k < DIGITS; ++k) {
+    UNROLLED for (uint k = 0u; k < DIGITS; ++k) {
         uint digit = place * DIGITS + k;
         start[k] = 0u;
         total[k] = 0u;
@@ -181,7 +181,7 @@ void main() {
 
     // Neighbours in the tile with the same digit are neighbours in the result, so runs of keys are written at once.
     uint goal[ITEMS];
-    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
         goal[i] = target[DIGIT_OF(sorted[i])] + i * WORKGROUP + place;
 #ifdef INDEX_OF
         key[i] = KEY_OF_CELL(cell[INDEX_OF(sorted[i])]);
@@ -194,10 +194,10 @@ void main() {
     }
 #if VALUE_WORDS
     barrier();      // all keys have been taken out
-    [[unroll]] for (uint i = 0u; i < ITEMS; ++i)
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i)
         cell[i * WORKGROUP + place] = CELL_OF_VALUE(value[i]);
     barrier();
-    [[unroll]] for (uint i = 0u; i < ITEMS; ++i)
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i)
         value[i] = VALUE_OF_CELL(cell[INDEX_OF(sorted[i])]);
     STORE_TILE(value, value, goal)
 #endif

@@ -28,13 +28,13 @@ void main() {
         KEY all, any;
         differing(order, all, any);
         KEY differ = subgroupAnd(all) ^ subgroupOr(any);
-        [[unroll]] for (uint p = 0u; p < PASSES; ++p) {
+        UNROLLED for (uint p = 0u; p < PASSES; ++p) {
             uint first = copy + p * RADIX, shift = p * RADIX_BITS;
             if (digit_of(differ, shift) == 0u) {
                 if (subgroupElect())
                     atomicAdd(bin[first + digit_of(order[0], shift)], gl_SubgroupSize * ITEMS);
             } else {
-                [[unroll]] for (uint i = 0u; i < ITEMS; ++i)
+                UNROLLED for (uint i = 0u; i < ITEMS; ++i)
                     atomicAdd(bin[first + digit_of(order[i], shift)], 1u);
             }
         }

@@ -78,7 +78,7 @@ void meet() {
 MASK match(uint at, uint digit) {
 #if MATCH == MATCH_BALLOT
     MASK same = LANES(subgroupBallot(true));
-    [[unroll]] for (uint bit = 0u; bit < RADIX_BITS; ++bit) {
+    UNROLLED for (uint bit = 0u; bit < RADIX_BITS; ++bit) {
         bool one = (digit & (1u << bit)) != 0u;
         same &= LANES(subgroupBallot(one)) ^ MASK(one ? 0u : NOTHING);
     }
@@ -88,7 +88,7 @@ MASK match(uint at, uint digit) {
     atomicOr(lanes_of[at * MASK_WORDS + lane / 32u], 1u << (lane & 31u));
     meet();
     MASK same;
-    [[unroll]] for (uint w = 0u; w < MASK_WORDS; ++w)
+    UNROLLED for (uint w = 0u; w < MASK_WORDS; ++w)
         WORD(same, w) = lanes_of[at * MASK_WORDS + w];
     return same;
 #else
@@ -105,7 +105,7 @@ uint claim(uint at, uint digit) {
     if (last) {
         counter[at] = rank + 1u;
 #if MATCH == MATCH_SHARED
-        [[unroll]] for (uint w = 0u; w < MASK_WORDS; ++w)
+        UNROLLED for (uint w = 0u; w < MASK_WORDS; ++w)
             lanes_of[at * MASK_WORDS + w] = 0u;
 #endif
     }
@@ -138,7 +138,7 @@ void main() {
     for (uint d = lane; d < RADIX; d += size) {
         counter[table + d] = 0u;
 #if MATCH == MATCH_SHARED
-        [[unroll]] for (uint w = 0u; w < MASK_WORDS; ++w)
+        UNROLLED for (uint w = 0u; w < MASK_WORDS; ++w)
             lanes_of[(table + d) * MASK_WORDS + w] = 0u;
 #endif
     }
@@ -156,7 +156,7 @@ void main() {
 
     // Ranks among the subgroup's keys with the same digit, 16 bits above the place in `counter`; or only their number.
     uint slot[ITEMS];
-    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
         uint digit = digit_of(ordered(key[i]), shift);
         slot[i] = table + digit;
         if (EARLY)
@@ -170,7 +170,7 @@ void main() {
     uint total[DIGITS];
     uint start[DIGITS];
     uint sum = 0u;
-    [[unroll]] for (uint k = 0u; k < DIGITS; ++k) {
+    UNROLLED for (uint k = 0u; k < DIGITS; ++k) {
         uint digit = place * DIGITS + k;
         total[k] = 0u;
         if (digit < RADIX) {
@@ -181,7 +181,7 @@ void main() {
         sum += total[k];
     }
     uint running = sum_before(sum);
-    [[unroll]] for (uint k = 0u; k < DIGITS; ++k) {
+    UNROLLED for (uint k = 0u; k < DIGITS; ++k) {
         uint digit = place * DIGITS + k;
         start[k] = running;
         if (digit < RADIX) {
@@ -195,7 +195,7 @@ void main() {
     barrier();
 
     // The tile in the order of its digits.
-    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
         uint at = slot[i] & 0xffffu;
         slot[i] = EARLY ? claim(at, at - table) : counter[at] + (slot[i] >> 16);
         cell[slot[i]] = CELL_OF_KEY(key[i]);
@@ -209,7 +209,7 @@ void main() {
 
     // Neighbours in the tile with the same digit are neighbours in the result, so runs of keys are written at once.
     uint goal[ITEMS];
-    [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
         key[i] = KEY_OF_CELL(cell[i * WORKGROUP + place]);
         goal[i] = target[digit_of(ordered(key[i]), shift)] + i * WORKGROUP + place;
     }
@@ -218,10 +218,10 @@ void main() {
     }
 #if VALUE_WORDS
     barrier();      // all keys have been taken out
-    [[unroll]] for (uint i = 0u; i < ITEMS; ++i)
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i)
         cell[slot[i]] = CELL_OF_VALUE(value[i]);
     barrier();
-    [[unroll]] for (uint i = 0u; i < ITEMS; ++i)
+    UNROLLED for (uint i = 0u; i < ITEMS; ++i)
         value[i] = VALUE_OF_CELL(cell[i * WORKGROUP + place]);
     STORE_TILE(value, value, goal)
 #endif

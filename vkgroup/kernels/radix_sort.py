@@ -1,0 +1,220 @@
+"""The plan of a radix sort: histogram, scan, and one pass over memory for each digit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.dispatch import Device, Pipeline
+from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.kernels.grid import line, parts
+from vkgroup.kernels.pipelines import choose, full_subgroups, subgroup_size
+from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.radix_sort_tuning import MATCHES, SortTuning, mask_words, sort_tuning
+
+MOST_KEYS = (1 << 30) - 1
+"""Keys of one sort: a word of the look-back has thirty bits for a count."""
+
+KEY_DTYPES = tuple(np.dtype(kind) for kind in ("u4", "i4", "f4", "u8", "i8", "f8"))
+"""What the kernels sort by. Keys of 64 bits are two words: no device needs 64-bit integers for them."""
+
+_KINDS = "uif"
+_WORD = 4
+_HEAD = 32
+"""Words of ``kernels/radix_sort/work.glsl`` before the counts: ticket and route of sixteen passes."""
+
+
+def plan_radix_sort(
+    device: Device,
+    size: int,
+    dtype: npt.DTypeLike,
+    *,
+    values: npt.DTypeLike | None = None,
+    indices: bool = False,
+    descending: bool = False,
+    implementation: str = "auto",
+    **tuning: Any,
+) -> Plan:
+    """Plan a stable sort.
+
+    Parameters
+    ----------
+    size, dtype : of the array `keys`: 1 to `MOST_KEYS` elements, one of `KEY_DTYPES`.
+    values : dtype of as many `values`, of 4 or 8 bytes each, which are put in the order of their keys; None
+        for none.
+    indices : find the indices that sort instead: the plan's only output is then `indices`, uint32.
+    descending : the greatest first. Equal keys keep their order in either direction, and NaN are last.
+    implementation : ``"subgroup"``, ``"shared"``, or ``"auto"`` for the subgroup version where the device has
+        its operations and promises full subgroups.
+    **tuning : as the attributes of `vkgroup.kernels.radix_sort_tuning.SortTuning`.
+
+    Returns
+    -------
+    A plan with inputs `keys` and, where asked for, `values`; outputs `sorted_keys` and `sorted_values`, or
+    `indices`. Inputs stay as they are.
+
+    Raises
+    ------
+    InvalidDispatch
+        There is nothing to sort, no sort of that dtype, or a tuning value makes no sense.
+    Unsupported
+        There are too many keys, or the device lacks what the version needs.
+    """
+    key, value = np.dtype(dtype), _value_dtype(values, indices)
+    if key not in KEY_DTYPES:
+        known = ", ".join(str(kind) for kind in KEY_DTYPES)
+        raise InvalidDispatch(f"Keys are {known}; {key} was given. Convert them with .astype.")
+    if size < 1:
+        raise InvalidDispatch(f"There must be a key to sort; the size is {size}.")
+    if size > MOST_KEYS:
+        raise Unsupported(
+            f"A sort has at most {MOST_KEYS} keys, since a word of its look-back has 30 bits for a count;"
+            f" {size} were given. Sort parts and merge them.",
+            [f"a count of {size} keys in 30 bits"],
+        )
+    implementation = choose(device, _needed(device, implementation), "basic", "ballot", "arithmetic")
+    key_words, value_words = key.itemsize // _WORD, value.itemsize // _WORD if value else 0
+    chosen = sort_tuning(device, implementation, key_words, value_words, tuning)
+    if implementation == "subgroup" and chosen.match == "partition":
+        choose(device, implementation, "partitioned")
+    planner = Planner(device, "radix sort", implementation)
+    return _Sort(planner, size, key, value, indices, descending, chosen).plan()
+
+
+def _value_dtype(values: npt.DTypeLike | None, indices: bool) -> np.dtype[Any] | None:
+    if indices:
+        if values is not None:
+            raise InvalidDispatch("Indices are the values of a sort that finds them; give one or the other.")
+        return np.dtype(np.uint32)
+    if values is None:
+        return None
+    dtype = np.dtype(values)
+    if dtype.itemsize not in (4, 8) or dtype.kind not in "iufc":
+        raise InvalidDispatch(f"Values are numbers of 4 or 8 bytes; {dtype} was given.")
+    return dtype
+
+
+def _needed(device: Device, implementation: str) -> str:
+    """Resolve the version as far as full subgroups decide it."""
+    if implementation not in ("auto", "subgroup") or full_subgroups(device):
+        return implementation
+    if implementation == "subgroup":
+        raise Unsupported(
+            f"{device.name} lacks: computeFullSubgroups. Use implementation='shared', or 'auto'.",
+            ["computeFullSubgroups"],
+        )
+    return "shared"
+
+
+@dataclass(frozen=True)
+class _Sort:
+    """One sort, with everything decided."""
+
+    planner: Planner
+    size: int
+    key: np.dtype[Any]
+    value: np.dtype[Any] | None
+    indices: bool
+    descending: bool
+    tuning: SortTuning
+
+    def plan(self) -> Plan:
+        """Return its plan."""
+        tuning, planner = self.tuning, self.planner
+        passes = parts(self.key.itemsize * 8, tuning.radix_bits)
+        tiles = parts(self.size, tuning.tile)
+        clear = tuning.clear or tuning.mute > 0
+        buffers = self._buffers(planner)
+        buffers["Work"] = planner.scratch("work", _WORD * (_HEAD + passes * tuning.radix))
+        buffers["States"] = planner.scratch("states", _WORD * tiles * tuning.radix)
+        keys, work, states = buffers["Input"], buffers["Work"], buffers["States"]
+
+        planner.fill(work)
+        if not clear:
+            planner.fill(states)
+        tile = tuning.histogram_workgroup * tuning.histogram_items
+        most = int(planner.device.capabilities.limits["maxComputeWorkGroupCount"][0])
+        groups = min(tuning.histogram_groups, parts(self.size, tile), most)
+        counted = {"Keys": keys, "Quads": keys, "Work": work}
+        planner.dispatch(self._histogram(), groups, counted, push={"count": self.size})
+        planner.dispatch(self._scan(clear), 1, {"Work": work}, push={"count": self.size})
+        kernel, grid = self._pass(), line(planner.device, tiles)
+        for number in range(passes):
+            if clear:
+                planner.fill(states)
+            planner.dispatch(kernel, grid, buffers, push={"count": self.size, "pass": number})
+        return planner.plan()
+
+    def _buffers(self, planner: Planner) -> dict[str, str]:
+        """Declare keys and values, and return which of them goes to which binding of a pass."""
+        nbytes = self.size * self.key.itemsize
+        names = {
+            "Input": planner.input("keys", self.key, self.size),
+            "Spare": planner.scratch("spare_keys", nbytes),
+        }
+        if self.indices:
+            names["Result"] = planner.scratch("sorted_keys", nbytes)
+        else:
+            names["Result"] = planner.output("sorted_keys", self.key, self.size)
+        if self.value is None:
+            return names
+        names["SpareValues"] = planner.scratch("spare_values", self.size * self.value.itemsize)
+        if self.indices:
+            # The first pass makes the indices; nobody reads an input of them.
+            names["InputValues"] = names["SpareValues"]
+            names["ResultValues"] = planner.output("indices", self.value, self.size)
+        else:
+            names["InputValues"] = planner.input("values", self.value, self.size)
+            names["ResultValues"] = planner.output("sorted_values", self.value, self.size)
+        return names
+
+    @property
+    def _macros(self) -> dict[str, Any]:
+        return {
+            "KEY_WORDS": self.key.itemsize // _WORD,
+            "KEY_KIND": _KINDS.index(self.key.kind),
+            "DESCENDING": int(self.descending),
+            "RADIX_BITS": self.tuning.radix_bits,
+            "UNROLL": int(self.tuning.unroll),
+        }
+
+    def _histogram(self) -> Pipeline:
+        tuning = self.tuning
+        return self._kernel(
+            "histogram",
+            tuning.histogram_workgroup,
+            self._macros,
+            {"ITEMS": tuning.histogram_items, "COPIES": tuning.histogram_copies},
+        )
+
+    def _scan(self, clear: bool) -> Pipeline:
+        workgroup = self.tuning.histogram_workgroup
+        return self._kernel("scan", workgroup, self._macros, {"FRESH": clear, "SKIP": self.tuning.skip})
+
+    def _pass(self) -> Pipeline:
+        tuning = self.tuning
+        macros = self._macros | {
+            "VALUE_WORDS": self.value.itemsize // _WORD if self.value else 0,
+            "INDICES": int(self.indices),
+        }
+        constants: dict[int | str, Any] = {
+            "ITEMS": tuning.items,
+            "SPINS": tuning.spins,
+            "LOOK": tuning.look,
+            "MUTE": tuning.mute,
+            "TICKETS": tuning.tickets,
+        }
+        if self.planner.implementation == "subgroup":
+            macros["MATCH"] = MATCHES.index(tuning.match)
+            macros["MASK_WORDS"] = mask_words(subgroup_size(self.planner.device))
+            constants["EARLY"] = tuning.early
+        return self._kernel("pass", tuning.workgroup, macros, constants)
+
+    def _kernel(
+        self, name: str, workgroup: int, macros: dict[str, Any], constants: dict[int | str, Any]
+    ) -> Pipeline:
+        path = f"radix_sort/{self.planner.implementation}_{name}.comp"
+        return self.planner.kernel(path, macros=macros, workgroup=workgroup, specialization=constants)

@@ -1,0 +1,220 @@
+"""Tuning values of the radix sort: defaults by kind of device, what may be given, and what fits a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.kernels.grid import parts
+from vkgroup.kernels.pipelines import subgroup_size
+from vkgroup.kernels.tuning import TABLES, tuned
+
+MATCHES = ("ballot", "shared", "partition")
+"""How lanes with the same digit find each other, as ``kernels/radix_sort/subgroup_pass.comp`` numbers it."""
+
+_SHARED_ITEMS = {1: 15, 2: 11, 3: 9, 4: 7}
+_SUBGROUP_ITEMS = {1: 18, 2: 16, 3: 10, 4: 8}
+_ANY = {
+    "workgroup": 256,
+    "items": None,
+    "radix_bits": 8,
+    "match": "ballot",
+    "early": False,
+    "spins": 256,
+    "look": 4,
+    "tickets": True,
+    "skip": True,
+    "clear": False,
+    "unroll": True,
+    "mute": 0,
+    "histogram_workgroup": 256,
+    "histogram_items": 16,
+    "histogram_groups": 1056,
+    "histogram_copies": 1,
+}
+_CPU = {
+    "workgroup": 128,
+    "items": 4,
+    "radix_bits": 4,
+    "unroll": False,
+    "histogram_workgroup": 128,
+    "histogram_items": 4,
+    "histogram_groups": 16,
+}
+TABLES["radix_sort.subgroup"] = {"any": _ANY, "cpu": _CPU}
+TABLES["radix_sort.shared"] = {"any": _ANY, "cpu": {**_CPU, "items": 5}}
+
+_WHOLE = {
+    "workgroup": 1,
+    "items": 1,
+    "radix_bits": 4,
+    "spins": 0,
+    "look": 1,
+    "mute": 0,
+    "histogram_workgroup": 1,
+    "histogram_items": 4,
+    "histogram_groups": 1,
+    "histogram_copies": 1,
+}
+_MOST_COUNTERS = 16384
+_WORD = 4
+
+
+@dataclass(frozen=True)
+class SortTuning:
+    """The values that a sort runs with.
+
+    Attributes
+    ----------
+    workgroup, items : invocations of a pass's workgroup, and keys of each; a tile is their product.
+    radix_bits : of a digit, 4 to 8: more bits are fewer passes.
+    match : one of `MATCHES` (subgroup version).
+    early : count a tile's digits before the keys are ranked, so that others know sooner (subgroup version).
+    spins : looks in vain at another tile's count before a workgroup counts that tile itself.
+    look : counts that the look-back reads at once.
+    tickets : give out tiles in the order of starting; else by the workgroup's number.
+    skip : leave out passes whose digit is the same in all keys.
+    clear : clear the look-back's words before each pass, not once.
+    unroll : ask the driver to unroll loops; its compiler takes many times as long on CPUs.
+    mute : every `mute`-th tile publishes nothing, which is for tests; 0 for none.
+    histogram_workgroup, histogram_items, histogram_groups, histogram_copies : of the histogram: invocations
+        of a workgroup, keys that one loads at once, workgroups at most, and tables of counts in each.
+    """
+
+    workgroup: int
+    items: int
+    radix_bits: int
+    match: str
+    early: bool
+    spins: int
+    look: int
+    tickets: bool
+    skip: bool
+    clear: bool
+    unroll: bool
+    mute: int
+    histogram_workgroup: int
+    histogram_items: int
+    histogram_groups: int
+    histogram_copies: int
+
+    @property
+    def radix(self) -> int:
+        """How many values a digit has."""
+        return 1 << self.radix_bits
+
+    @property
+    def tile(self) -> int:
+        """Keys that a workgroup sorts at once."""
+        return self.workgroup * self.items
+
+
+def sort_tuning(
+    device: Device, implementation: str, key_words: int, value_words: int, given: dict[str, Any]
+) -> SortTuning:
+    """Return the tuning values of a sort on a device, the given ones checked.
+
+    Workgroups and items that are not given are made to fit the device's shared memory.
+
+    Parameters
+    ----------
+    implementation : ``"subgroup"`` or ``"shared"``.
+    key_words, value_words : 32-bit words of a key, and of its value or 0.
+    given : as the attributes of `SortTuning`; None counts as not given.
+
+    Raises
+    ------
+    InvalidDispatch
+        There is no such value, or what is given makes no sense.
+    Unsupported
+        What is given does not fit into the device's shared memory.
+    """
+    for name, value in given.items():
+        _check(name, value)
+    given = {name: value for name, value in given.items() if value is not None}
+    values = tuned(device, "radix_sort", implementation, **given)
+    size = subgroup_size(device)
+    limits = device.capabilities.limits
+    most = int(limits["maxComputeWorkGroupInvocations"])
+    for name in ("workgroup", "histogram_workgroup"):
+        if name not in given:
+            values[name] = max(size, min(values[name], most) // size * size)
+    if implementation == "subgroup" and "workgroup" not in given:
+        # Each subgroup has its own counters, so small ones take few to a workgroup.
+        subgroups = _MOST_COUNTERS // (_WORD << values["radix_bits"])
+        values["workgroup"] = size * max(1, min(values["workgroup"] // size, subgroups))
+    if values["items"] is None:
+        table = _SUBGROUP_ITEMS if implementation == "subgroup" else _SHARED_ITEMS
+        values["items"] = table[key_words + value_words]
+    found = SortTuning(**values)
+    memory = int(limits["maxComputeSharedMemorySize"])
+    needed = shared_bytes(found, implementation, size, key_words, value_words)
+    while needed > memory and "items" not in given and found.items > 1:
+        found = replace(found, items=found.items - 1)
+        needed = shared_bytes(found, implementation, size, key_words, value_words)
+    _check_together(found, implementation, size)
+    if needed > memory:
+        raise Unsupported(
+            f"{device.name} has {memory} bytes of shared memory, and these values need {needed}. Give a"
+            " smaller workgroup, fewer items or a smaller radix_bits.",
+            [f"maxComputeSharedMemorySize of {needed} (it is {memory})"],
+        )
+    return found
+
+
+def shared_bytes(values: SortTuning, implementation: str, size: int, key_words: int, value_words: int) -> int:
+    """Return the bytes of shared memory of a pass, rounded up a little; `size` is that of a subgroup."""
+    cell = max(key_words, value_words) * _WORD
+    tables = 2 * values.radix * _WORD + 64
+    if implementation == "subgroup":
+        each = _WORD * values.radix
+        if values.match == "shared":
+            each += each * mask_words(size)
+        return tables + values.tile * cell + parts(values.workgroup, size) * (each + _WORD)
+    own = 0 if key_words == 1 and value_words == 0 else cell
+    counters = 8 * _WORD * values.workgroup
+    sums = _WORD * (values.workgroup + 2 * parts(values.workgroup, 16))
+    return tables + 2 * values.radix * _WORD + counters + sums + values.tile * (_WORD + own)
+
+
+def mask_words(size: int) -> int:
+    """Return how many words hold one bit for each lane of a subgroup, as the kernels have them."""
+    return 1 if size <= 32 else 2 if size <= 64 else 4
+
+
+def _check(name: str, value: Any) -> None:
+    names = [field.name for field in fields(SortTuning)]
+    if name not in names:
+        raise InvalidDispatch(f"The radix sort has no tuning value {name!r}; it has {', '.join(names)}.")
+    if value is None:
+        return
+    if name == "match":
+        if value not in MATCHES:
+            known = ", ".join(repr(kind) for kind in MATCHES)
+            raise InvalidDispatch(f"match is one of {known}; {value!r} was given.")
+    elif name not in _WHOLE:
+        if not isinstance(value, bool | np.bool_):
+            raise InvalidDispatch(f"{name} is True or False; {value!r} was given.")
+    elif not isinstance(value, int | np.integer) or isinstance(value, bool) or value < _WHOLE[name]:
+        raise InvalidDispatch(f"{name} is a whole number of at least {_WHOLE[name]}; {value!r} was given.")
+
+
+def _check_together(values: SortTuning, implementation: str, size: int) -> None:
+    if values.radix_bits > 8:
+        raise InvalidDispatch(f"radix_bits is 4 to 8; {values.radix_bits} was given.")
+    if values.histogram_items % 4:
+        raise InvalidDispatch(f"histogram_items is a multiple of 4; {values.histogram_items} was given.")
+    if values.tile > 65535:
+        raise InvalidDispatch(f"A tile has fewer than 65536 keys; workgroup × items is {values.tile}.")
+    if implementation == "shared" and values.workgroup % 16:
+        raise InvalidDispatch(f"The shared sort's workgroup is a multiple of 16; it is {values.workgroup}.")
+    if implementation == "subgroup":
+        for name in ("workgroup", "histogram_workgroup"):
+            if getattr(values, name) % size:
+                raise InvalidDispatch(
+                    f"{name} is a multiple of the subgroup size, {size}; {getattr(values, name)} was given."
+                )
