@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +40,7 @@ _KNOWN: tuple[tuple[str, int, str], ...] = (
 )
 _ASSUMED_GPU = 128
 _ASSUMED_CPU = 64
+_GROUPS = 1024
 _SYSFS = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
@@ -99,35 +102,49 @@ def _count(cpus: str) -> int:
 
 
 class Eviction(Closing):
-    """Reads more memory than the cache holds; it only reads, so that nothing has to be written back later.
+    """Reads more memory than the cache holds; it only reads, so that nothing has to be written back later."""
 
-    Parameters
-    ----------
-    device : whose cache it is. For a device on the CPU the host's memory is read, by NumPy.
-    cache : its size.
-    """
-
-    def __init__(self, device: Device, cache: Cache) -> None:
-        self._host: np.ndarray[tuple[int], np.dtype[np.uint64]] | None = None
-        if not device.capabilities.is_gpu:
-            self._host = np.ones(cache.past // 8, np.uint64)
-            return
-        most = int(device.capabilities.limits["maxStorageBufferRange"])
-        self._memory = device.buffer(min(cache.past, most) // 16 * 16)
-        self._sum = device.buffer(np.zeros(1, np.uint32))
-        self._pipeline = device.pipeline(device.compile(bench("shaders") / "evict.comp"))
-        self._bound = self._pipeline.bind({"memory": self._memory, "result": self._sum})
-
+    @abstractmethod
     def run(self) -> None:
         """Read it all, and wait."""
-        if self._host is not None:
-            self._host.sum()
-        else:
-            self._bound.dispatch(1024)
+
+
+class HostEviction(Eviction):
+    """Reads the host's memory: for devices on the CPU."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._memory = np.ones(cache.past // 8, np.uint64)
+
+    def run(self) -> None:
+        """Read it all."""
+        self._memory.sum()
 
     def close(self) -> None:
         """Free the memory."""
-        if self._host is None:
-            for item in (self._bound, self._pipeline, self._sum, self._memory):
-                item.close()
-        self._host = None
+        self._memory = np.ones(0, np.uint64)
+
+
+class DeviceEviction(Eviction):
+    """Reads the device's memory, by a shader."""
+
+    def __init__(self, device: Device, cache: Cache) -> None:
+        most = int(device.capabilities.limits["maxStorageBufferRange"])
+        with ExitStack() as stack:
+            memory = stack.enter_context(device.buffer(min(cache.past, most) // 16 * 16))
+            result = stack.enter_context(device.buffer(np.zeros(1, np.uint32)))
+            pipeline = stack.enter_context(device.pipeline(device.compile(bench("shaders") / "evict.comp")))
+            self._bound = stack.enter_context(pipeline.bind({"Memory": memory, "Result": result}))
+            self._stack = stack.pop_all()
+
+    def run(self) -> None:
+        """Read it all, and wait."""
+        self._bound.dispatch(_GROUPS)
+
+    def close(self) -> None:
+        """Free the memory."""
+        self._stack.close()
+
+
+def eviction(device: Device, cache: Cache) -> Eviction:
+    """Return what empties the cache of a device."""
+    return DeviceEviction(device, cache) if device.capabilities.is_gpu else HostEviction(cache)

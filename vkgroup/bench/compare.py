@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +27,14 @@ class Change:
     Attributes
     ----------
     name : of the row.
-    old, new : times in seconds.
+    old, new : times, in seconds unless `unit` says otherwise.
+    unit : ``"s"``, ``"cycles"``, ….
     """
 
     name: str
     old: Estimate
     new: Estimate
+    unit: str = "s"
 
     @property
     def ratio(self) -> float:
@@ -90,7 +93,8 @@ def compare(old: Path, new: Path, threshold: float = THRESHOLD) -> Comparison:
         A file cannot be read or is no such result.
     """
     before, after = _load(old), _load(new)
-    times, others = _times(before, old), _times(after, new)
+    units = _units(before)
+    times, others = _times(before, units, old), _times(after, units, new)
     contexts = before.get("context") or {}, after.get("context") or {}
     differing = {
         key: (str(contexts[0].get(key, "–")), str(contexts[1].get(key, "–")))
@@ -98,7 +102,7 @@ def compare(old: Path, new: Path, threshold: float = THRESHOLD) -> Comparison:
         if contexts[0].get(key) != contexts[1].get(key)
     }
     return Comparison(
-        tuple(Change(name, times[name], others[name]) for name in times if name in others),
+        tuple(Change(name, times[name], others[name], units[name]) for name in times if name in others),
         tuple(name for name in times if name not in others),
         tuple(name for name in others if name not in times),
         {
@@ -124,7 +128,16 @@ def _load(path: Path) -> dict[str, Any]:
     return dict(data)
 
 
-def _times(data: Mapping[str, Any], path: Path) -> dict[str, Estimate]:
+def _units(data: Mapping[str, Any]) -> defaultdict[str, str]:
+    """Return the units of rows that say one: seconds are what a row has that says none."""
+    units = defaultdict(lambda: "s")
+    for entry in data["benchmarks"]:
+        if isinstance(entry.get("unit"), str):
+            units[entry.get("run_name", entry.get("name"))] = entry["unit"]
+    return units
+
+
+def _times(data: Mapping[str, Any], units: Mapping[str, str], path: Path) -> dict[str, Estimate]:
     """Return the time of each row: our interval where there is one, else that of its repetitions."""
     repetitions: dict[str, list[float]] = {}
     found: dict[str, Estimate] = {}
@@ -133,7 +146,7 @@ def _times(data: Mapping[str, Any], path: Path) -> dict[str, Estimate]:
             name = entry.get("run_name", entry.get("name"))
             if entry.get("error_occurred") or entry.get("skipped") or "time_unit" not in entry:
                 continue
-            unit = _UNITS[entry["time_unit"]]
+            unit = _UNITS[entry["time_unit"]] if units[name] == "s" else 1.0
             if entry.get("run_type", "iteration") == "iteration":
                 repetitions.setdefault(name, []).append(entry["real_time"] * unit)
             elif entry.get("aggregate_name") == "median" and "time_low" in entry:

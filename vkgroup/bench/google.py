@@ -137,6 +137,7 @@ def _details(row: Row, entry: Timed) -> dict[str, Any]:
     factor = _NANOSECONDS if row.unit == "s" else 1.0
     found: dict[str, Any] = {
         "label": _label(row, entry),
+        "unit": row.unit,
         "time_low": entry.time.low * factor,
         "time_high": entry.time.high * factor,
         "confidence": entry.time.confidence,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.bench import catalogue
-from vkgroup.bench.caches import Cache, Eviction, last_level_cache
+from vkgroup.bench.caches import Cache, eviction, last_level_cache
 from vkgroup.bench.ceilings import Ceilings
 from vkgroup.bench.definition import Definition, Peer
 from vkgroup.bench.entrants import Entrants
@@ -110,8 +110,8 @@ def run(
     with ExitStack() as stack:
         rng = np.random.default_rng(options.seed)
         kept = stack.enter_context(Ceilings(device, tops, cache, rng))
-        eviction = None if options.smoke else stack.enter_context(Eviction(device, cache))
-        course = Course(device, cache, eviction, kept, entered, options.seed, options.seconds, options.smoke)
+        emptying = None if options.smoke else stack.enter_context(eviction(device, cache))
+        course = Course(device, cache, emptying, kept, entered, options.seed, options.seconds, options.smoke)
         heats = list(_heats(device, definitions, options))
         left_out = _not_swept(definitions, options)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidInput
 
 _SIZE = re.compile(r"(\d+)(?:(\^|\*\*)(\d+)|([kKMG])i?)?")
+_MOST_AT_ONCE = 1 << 6
 _SUFFIXES = {"k": 10, "K": 10, "M": 20, "G": 30}
 
 MOST_OF_MEMORY = 0.25
@@ -29,9 +31,9 @@ def parse_size(text: str) -> int:
     if match is None:
         raise InvalidInput(f"{text!r} is no size; write 1000003, 2^20, 64k or 1M.")
     base, power, exponent, suffix = match.groups()
-    size = int(base) ** int(exponent) if power and int(exponent) < 64 else int(base)
+    size = int(base) ** min(int(exponent), 64) if power else int(base)
     size <<= _SUFFIXES[suffix] if suffix else 0
-    if not 0 < size < 1 << 40:
+    if not 0 < size <= 1 << 40:
         raise InvalidInput(f"{text!r}: sizes are from 1 to 2^40.")
     return size
 
@@ -50,10 +52,10 @@ def largest_in_memory(definition: Definition, device: Device) -> int:
 
 
 def climb(sizes: Sequence[int], seconds: float, spent: Callable[[int], float]) -> int:
-    """Return the largest size that takes no longer than it may, as if time grew in proportion to size.
+    """Return about the largest size that takes no longer than it may.
 
-    What does not grow makes small sizes seem dear, so the size is tried out again from the next better one
-    until it stays.
+    Goes up as if time grew in proportion to size, by at most 2^6 at once; where a size took too long, the
+    growth between it and the last one that did not tells the size between.
 
     Parameters
     ----------
@@ -61,18 +63,21 @@ def climb(sizes: Sequence[int], seconds: float, spent: Callable[[int], float]) -
     seconds : that one run may take.
     spent : runs a size and returns its seconds.
     """
-    index = 0
-    while index < len(sizes) - 1:
-        taken = max(spent(sizes[index]), 1e-9)
-        affordable = sizes[index] * seconds / taken
-        reached = max((i for i, size in enumerate(sizes) if size <= affordable), default=0)
-        if reached <= index:
-            return sizes[index if taken <= seconds else max(index - 1, 0)]
-        # Never more than a step of 2^6 at once: for work that grows faster than its size.
-        index = max(
-            i for i in range(index + 1, reached + 1) if i == index + 1 or sizes[i] <= sizes[index] << 6
-        )
+    index, taken = 0, spent(sizes[0])
+    while taken <= seconds and index < len(sizes) - 1:
+        affordable = sizes[index] * min(seconds / max(taken, 1e-9), _MOST_AT_ONCE)
+        higher = max(index + 1, _last_within(sizes, affordable))
+        after = spent(sizes[higher])
+        if after > seconds:
+            growth = max(math.log(after / max(taken, 1e-9)) / math.log(sizes[higher] / sizes[index]), 1e-3)
+            between = sizes[index] * (seconds / max(taken, 1e-9)) ** (1 / growth)
+            return sizes[max(index, min(higher - 1, _last_within(sizes, between)))]
+        index, taken = higher, after
     return sizes[index]
+
+
+def _last_within(sizes: Sequence[int], most: float) -> int:
+    return max((index for index, size in enumerate(sizes) if size <= most), default=0)
 
 
 def time_once(run: Callable[[], object]) -> float:

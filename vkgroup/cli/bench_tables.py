@@ -117,9 +117,9 @@ def _pairs(rows: Sequence[Row]) -> Iterator[Table]:
     for first, second in dict.fromkeys(_pair(row) for row in shown):
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         table.add_column("benchmark\n  size", overflow="fold")
-        table.add_column(first, justify="right", no_wrap=True)
+        table.add_column(f"{first}\n", justify="right", no_wrap=True)
         if second:
-            table.add_column(second, justify="right", no_wrap=True)
+            table.add_column(f"{second}\n", justify="right", no_wrap=True)
             table.add_column(f"{second}\n÷ {first}", justify="right", no_wrap=True)
         table.add_column(f"share of\n{first}", justify="right", overflow="fold")
         for row in shown:
@@ -229,8 +229,8 @@ def comparison(found: Comparison) -> Iterator[RenderableType]:
         verdict = one.verdict(found.threshold)
         table.add_row(
             Text(one.name),
-            duration(one.old.median),
-            duration(one.new.median),
+            duration(one.old.median, one.unit),
+            duration(one.new.median, one.unit),
             f"{one.ratio:.3f}",
             "overlap" if one.overlap else "apart",
             Text(verdict, style=_STYLES[verdict]),

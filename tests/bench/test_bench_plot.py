@@ -1,0 +1,97 @@
+"""Pictures: that they are drawn, whatever the rows have."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from bench_fakes import FakeContender, FakePeer, ceiling, definition
+
+import vkgroup
+from vkgroup.bench import plot
+from vkgroup.bench.row import Row
+from vkgroup.bench.run import Options, run
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidInput, Unsupported
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[Device]:
+    with vkgroup.open("reference") as opened:
+        yield opened
+
+
+def _rows(device: Device, sweep: str | None) -> tuple[Row, ...]:
+    held = definition(
+        {"subgroup": FakeContender([1e-3, 1.1e-3]), "shared": FakeContender([2e-3])},
+        needs={"top": 128},
+        peers={"other": FakeContender([3e-3])},
+        tuning={"items": (1, 2, 4)},
+    )
+    cycles = definition(
+        {"subgroup": FakeContender([31.0])}, name="fake.cycles", unit="cycles", tuning=held.tuning
+    )
+    options = Options(seed=1, seconds=0.001, sizes=(32,), sweep=sweep)
+    found = run(device, [held, cycles], options, ceilings=[ceiling([1e-3], 128)], peers={"other": FakePeer()})
+    return found.rows
+
+
+def _size(path: Path) -> tuple[int, int]:
+    """Width and height of a PNG (its header, W3C PNG 11.2.2)."""
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", content[16:24])
+    return width, height
+
+
+@pytest.mark.parametrize("sweep", [None, "size", "items"])
+def test_a_picture_is_drawn(device: Device, tmp_path: Path, sweep: str | None) -> None:
+    path = tmp_path / "picture.png"
+    plot.plot(_rows(device, sweep), path, "a device", sweep)
+    width, height = _size(path)
+    assert width > 600
+    assert height > 300
+
+
+def test_every_version_and_ceiling_is_in_the_picture(device: Device, tmp_path: Path) -> None:
+    path = tmp_path / "picture.svg"
+    plot.plot(_rows(device, "size"), path, "a device of this name", "size")
+    # matplotlib writes each text into a comment beside its outlines.
+    text = path.read_text()
+    for words in (
+        "a device of this name",
+        "subgroup",
+        "shared",
+        "other",
+        "top ceiling",
+        "fake.double",
+        "GB/s",
+    ):
+        assert f"<!-- {words} -->" in text
+
+
+def test_rows_without_a_time_cannot_be_drawn(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="nothing to draw"):
+        plot.plot([Row("a", "b", 1)], tmp_path / "picture.png", "a device")
+
+
+def test_rows_without_a_time_are_left_out(device: Device, tmp_path: Path) -> None:
+    rows = _rows(device, None)
+    plot.plot([*rows, replace(rows[0], variants={}, peers={})], tmp_path / "picture.png", "a device")
+    assert _size(tmp_path / "picture.png")
+
+
+@pytest.mark.parametrize(("name", "words"), [("picture.xyz", "png"), ("none/picture.png", "no folder")])
+def test_what_cannot_be_written_is_refused_before(tmp_path: Path, name: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        plot.require_drawable(tmp_path / name)
+
+
+def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(Unsupported, match=r"vkgroup\[plot\]"):
+        plot.require_drawable(Path("picture.png"))
