@@ -1,0 +1,69 @@
+"""What it costs to have small work done: one dispatch, or many in one submission, from submitting to done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from vkgroup.bench import Case, Contender, Data, Definition
+from vkgroup.bench.overhead import Submitting, Work
+from vkgroup.dispatch import Device
+
+_CALLS, _FEW_CALLS = 50, 3
+_SEQUENCE, _DISPATCH = "Sequence.run", "Bound.dispatch"
+
+
+def _case(device: Device, dispatches: int, calls: int, pair: tuple[str, str]) -> Case:
+    recorded, single = Work(dispatches, calls, True), Work(dispatches, calls, False)
+
+    def contender(work: Work) -> Callable[[], Contender]:
+        return lambda: Submitting(device, work)
+
+    def data(generator: np.random.Generator) -> Data:
+        return Data({}, recorded.expected)
+
+    return Case(
+        {_SEQUENCE: contender(recorded), _DISPATCH: contender(single)},
+        data,
+        bytes=0,
+        items=dispatches,
+        needs={},
+        peers={"hephaistos": recorded, "hephaistos command": single, "wgpu": single},
+        pair=pair,
+    )
+
+
+def _overhead(pair: tuple[str, str]) -> Callable[[Device, int, Mapping[str, Any]], Case]:
+    return lambda device, calls, tuning: _case(device, 1, calls, pair)
+
+
+def _many(device: Device, dispatches: int, tuning: Mapping[str, Any]) -> Case:
+    return _case(device, dispatches, tuning.get("calls", 10), (_SEQUENCE, _DISPATCH))
+
+
+DEFINITIONS = [
+    Definition(
+        "dispatch.overhead",
+        "one dispatch of 64 invocations, submitted and waited for; mean of so many calls",
+        _overhead((_DISPATCH, _SEQUENCE)),
+        sizes=(_CALLS,),
+        smoke=(_FEW_CALLS,),
+    ),
+    Definition(
+        "dispatch.recorded",
+        "the same, beside one dispatch that was recorded before; mean of so many calls",
+        _overhead((_SEQUENCE, _DISPATCH)),
+        sizes=(_CALLS,),
+        smoke=(_FEW_CALLS,),
+    ),
+    Definition(
+        "dispatch.sequence",
+        "so many dispatches of 64 invocations, each after the one before, recorded and submitted at once",
+        _many,
+        sizes=(1, 4, 16, 64, 256),
+        smoke=(3,),
+        tuning={"calls": (1, 10, 100)},
+    ),
+]

@@ -1,0 +1,68 @@
+"""CuPy as a peer, on the same NVIDIA GPU; its reductions, scans and sorts are those of CUB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.bench.array_peers import ArrayPeer, ArrayPlace, cuda_ordinal, refuses_cuda
+from vkgroup.dispatch import Device
+
+
+def _ordinal(cupy: Any, device: Device) -> int | None:
+    runtime = cupy.cuda.runtime
+    properties = runtime.getDeviceProperties
+    uuids = {number: bytes(properties(number)["uuid"]).hex() for number in range(runtime.getDeviceCount())}
+    return cuda_ordinal(device, uuids)
+
+
+class _Cuda(ArrayPlace):
+    """A GPU; events are on its current stream, on which the operations run."""
+
+    def __init__(self, cupy: Any, ordinal: int) -> None:
+        self._cupy, self._device = cupy, cupy.cuda.Device(ordinal)
+
+    def put(self, array: npt.NDArray[Any]) -> Any:
+        with self._device:
+            return self._cupy.asarray(array)
+
+    def get(self, result: Any) -> npt.NDArray[Any]:
+        return np.asarray(self._cupy.asnumpy(result))
+
+    def timed(self, call: Callable[[], Mapping[str, Any]]) -> tuple[Mapping[str, Any], float]:
+        cuda = self._cupy.cuda
+        with self._device:
+            start, end = cuda.Event(), cuda.Event()
+            self._device.synchronize()
+            start.record()
+            results = call()
+            end.record()
+            end.synchronize()
+            # In milliseconds.
+            return results, float(cuda.get_elapsed_time(start, end)) * 1e-3
+
+
+class _CuPy(ArrayPeer):
+    name, clock = "cupy", "CUDA events"
+
+    def refusal(self, device: Device) -> str | None:
+        if (reason := refuses_cuda(device, "CuPy")) is not None:
+            return reason
+        cupy = self.module()
+        if not cupy.cuda.is_available():
+            return "CuPy finds no CUDA driver."
+        if _ordinal(cupy, device) is None:
+            return f"CuPy has no CUDA device with the UUID of {device.name}."
+        return None
+
+    def place(self, device: Device) -> ArrayPlace:
+        cupy = self.module()
+        ordinal = _ordinal(cupy, device)
+        assert ordinal is not None, "asked only where it is available"
+        return _Cuda(cupy, ordinal)
+
+
+PEER = _CuPy()

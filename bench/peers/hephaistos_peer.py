@@ -1,0 +1,88 @@
+"""hephaistos as a peer in submitting work: `execute` of commands, or of a subroutine recorded before."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from vkgroup.bench.definition import Arrays, Data, Prepared
+from vkgroup.bench.overhead import COUNT, GLSL, Work, only_driver, seconds_of
+from vkgroup.compiler import Target, compile_source
+from vkgroup.dispatch import Device
+
+
+class _Prepared:
+    def __init__(self, hephaistos: Any, work: Work) -> None:
+        self._hephaistos, self._work = hephaistos, work
+        self._buffer = hephaistos.UnsignedIntBuffer(COUNT)
+        self._tensor = hephaistos.UnsignedIntTensor(COUNT)
+        module = compile_source(GLSL, stage="compute", target=Target.VULKAN_1_1)
+        self._program = hephaistos.Program(module.to_bytes())
+        self._program.bindParams(self._tensor)
+        commands = [self._program.dispatch(1) for _ in range(work.dispatches)]
+        self._execute = hephaistos.execute
+        self._call: Callable[[], None]
+        if work.recorded:
+            subroutine = hephaistos.createSubroutine(commands)
+            self._call = lambda: self._execute(subroutine)
+        elif work.dispatches == 1:
+            command = commands[0]
+            self._call = lambda: self._execute(command)
+        else:
+            self._call = lambda: hephaistos.executeList(commands)
+
+    def poison(self) -> None:
+        self._buffer.numpy()[:] = 0
+        self._execute(self._hephaistos.updateTensor(self._buffer, self._tensor))
+
+    def time(self) -> float:
+        return seconds_of(self._call, self._work)
+
+    def outputs(self) -> Arrays:
+        self._execute(self._hephaistos.retrieveTensor(self._tensor, self._buffer))
+        return {"numbers": np.array(self._buffer.numpy())}
+
+    def close(self) -> None:
+        # What the package holds on its device goes with the last reference.
+        del self._call, self._program, self._tensor, self._buffer
+
+
+class _Hephaistos:
+    name, clock = "hephaistos", "wall clock"
+
+    def __init__(self) -> None:
+        self._selected = ("", -1)
+
+    def available(self, device: Device) -> str | None:
+        """Return why it cannot run on the device: it looks for drivers once in a process."""
+        if importlib.util.find_spec(self.name) is None:
+            return "hephaistos is not installed (pip install 'vkgroup[peers]')."
+        if device.info.is_reference:
+            return "The reference device is no device of Vulkan's."
+        driver, index = wanted = device.info.manifest, device.info.index
+        if self._selected[0] not in ("", driver):
+            return f"hephaistos has begun with {self._selected[0]} in this process, and stays with it."
+        with only_driver(device):
+            module = importlib.import_module(self.name)
+            suitable = module.isDeviceSuitable(index)
+            if suitable and self._selected != wanted:
+                module.selectDevice(index, True)
+        self._selected = wanted
+        return None if suitable else f"hephaistos needs features that {device.name} lacks."
+
+    def version(self) -> str:
+        """Return the package's version."""
+        return version(self.name)
+
+    def prepare(self, device: Device, function: Work, data: Data) -> Prepared:
+        """Make its program, and record what is to be recorded."""
+        with only_driver(device):
+            return _Prepared(importlib.import_module(self.name), function)
+
+
+PEER = _Hephaistos()

@@ -1,0 +1,67 @@
+"""PyTorch as a peer, on the same NVIDIA GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.bench.array_peers import ArrayPeer, ArrayPlace, cuda_ordinal, refuses_cuda, writable
+from vkgroup.dispatch import Device
+
+
+def _ordinal(torch: Any, device: Device) -> int | None:
+    properties = torch.cuda.get_device_properties
+    uuids = {number: str(properties(number).uuid) for number in range(torch.cuda.device_count())}
+    return cuda_ordinal(device, uuids)
+
+
+class _Cuda(ArrayPlace):
+    """A GPU; events are on its current stream, on which the operations run."""
+
+    def __init__(self, torch: Any, ordinal: int) -> None:
+        self._torch, self._ordinal = torch, ordinal
+
+    def put(self, array: npt.NDArray[Any]) -> Any:
+        return self._torch.from_numpy(writable(array)).to(f"cuda:{self._ordinal}")
+
+    def get(self, result: Any) -> npt.NDArray[Any]:
+        if isinstance(result, self._torch.Tensor):
+            result = result.detach().cpu().numpy()
+        return np.asarray(result)
+
+    def timed(self, call: Callable[[], Mapping[str, Any]]) -> tuple[Mapping[str, Any], float]:
+        torch = self._torch
+        with torch.cuda.device(self._ordinal), torch.inference_mode():
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            torch.cuda.synchronize()
+            start.record()
+            results = call()
+            end.record()
+            end.synchronize()
+            return results, start.elapsed_time(end) * 1e-3
+
+
+class _Torch(ArrayPeer):
+    name, clock = "torch", "CUDA events"
+
+    def refusal(self, device: Device) -> str | None:
+        if (reason := refuses_cuda(device, "torch")) is not None:
+            return reason
+        torch = self.module()
+        if not torch.cuda.is_available():
+            return "This torch has no CUDA, or no driver for it."
+        if _ordinal(torch, device) is None:
+            return f"torch has no CUDA device with the UUID of {device.name}."
+        return None
+
+    def place(self, device: Device) -> ArrayPlace:
+        torch = self.module()
+        ordinal = _ordinal(torch, device)
+        assert ordinal is not None, "asked only where it is available"
+        return _Cuda(torch, ordinal)
+
+
+PEER = _Torch()

@@ -1,0 +1,130 @@
+"""What packages of arrays have in common as peers: a function of theirs, on their arrays, by their clock."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.bench.definition import Arrays, Data, Prepared
+from vkgroup.dispatch import Device
+
+Function = Callable[..., Mapping[str, Any]]
+"""Called with the package's module and its arrays by name; returns results by the names of our outputs."""
+
+NVIDIA = 0x10DE
+"""NVIDIA's number among the makers of PCI devices, `VkPhysicalDeviceProperties.vendorID`."""
+
+
+class ArrayPeer(ABC):
+    """A peer that is a package of arrays; see `vkgroup.bench.definition.Peer`.
+
+    Attributes
+    ----------
+    name : of the peer, and of the module to import.
+    clock : what it measures with.
+    """
+
+    name: str
+    clock: str
+
+    def available(self, device: Device) -> str | None:
+        """Return why it cannot run on the same device, in one sentence; None where it can."""
+        if importlib.util.find_spec(self.name) is None:
+            return f"{self.name} is not installed (pip install 'vkgroup[peers]')."
+        return self.refusal(device)
+
+    @abstractmethod
+    def refusal(self, device: Device) -> str | None:
+        """Return why the package, which is installed, cannot run on the device; None where it can."""
+
+    def version(self) -> str:
+        """Return the package's version."""
+        return str(self.module().__version__)
+
+    def module(self) -> Any:
+        """Return the package, imported."""
+        return importlib.import_module(self.name)
+
+    @abstractmethod
+    def place(self, device: Device) -> ArrayPlace:
+        """Return where the package's arrays go to be on the same device."""
+
+    def prepare(self, device: Device, function: Function, data: Data) -> Prepared:
+        """Put a set of inputs on the device, ready for `function`."""
+        return PreparedArrays(self.module(), self.place(device), function, data)
+
+
+class ArrayPlace(ABC):
+    """A device as a package of arrays sees it."""
+
+    @abstractmethod
+    def put(self, array: npt.NDArray[Any]) -> Any:
+        """Return the package's array of the same values on the device."""
+
+    @abstractmethod
+    def get(self, result: Any) -> npt.NDArray[Any]:
+        """Return a result as a NumPy array."""
+
+    @abstractmethod
+    def timed(self, call: Callable[[], Mapping[str, Any]]) -> tuple[Mapping[str, Any], float]:
+        """Call, wait until all is done, and return the results and the seconds."""
+
+
+class PreparedArrays:
+    """A function with its inputs in place; see `vkgroup.bench.definition.Prepared`."""
+
+    def __init__(self, module: Any, place: ArrayPlace, function: Function, data: Data) -> None:
+        self._module, self._place, self._function = module, place, function
+        self._inputs = {name: place.put(array) for name, array in data.inputs.items()}
+        self._results: Mapping[str, Any] = {}
+
+    def poison(self) -> None:
+        """Forget the last results: every call makes new ones."""
+        self._results = {}
+
+    def time(self) -> float:
+        """Call it once; seconds."""
+        # First, so that the package can use their memory again.
+        self._results = {}
+        self._results, seconds = self._place.timed(lambda: self._function(self._module, **self._inputs))
+        return seconds
+
+    def outputs(self) -> Arrays:
+        """Return what the last call gave, as NumPy arrays."""
+        return {name: self._place.get(result) for name, result in self._results.items()}
+
+    def close(self) -> None:
+        """Let go of the arrays."""
+        self._inputs, self._results = {}, {}
+
+
+def cuda_ordinal(device: Device, uuids: Mapping[int, str]) -> int | None:
+    """Return CUDA's number of the device, found by its UUID; None where CUDA does not have it.
+
+    NVIDIA's driver gives a GPU the same UUID as `VkPhysicalDeviceIDProperties.deviceUUID` and to CUDA.
+
+    Parameters
+    ----------
+    uuids : of CUDA's devices by number, in hexadecimal with or without dashes.
+    """
+    wanted = device.capabilities.uuid.replace("-", "").lower()
+    found = (number for number, uuid in uuids.items() if uuid.replace("-", "").lower() == wanted)
+    return next(found, None)
+
+
+def refuses_cuda(device: Device, name: str) -> str | None:
+    """Return why a package for CUDA cannot run on a device's GPU; None where the GPU is NVIDIA's."""
+    if device.capabilities.vendor_id != NVIDIA or not device.capabilities.is_gpu:
+        return f"{name} runs on NVIDIA's GPUs here, and {device.name} is none."
+    return None
+
+
+def writable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the array, or a copy where it must not be written to: packages share memory with NumPy."""
+    return np.require(array, requirements=["C", "W"])
