@@ -1,4 +1,4 @@
-"""Devices on which kernels are tested: each software driver, and the reference device of each subgroup size."""
+"""Devices on which kernels are tested: the software drivers, and the reference device of each size."""
 
 from __future__ import annotations
 
