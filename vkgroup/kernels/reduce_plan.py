@@ -119,7 +119,7 @@ def plan_reduce(
     sight = sight_of(sizes, axis)
     if math.prod(sizes) == 0:
         raise InvalidDispatch("There are no elements to reduce; kernels.sum and the like handle that.")
-    chosen = _chosen(device, implementation, operation, kind)
+    chosen = chosen_version(device, implementation, operation, kind)
     values = chosen_tuning(device, "reduce", chosen, tuning)
     planner = Planner(device, "reduce", chosen)
     planner.input("x", kind, sizes)
@@ -132,7 +132,7 @@ def plan_reduce(
     return planner.plan()
 
 
-def _chosen(device: Device, implementation: str, operation: str, dtype: np.dtype[Any]) -> str:
+def chosen_version(device: Device, implementation: str, operation: str, dtype: np.dtype[Any]) -> str:
     """Choose a version: where subgroups cannot combine 64-bit integers, the shared one for those."""
     combined = str(macros_of(operation, dtype)["A"])
     extended = "shaderSubgroupExtendedTypes" in device.capabilities.features

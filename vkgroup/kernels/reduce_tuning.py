@@ -42,6 +42,7 @@ TABLES["matvec"] = {
     "any": {
         "workgroup": 256,
         "items": 4,
+        "rows": None,
         "groups": 2048,
         "finish_workgroup": 256,
         "team": None,

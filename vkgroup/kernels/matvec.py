@@ -1,0 +1,184 @@
+"""Matrix times vector."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.pipelines import subgroup_size
+from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.reduce_elements import checked_dtype, macros_of, state_bytes
+from vkgroup.kernels.reduce_plan import chosen_version
+from vkgroup.kernels.reduce_tuning import VECTOR, chosen_tuning, power_of_two
+
+_MOST_ROWS = 4
+_MOST_TEAM = 32
+
+
+def matvec(
+    matrix: Given, vector: Given, *, device: Device | None = None, implementation: str = "auto"
+) -> Result:
+    """Multiply a matrix with a vector; as `numpy.matvec`, or ``matrix @ vector``.
+
+    Parameters
+    ----------
+    matrix : array or buffer of the shape (rows, columns), in C order; float32, float64, float16, or integers
+        of 32 or 64 bits.
+    vector : of the shape (columns,) and the same dtype.
+    device : where to run; None takes the buffers', or the best device.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
+
+    Returns
+    -------
+    An array, or a buffer where buffers were given, of the shape (rows,) and the same dtype; integers wrap
+    around. Halves are multiplied and added as float32. No atomic operations are used: on one device the same
+    call gives the same bits each time.
+
+    Raises
+    ------
+    InvalidDispatch
+        The shapes or dtypes do not fit.
+    Unsupported
+        The device lacks the type, or what the implementation needs.
+    """
+    arguments = Arguments(device, matrix=matrix, vector=vector)
+    a, x = arguments["matrix"], arguments["vector"]
+    if len(a.shape) != 2 or tuple(x.shape) != tuple(a.shape[1:]) or a.dtype != x.dtype:
+        raise InvalidDispatch(
+            "A matrix of the shape (rows, columns) takes a vector of the shape (columns,) and the same dtype;"
+            f" {a.dtype} of {tuple(a.shape)} and {x.dtype} of {tuple(x.shape)} were given."
+        )
+    rows, columns = a.shape
+    dtype = checked_dtype("add", a.dtype)
+    if rows == 0 or columns == 0:
+        return np.zeros(rows, dtype)
+    plan = plan_matvec(arguments.device, dtype, (rows, columns), implementation=implementation)
+    found: Result = arguments.run(plan, "result")[0]
+    return found
+
+
+def plan_matvec(
+    device: Device,
+    dtype: npt.DTypeLike,
+    shape: tuple[int, int],
+    *,
+    implementation: str = "auto",
+    **tuning: Any,
+) -> Plan:
+    """Plan a product of matrix and vector: the inputs ``matrix`` and ``vector``, the output ``result``.
+
+    Parameters
+    ----------
+    dtype : of all three.
+    shape : of the matrix: rows and columns, at least one.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
+    **tuning : defaults are in `vkgroup.kernels.reduce_tuning`.
+
+        - `workgroup`, `items`: invocations of a workgroup; vectors of four elements of each row that each
+          loads before it uses the first.
+        - `rows`: of the matrix that a team reads together, 1 to 4.
+        - `groups`: about how many workgroups share the work: long rows are read in parts where there are few.
+        - `finish_workgroup`: invocations of a workgroup that adds up parts.
+        - `team`: invocations that share rows (a power of two; of a subgroup at most all), 0 for a whole
+          workgroup. Without it, rows of up to `team_columns` elements get a small team.
+        - `radix`: states that become one in each round of the shared version's tree.
+
+    Raises
+    ------
+    InvalidDispatch
+        There are no elements, no such dtype, or a tuning value makes no sense.
+    Unsupported
+        The device lacks the subgroup operations, or the type.
+    """
+    kind = checked_dtype("add", np.dtype(dtype))
+    rows, length = (int(size) for size in shape)
+    if rows < 1 or length < 1:
+        raise InvalidDispatch(f"A matrix of the shape {shape} has no elements; kernels.matvec handles that.")
+    chosen = chosen_version(device, implementation, "add", kind)
+    values = chosen_tuning(device, "matvec", chosen, tuning)
+    planner = Planner(device, "matvec", chosen)
+    planner.input("matrix", kind, (rows, length))
+    planner.input("vector", kind, length)
+    planner.output("result", kind, rows)
+    _Job(planner, kind, values).add(rows, length)
+    return planner.plan()
+
+
+class _Job:
+    """Adds the dispatches to a plan."""
+
+    def __init__(self, planner: Planner, dtype: np.dtype[Any], values: dict[str, Any]) -> None:
+        self.planner, self.dtype, self.values = planner, dtype, values
+        self.size = subgroup_size(planner.device) if planner.implementation == "subgroup" else _MOST_TEAM
+        self.macros = macros_of("add", dtype)
+
+    def add(self, rows: int, length: int) -> None:
+        """Add one dispatch, or two where long rows are read in parts."""
+        workgroup, items = self.values["workgroup"], self.values["items"]
+        together = min(self.values["rows"] or _MOST_ROWS, rows, _MOST_ROWS)
+        team, vectors = self.values["team"], -(-length // VECTOR)
+        if team is None:
+            short = length <= self.values["team_columns"]
+            team = min(power_of_two(-(-vectors // items)), self.size, workgroup) if short else 0
+        lanes = min(team, self.size) if team else workgroup
+        jobs, parts = -(-rows // together), 1
+        if not team:
+            tiles = -(-vectors // (lanes * items))
+            parts = max(1, min(tiles, self.values["groups"] // jobs))
+        constants = {"ITEMS": items, "TEAM": team, "ALIGNED": length % VECTOR == 0, "ROWS": together}
+        push = {"length": length, "rows": rows}
+        if parts == 1:
+            self._dispatch("matvec/", "DIRECT", workgroup, constants, jobs * lanes, "result", push)
+            return
+        states = self.planner.scratch("partials", rows * parts * state_bytes("add", self.dtype))
+        push["parts"] = parts
+        self._dispatch("matvec/", "SECOND", workgroup, constants, jobs * parts * lanes, states, push)
+        self._finish(rows, parts, states)
+
+    def _dispatch(
+        self,
+        path: str,
+        finish: str,
+        workgroup: int,
+        constants: dict[str, Any],
+        invocations: int,
+        target: str,
+        push: dict[str, Any],
+    ) -> None:
+        kernel = self._kernel(path, {"FINISH": finish}, workgroup, constants)
+        bindings = {"matrix": "matrix", "factors": "vector", 2: target}
+        self.planner.dispatch(kernel, self._groups(invocations, workgroup), bindings, push)
+
+    def _kernel(self, path: str, macros: dict[str, Any], workgroup: int, constants: dict[str, Any]) -> Any:
+        if self.planner.implementation == "shared":
+            constants = constants | {"RADIX": self.values["radix"]}
+        return self.planner.kernel(
+            f"{path}{self.planner.implementation}.comp",
+            macros=self.macros | macros,
+            workgroup=workgroup,
+            specialization=dict(constants.items()),
+        )
+
+    def _finish(self, rows: int, parts: int, states: str) -> None:
+        workgroup = self.values["finish_workgroup"]
+        team = (
+            min(power_of_two(parts), self.size, workgroup) if parts <= self.size or rows >= workgroup else 0
+        )
+        kernel = self._kernel("reduce/finish_", {}, workgroup, {"ITEMS": self.values["items"], "TEAM": team})
+        self.planner.dispatch(
+            kernel,
+            self._groups(rows * (team or workgroup), workgroup),
+            {"partials": states, "results": "result"},
+            {"rows": rows, "parts": parts, "inner": 1},
+        )
+
+    def _groups(self, invocations: int, workgroup: int) -> int:
+        """Return how many workgroups have so many invocations; the kernels go on where these are too few."""
+        limit = int(self.planner.device.capabilities.limits["maxComputeWorkGroupCount"][0])
+        return max(1, min(math.ceil(invocations / workgroup), limit))
