@@ -1,8 +1,9 @@
-"""Software devices that a CUDA driver of the tests' own has too."""
+"""Software devices that a CUDA driver of the tests' own has too; the tests of a real one where it is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 from fake_cuda import FakeCuda
@@ -10,6 +11,19 @@ from fake_cuda import FakeCuda
 import vkgroup
 from vkgroup.device import cuda
 from vkgroup.dispatch.vulkan.device import VulkanDevice
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, where there is no GPU for CUDA or no torch or CuPy, the tests that are about them."""
+    wanting = [item for item in items if item.path.name == "test_interop_cuda.py" and _lacking(item)]
+    if wanting:
+        config.hook.pytest_deselected(items=wanting)
+        items[:] = [item for item in items if item not in wanting]
+
+
+def _lacking(item: pytest.Item) -> bool:
+    libraries = {"torch", "cupy"}.intersection(getattr(item, "fixturenames", ()))
+    return isinstance(cuda._driver(), str) or any(find_spec(name) is None for name in libraries)
 
 
 @pytest.fixture
