@@ -1,0 +1,49 @@
+"""What the kernels of pictures share: which arrays are pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.errors import InvalidDispatch
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture's size and texels.
+
+    Attributes
+    ----------
+    height, width : in texels.
+    components : 1 or 4.
+    """
+
+    height: int
+    width: int
+    components: int
+
+    @property
+    def texel(self) -> str:
+        """GLSL's type of a texel."""
+        return "float" if self.components == 1 else "vec4"
+
+
+def picture_of(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Picture:
+    """Return what an array is as a picture.
+
+    Raises
+    ------
+    InvalidDispatch
+        It is not float32, or its shape is neither (height, width), (height, width, 1) nor (height, width, 4).
+    """
+    kind: np.dtype[Any] = np.dtype(dtype)
+    if kind != np.float32:
+        raise InvalidDispatch(f"Pictures are float32; {kind} was given. Convert it with .astype(np.float32).")
+    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 4)):
+        raise InvalidDispatch(
+            f"A picture has the shape (height, width), or (height, width, 1 or 4); {tuple(shape)} was given."
+        )
+    return Picture(int(shape[0]), int(shape[1]), int(shape[2]) if len(shape) == 3 else 1)

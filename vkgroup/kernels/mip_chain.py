@@ -1,0 +1,213 @@
+"""All the smaller levels of a picture, made in one dispatch.
+
+Tuning values: `workgroup`, a power of four; `block`: texels in a row and a column of an invocation, 2 or 4.
+"""
+
+from __future__ import annotations
+
+from math import isqrt, prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.dispatch import Buffer, Device
+from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.kernels.arguments import Arguments, Given
+from vkgroup.kernels.grid import chosen, line, parts
+from vkgroup.kernels.image import Picture, picture_of
+from vkgroup.kernels.pipelines import choose, subgroup_size
+from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.tuning import TABLES
+
+_DEFAULTS = {"any": {"workgroup": 256, "block": None}, "cpu": {"workgroup": 64}}
+TABLES["mip_chain.subgroup"] = dict(_DEFAULTS)
+TABLES["mip_chain.shared"] = dict(_DEFAULTS)
+
+_ALIGNMENT = 64
+"""Texels to a multiple of which levels begin: 256 bytes at least, as much as any device asks of a view."""
+
+_QUAD = 4
+
+
+def level_shapes(shape: tuple[int, ...], levels: int | None = None) -> list[tuple[int, ...]]:
+    """Return the shapes of the smaller levels of a picture, from the largest to 1 × 1.
+
+    Sizes are halved and rounded down, but at least 1 (Vulkan 1.4, "Image Miplevel Sizing").
+
+    Parameters
+    ----------
+    shape : of the picture: (height, width, …).
+    levels : how many; None: all.
+
+    Raises
+    ------
+    InvalidDispatch
+        There are not as many.
+    """
+    most = max(shape[:2]).bit_length() - 1
+    count = most if levels is None else levels
+    if not 0 <= count <= most:
+        raise InvalidDispatch(f"A picture of {shape[1]} × {shape[0]} has {most} smaller levels, not {levels}.")
+    return [
+        (max(1, shape[0] >> level), max(1, shape[1] >> level), *shape[2:]) for level in range(1, count + 1)
+    ]
+
+
+def plan_mip_chain(
+    device: Device,
+    dtype: npt.DTypeLike,
+    shape: tuple[int, ...],
+    implementation: str = "auto",
+    *,
+    levels: int | None = None,
+    **tuning: Any,
+) -> Plan:
+    """Plan the smaller levels of ``"image"``, one behind the other in ``"levels"``.
+
+    A texel is the mean of four of the level before; see `mip_chain`. Each level begins at a multiple of 64
+    texels of ``"levels"``, whose elements between are undefined; `level_places` says where.
+
+    Parameters
+    ----------
+    dtype : float32.
+    shape : (height, width) or (height, width, 1 or 4), not zero and not 1 × 1.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
+    levels : how many; None: all.
+    **tuning : see the module.
+
+    Raises
+    ------
+    InvalidDispatch
+        dtype, shape or a tuning value make no sense, or there is no smaller level.
+    Unsupported
+        The device lacks operations of quads or shuffles (``"subgroup"``).
+    """
+    picture = picture_of(dtype, shape)
+    if 0 in shape:
+        raise InvalidDispatch(f"A plan needs a picture that is not empty; the shape {tuple(shape)} was given.")
+    shapes = level_shapes(shape, levels)
+    if not shapes:
+        raise InvalidDispatch("A plan needs a level to make; a picture of 1 × 1 has no smaller one.")
+    implementation = _implementation(device, implementation)
+    values = chosen(device, "mip_chain", implementation, tuning)
+    side, block = _checked_sizes(values, picture)
+    planner = Planner(device, "mip_chain", implementation)
+    image = planner.input("image", np.float32, shape)
+    size = sum(_room(one) for one in shapes) * picture.components
+    texels = planner.output("levels", np.float32, size)
+    first, later = _tiles(picture, side * block)
+    counters = planner.scratch("counters", 4 * later)
+    kernel = planner.kernel(
+        f"mip_chain/{implementation}.comp",
+        macros={
+            "TEXEL": picture.texel,
+            "BLOCK": block,
+            "VECTOR": int(picture.components == 1 and block == 4 and picture.width % 4 == 0),
+        },
+        workgroup=side * side,
+        specialization={"SIDE": side},
+    )
+    planner.fill(counters)
+    planner.dispatch(
+        kernel,
+        line(device, first),
+        {"Image": image, "Levels": texels, "Counters": counters},
+        {"width": picture.width, "height": picture.height, "levels": len(shapes)},
+    )
+    return planner.plan()
+
+
+def mip_chain(
+    image: Given,
+    *,
+    levels: int | None = None,
+    device: Device | None = None,
+    implementation: str = "auto",
+) -> list[Any]:
+    """Make the smaller levels of a picture, each half the size of the one before.
+
+    Sizes are halved and rounded down, but at least 1, as Vulkan's are. Texel (x, y) of a level is the mean of the
+    texels (2x, 2y), (2x + 1, 2y), (2x, 2y + 1) and (2x + 1, 2y + 1) of the level before:
+    ``((a + b) + (c + d)) * 0.25`` in float32. The last column or row of an odd size above 1 is left out; a
+    size of 1 stays, and its one column or row counts twice.
+
+    Parameters
+    ----------
+    image : float32 array or `Buffer` of shape (height, width) or (height, width, 1 or 4).
+    levels : how many smaller levels; None: all, down to 1 × 1.
+    device : where; None takes the buffer's, or the best one.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
+
+    Returns
+    -------
+    The smaller levels, the largest first: arrays, or where a `Buffer` was given views of one buffer.
+    ``device.image(image, levels=mip_chain(image))`` makes an image of them.
+
+    Raises
+    ------
+    InvalidDispatch, Unsupported
+        As `plan_mip_chain`.
+    """
+    arguments = Arguments(device, image=image)
+    given = arguments["image"]
+    shape = given.shape
+    picture_of(given.dtype, shape)
+    if 0 in shape:
+        raise InvalidDispatch(f"An empty picture has no levels; the shape {shape} was given.")
+    if not level_shapes(shape, levels):
+        return []
+    plan = plan_mip_chain(arguments.device, given.dtype, shape, implementation, levels=levels)
+    texels = arguments.run(plan, "levels")[0]
+    places = level_places(shape, levels)
+    if isinstance(texels, Buffer):
+        return [texels.view(np.float32, one, offset=4 * start) for start, one in places]
+    return [texels[start : start + prod(one)].reshape(one) for start, one in places]
+
+
+def level_places(shape: tuple[int, ...], levels: int | None = None) -> list[tuple[int, tuple[int, ...]]]:
+    """Return for each level the element of ``"levels"`` with which it begins, and its shape."""
+    places, start = [], 0
+    components = prod(shape[2:])
+    for one in level_shapes(shape, levels):
+        places.append((start, one))
+        start += _room(one) * components
+    return places
+
+
+def _room(shape: tuple[int, ...]) -> int:
+    """Texels that a level takes, with those up to where the next one begins."""
+    return parts(shape[0] * shape[1], _ALIGNMENT) * _ALIGNMENT
+
+
+def _implementation(device: Device, implementation: str) -> str:
+    found = choose(device, implementation, "shuffle", "quad")
+    if found == "subgroup" and subgroup_size(device) < _QUAD:
+        if implementation == "auto":
+            return "shared"
+        raise Unsupported(
+            f"Subgroups of {subgroup_size(device)} have no quads; use implementation='shared'.", ["quad"]
+        )
+    return found
+
+
+def _checked_sizes(values: dict[str, Any], picture: Picture) -> tuple[int, int]:
+    """Return the invocations in a row of a tile, and the texels in a row of an invocation."""
+    workgroup = values["workgroup"]
+    block = values["block"] or (4 if picture.components == 1 else 2)
+    side = isqrt(workgroup)
+    if side * side != workgroup or side < 2 or side & (side - 1):
+        raise InvalidDispatch(f"workgroup must be a power of four, 4 at least; it is {workgroup}.")
+    if block not in (2, 4):
+        raise InvalidDispatch(f"block must be 2 or 4; it is {block}.")
+    return side, block
+
+
+def _tiles(picture: Picture, tile: int) -> tuple[int, int]:
+    """Return the number of tiles in the first stage, and in all later ones."""
+    across, down = parts(picture.width, tile), parts(picture.height, tile)
+    first, later = across * down, 0
+    while across * down > 1:
+        across, down = parts(across, tile), parts(down, tile)
+        later += across * down
+    return first, later + 1
