@@ -12,7 +12,7 @@ import pytest
 from fake_cuda import OUT_OF_MEMORY, FakeCuda, Tensor, pointer_of, view
 
 import vkgroup
-from vkgroup import errors
+from vkgroup import errors, kernels
 from vkgroup.device import cuda
 from vkgroup.dispatch import Copy, Dispatch, Fill
 from vkgroup.dispatch.vulkan.device import VulkanDevice
@@ -193,6 +193,17 @@ def test_from_dlpack_makes_buffers(shared_device: VulkanDevice, driver: FakeCuda
     np.testing.assert_array_equal(shared_device.from_dlpack(RAMP).read(), RAMP)
     with pytest.raises(errors.NotShareable, match="always copied"):
         shared_device.from_dlpack(RAMP, copy=False)
+
+
+def test_kernels_take_arrays_and_give_shared_buffers(shared_device: VulkanDevice, driver: FakeCuda) -> None:
+    values = np.array([3, 1, 1, 7, 3, 3] * 50, np.uint32)
+    tensor = tensor_of(driver, shared_device.buffer(values, shared=True))
+    tensor.later(lambda found: found.__setitem__(0, 1))
+    values[0] = 1
+    counts = kernels.bincount(tensor, device=shared_device)
+    assert isinstance(counts, vkgroup.Buffer)
+    np.testing.assert_array_equal(tensor_of(driver, counts).values, np.bincount(values))
+    assert "cuMemcpyDtoDAsync_v2" not in driver.calls
 
 
 def test_a_view_of_an_array_keeps_its_memory(shared_device: VulkanDevice, driver: FakeCuda) -> None:

@@ -117,6 +117,11 @@ class Buffer(Closing, Exports):
         return self._address()
 
     @property
+    def shared(self) -> bool:
+        """Whether CUDA sees the memory."""
+        return False
+
+    @property
     @abstractmethod
     def closed(self) -> bool:
         """Whether the memory was freed."""

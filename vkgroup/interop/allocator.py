@@ -60,7 +60,7 @@ class SharedAllocator:
             )
         buffer = self._device.buffer(nbytes, shared=True)
         assert isinstance(buffer, VulkanBuffer)
-        address = buffer.shared.address
+        address = buffer.in_cuda.address
         self._held[address] = buffer, Lease(buffer.memory)
         return address
 

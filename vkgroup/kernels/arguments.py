@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
+from vkgroup.dispatch.foreign import as_host, on_cuda
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.plan import Plan
 from vkgroup.opening import open_device
@@ -28,6 +29,9 @@ def default_device() -> Device:
 class Arguments:
     """The arrays that a kernel was given: all NumPy's, or all buffers of one device.
 
+    Other libraries' arrays in the host's memory are taken for NumPy's, those in a GPU's for buffers, in place
+    where the memory is shared (`Device.from_dlpack`).
+
     Attributes
     ----------
     given : by name, as arrays or buffers.
@@ -37,7 +41,7 @@ class Arguments:
 
     def __init__(self, device: Device | None, **given: Any) -> None:
         self.given: dict[str, npt.NDArray[Any] | Buffer] = {
-            name: value if isinstance(value, Buffer) else np.asarray(value) for name, value in given.items()
+            name: _taken(name, value, device) for name, value in given.items()
         }
         found = [value for value in self.given.values() if isinstance(value, Buffer)]
         self.buffers = bool(found)
@@ -68,7 +72,8 @@ class Arguments:
 
         Returns
         -------
-        Arrays, or buffers where buffers were given, with the plan's dtypes and shapes.
+        Arrays, or buffers where buffers were given, with the plan's dtypes and shapes; buffers that CUDA sees
+        where it sees one of the given.
         """
         inputs: dict[str, Buffer] = {}
         made: list[Buffer] = []
@@ -81,9 +86,10 @@ class Arguments:
                     inputs[name] = plan.device.buffer(np.ascontiguousarray(value))
                     made.append(inputs[name])
             if self.buffers:
+                shared = any(isinstance(value, Buffer) and value.shared for value in self.given.values())
                 for name in results:
                     array = plan.outputs[name]
-                    kept[name] = plan.device.empty(array.shape, array.dtype)
+                    kept[name] = plan.device.empty(array.shape, array.dtype, shared=shared)
             with plan.record(**inputs, **kept) as work:
                 work.run(timeout=None)
                 if self.buffers:
@@ -92,6 +98,15 @@ class Arguments:
         finally:
             for buffer in made:
                 buffer.close()
+
+
+def _taken(name: str, value: Any, device: Device | None) -> npt.NDArray[Any] | Buffer:
+    """Return an argument as an array or a buffer."""
+    if isinstance(value, Buffer):
+        return value
+    if on_cuda(value):
+        return (device or default_device()).from_dlpack(value)
+    return np.asarray(as_host(value, name))
 
 
 def _device_of(buffers: list[Buffer], device: Device | None) -> Device:

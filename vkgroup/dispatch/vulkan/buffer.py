@@ -60,8 +60,13 @@ class VulkanBuffer(Buffer):
         return found
 
     @property
-    def shared(self) -> SharedMemory:
-        """The memory as CUDA sees it; the buffer was made with ``shared=True``."""
+    def shared(self) -> bool:
+        """Whether CUDA sees the memory."""
+        return self.memory.shared is not None
+
+    @property
+    def in_cuda(self) -> SharedMemory:
+        """The memory as CUDA sees it; it is `shared`."""
         assert self.memory.shared is not None
         return self.memory.shared
 
@@ -69,8 +74,8 @@ class VulkanBuffer(Buffer):
         self.device.require_open()
         if self.closed:
             raise DriverError("The buffer is closed; make a new one.")
-        if self.memory.shared is not None:
-            return CUDA, self.shared.cuda.ordinal
+        if self.shared:
+            return CUDA, self.in_cuda.cuda.ordinal
         if self.memory.mapped is not None:
             return CPU, 0
         raise NotShareable(
@@ -83,20 +88,20 @@ class VulkanBuffer(Buffer):
 
     def _start(self) -> int:
         """Return where the memory begins, for whom `_place` says."""
-        if self.memory.shared is not None:
-            return self.shared.address
+        if self.shared:
+            return self.in_cuda.address
         assert self.memory.mapped is not None
         return int(self.memory.mapped.ctypes.data)
 
     def _settle(self) -> None:
-        if self.memory.shared is not None:
-            wait_for_cuda((self.memory.shared,))
+        if self.shared:
+            wait_for_cuda((self.in_cuda,))
 
     def _duplicate(self) -> VulkanBuffer:
         found = VulkanBuffer(self.device, self.nbytes, shared=True)
         found.dtype, found.shape = self.dtype, self.shape
-        source = self.shared.address + self.offset
-        self.shared.cuda.copy(found.shared.address, source, self.nbytes)
+        source = self.in_cuda.address + self.offset
+        self.in_cuda.cuda.copy(found.in_cuda.address, source, self.nbytes)
         return found
 
     def _write(self, data: npt.NDArray[np.uint8], offset: int) -> None:
