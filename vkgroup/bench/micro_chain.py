@@ -1,6 +1,6 @@
 """Latency and throughput of one subgroup function, and of the same exchange through shared memory.
 
-Functions of one type and kind share a shader, which is compiled when the first of them is measured.
+On a GPU functions of one type and kind share a shader, compiled when the first of them is measured.
 """
 
 from __future__ import annotations
@@ -40,18 +40,20 @@ class Options:
     shape : see `Shape`.
     subgroups : of the workgroup in which throughput is measured, at most.
     samples : taken in one dispatch.
+    together : whether alike functions share a shader.
     """
 
     shape: Shape = field(default_factory=Shape)
     subgroups: int = _MOST_SUBGROUPS
     samples: int = 8
+    together: bool = True
 
     @classmethod
     def of(cls, device: Device, tuning: Mapping[str, Any]) -> Options:
         """Return what suits a device, changed by the names of the attributes and those of `Shape`.
 
         A software driver runs the subgroups of a workgroup one after the other and takes milliseconds to
-        compile each call: there, little is unrolled.
+        compile each call: there, little is unrolled, and no function waits for others to be compiled.
         """
         small = not device.capabilities.is_gpu
         shape = {"unroll": 2, "chains": 2, "throughput_unroll": 2} if small else {}
@@ -59,7 +61,7 @@ class Options:
         if shape.get("unroll", 2) % 2 or shape.get("throughput_unroll", 2) % 2:
             raise InvalidDispatch("unroll and throughput_unroll are even: see vkgroup.bench.micro_shader.")
         most = tuning.get("subgroups", 4 if small else _MOST_SUBGROUPS)
-        return cls(Shape(**shape), most, tuning.get("samples", 4 if small else 8))
+        return cls(Shape(**shape), most, tuning.get("samples", 4 if small else 8), not small)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,23 +91,26 @@ def _alike(case: Case) -> tuple[object, ...]:
     return operation.category, operation.group_operation, name, case.type.scalar
 
 
-def make_batch(case: Case, size: int, chains: int, seed: int) -> Batch:
-    """Return the batch of a case at a subgroup size, with operands made from a seed."""
+def _cases_alike(case: Case, size: int) -> list[Case]:
+    """Return the cases of one type that a device has if it has this one, itself among them."""
     components = case.type.components if len(case.operation.types) > 1 else 1
-    alike = [
+    alike = (
         one.with_components(components)
         for one in all_cases()
         if _alike(one) == _alike(case) and one.least_size <= size
-    ]
+    )
+    return [one for one in alike if one.type == case.type]
+
+
+def make_batch(case: Case, size: int, options: Options, seed: int) -> Batch:
+    """Return the batch of a case at a subgroup size, with operands made from a seed."""
     generator = np.random.default_rng(seed)
     entries: list[Entry] = []
     words: list[NDArray[np.uint32]] = []
     operands = {}
-    for one in alike:
-        if one.type != case.type:
-            continue
+    for one in _cases_alike(case, size) if options.together else [case]:
         at = sum(map(len, words))
-        operands[one.name] = micro_expected.operands(one, size, chains, generator)
+        operands[one.name] = micro_expected.operands(one, size, options.shape.chains, generator)
         words.append(micro_expected.input_words(one, operands[one.name]))
         kinds = [kind for kind in KINDS if kind != "shared" or micro_shared.has_alternative(one)]
         entries += [Entry(one, kind, at) for kind in kinds]
@@ -162,7 +167,7 @@ class Chain:
 
     def _run(self, kind: str, seed: int) -> Run:
         size, shape = subgroup_size(self._device), self._options.shape
-        batch = make_batch(self._case, size, shape.chains, seed)
+        batch = make_batch(self._case, size, self._options, seed)
         workgroup = workgroup_of(self._device, self._case, self._options.subgroups) if self._many else size
         groups = workgroup // size
         unroll = shape.throughput_unroll if self._many else shape.unroll
@@ -211,7 +216,7 @@ def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) ->
     """Return the function that says what is wrong with the outputs of a chain, for `Data.verify`."""
     shape = options.shape
     chains = shape.chains if many else 1
-    operands = make_batch(case, size, shape.chains, seed).operands[case.name]
+    operands = make_batch(case, size, options, seed).operands[case.name]
     expected = micro_expected.applied(case, operands)
     stepped = None
     if micro_expected.can_step(case):

@@ -23,6 +23,9 @@ from vkgroup.kernels.pipelines import subgroup_size
 
 ALL_BITS = 0xFFFFFFFF
 
+_TIMEOUT = 60.0
+"""Software drivers compile a shader when it first runs."""
+
 _LEAST_SECONDS = 100e-6
 """Without a clock, rounds are doubled until a dispatch takes this long: submitting alone takes part of it."""
 _MOST_ROUNDS = 1 << 22
@@ -124,10 +127,10 @@ class Rounds:
         push = self._push(rounds)
         if not self._clocked:
             start = time.perf_counter()
-            seconds = self._bound.timed(1, push)
+            seconds = self._bound.timed(1, push, _TIMEOUT)
             seconds = time.perf_counter() - start if seconds is None else seconds
             return seconds * 1e9 / self._run.samples
-        self._bound.dispatch(1, push)
+        self._bound.dispatch(1, push, _TIMEOUT)
         clocks = self._clocks.read()
         elapsed = clocks[..., 1].max(axis=1) - clocks[..., 0].min(axis=1)
         return float(elapsed.min())
@@ -161,7 +164,7 @@ class Rounds:
         found = {"inputs": self._inputs.read(), "results": self._outputs.read()}
         if self._stepped:
             self.poison()
-            self._bound.dispatch(1, self._push(self._stepped, ALL_BITS, 1))
+            self._bound.dispatch(1, self._push(self._stepped, ALL_BITS, 1), _TIMEOUT)
             found["stepped"] = self._outputs.read()
         return found
 
