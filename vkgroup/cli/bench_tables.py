@@ -10,6 +10,7 @@ from rich.text import Text
 
 from vkgroup.bench.compare import Comparison
 from vkgroup.bench.definition import Definition
+from vkgroup.bench.plans import TIMESTAMPS
 from vkgroup.bench.row import Row, Share, Timed
 from vkgroup.bench.run import Result
 from vkgroup.bench.sizes import power_text
@@ -61,6 +62,7 @@ def results(result: Result, smoke: bool) -> Iterator[RenderableType]:
             " measured in the same rounds.",
             style="dim",
         )
+        yield from _clocks(result.rows)
     yield from _notes(result)
 
 
@@ -115,16 +117,18 @@ def _pairs(rows: Sequence[Row]) -> Iterator[Table]:
     """Yield a table for each pair of versions: both, their ratio, and the share of the first."""
     shown = [row for row in rows if row.timed or row.wrong]
     for first, second in dict.fromkeys(_pair(row) for row in shown):
+        held = any(row.shares for row in shown if _pair(row) == (first, second))
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         table.add_column("benchmark\n  size", overflow="fold")
         table.add_column(f"{first}\n", justify="right", no_wrap=True)
         if second:
             table.add_column(f"{second}\n", justify="right", no_wrap=True)
             table.add_column(f"{second}\n÷ {first}", justify="right", no_wrap=True)
-        table.add_column(f"share of\n{first}", justify="right", overflow="fold")
+        if held:
+            table.add_column(f"share of\n{first}", justify="right", overflow="fold")
         for row in shown:
             if _pair(row) == (first, second):
-                _add_pair(table, row)
+                _add_pair(table, row, held)
         yield table
 
 
@@ -133,12 +137,13 @@ def _pair(row: Row) -> tuple[str, str]:
     return row.pair if row.pair[0] != row.pair[1] else ("alone", "")
 
 
-def _add_pair(table: Table, row: Row) -> None:
+def _add_pair(table: Table, row: Row, held: bool) -> None:
     one, other = row.pair
     cells = [_label(row), _time(row, one)]
     if one != other:
         cells += [_time(row, other), _ratio(row.ratio)]
-    cells.append(_share(row.shares.get(one)))
+    if held:
+        cells.append(_share(row.shares.get(one)))
     table.add_row(*map(Text, cells), style="bold red" if row.wrong else "")
 
 
@@ -189,6 +194,17 @@ def _verified(rows: Sequence[Row]) -> Table:
             ", ".join(row.wrong) or _NOTHING,
         )
     return table
+
+
+def _clocks(rows: Sequence[Row]) -> Iterator[RenderableType]:
+    """Yield a line on what was not measured with the clock that the heading names: peers, host work."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for entry in row.timed.values():
+            if entry.clock != TIMESTAMPS:
+                found.setdefault(entry.clock, {})[entry.name] = None
+    for clock, names in found.items():
+        yield Text(f"By {clock}: {', '.join(names)}.", style="dim")
 
 
 def _notes(result: Result) -> Iterator[RenderableType]:
