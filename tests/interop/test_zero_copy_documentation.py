@@ -1,0 +1,19 @@
+"""What docs/zero-copy.md shows runs as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "zero-copy.md"
+
+
+def test_the_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    code = re.search(r"```python\n(.*?)```", DOCUMENT.read_text("utf-8"), re.DOTALL)
+    assert code is not None
+    exec(compile(code[1], str(DOCUMENT), "exec"), {})
+    said = re.search(r"print\(.*\)\s+# (.*)", code[1])
+    assert said is not None
+    assert capsys.readouterr().out == said[1] + "\n"
