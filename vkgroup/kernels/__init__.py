@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 from vkgroup.kernels.aggregation import count
+from vkgroup.kernels.arg_reduce import argmax, argmin
+from vkgroup.kernels.compact import compact, compress, flatnonzero, nonzero, partition_by
 from vkgroup.kernels.histogram import bincount, histogram
+from vkgroup.kernels.matvec import matvec
 from vkgroup.kernels.max_pool import max_pool
+from vkgroup.kernels.reduce import bitwise_and, bitwise_or, bitwise_xor, max, min, prod, sum
+from vkgroup.kernels.rows import layer_norm, softmax
+from vkgroup.kernels.scan import cumprod, cumsum, maximum_accumulate, minimum_accumulate, scan
 
 __all__ = [
+    "argmax",
+    "argmin",
     "bincount",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "compact",
+    "compress",
     "count",
+    "cumprod",
+    "cumsum",
+    "flatnonzero",
     "histogram",
+    "layer_norm",
+    "matvec",
+    "max",
     "max_pool",
+    "maximum_accumulate",
+    "min",
+    "minimum_accumulate",
+    "nonzero",
+    "partition_by",
+    "prod",
+    "scan",
+    "softmax",
+    "sum",
 ]

@@ -65,9 +65,9 @@ def argmax(
 
 def plan_arg_reduce(
     device: Device,
-    operation: str,
-    dtype: npt.DTypeLike,
     shape: int | tuple[int, ...],
+    dtype: npt.DTypeLike,
+    operation: str,
     axis: int | None = None,
     *,
     implementation: str = "auto",
@@ -78,7 +78,7 @@ def plan_arg_reduce(
     Parameters
     ----------
     operation : ``"argmin"`` or ``"argmax"``.
-    dtype, shape, axis, implementation, **tuning : as for `vkgroup.kernels.reduce_plan.plan_reduce`.
+    shape, dtype, axis, implementation, **tuning : as for `vkgroup.kernels.reduce_plan.plan_reduce`.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def plan_arg_reduce(
     if operation not in ARG_OPERATIONS:
         raise InvalidDispatch(f"The operation is 'argmin' or 'argmax'; {operation!r} was given.")
     return plan_reduce(
-        device, operation, dtype, shape, _checked_axis(axis), implementation=implementation, **tuning
+        device, shape, dtype, operation, _checked_axis(axis), implementation=implementation, **tuning
     )
 
 

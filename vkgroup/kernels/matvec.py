@@ -58,15 +58,15 @@ def matvec(
     dtype = checked_dtype("add", a.dtype)
     if rows == 0 or columns == 0:
         return np.zeros(rows, dtype)
-    plan = plan_matvec(arguments.device, dtype, (rows, columns), implementation=implementation)
+    plan = plan_matvec(arguments.device, (rows, columns), dtype, implementation=implementation)
     found: Result = arguments.run(plan, "result")[0]
     return found
 
 
 def plan_matvec(
     device: Device,
-    dtype: npt.DTypeLike,
     shape: tuple[int, int],
+    dtype: npt.DTypeLike,
     *,
     implementation: str = "auto",
     **tuning: Any,
@@ -75,15 +75,16 @@ def plan_matvec(
 
     Parameters
     ----------
-    dtype : of all three.
     shape : of the matrix: rows and columns, at least one.
+    dtype : of all three.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     **tuning : defaults are in `vkgroup.kernels.reduce_tuning`.
 
         - `workgroup`, `items`: invocations of a workgroup; vectors of four elements of each row that each
           loads before it uses the first.
         - `rows`: of the matrix that a team reads together, 1 to 4.
-        - `groups`: about how many workgroups share the work: long rows are read in parts where there are few.
+        - `groups`: about how many workgroups share the work: long rows are read in parts where there are
+          few; without it, `groups_each` for each multiprocessor where the device tells how many it has.
         - `finish_workgroup`: invocations of a workgroup that adds up parts.
         - `team`: invocations that share rows (a power of two; of a subgroup at most all), 0 for a whole
           workgroup. Without it, rows of up to `team_columns` elements get a small team.

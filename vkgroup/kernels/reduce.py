@@ -13,6 +13,8 @@ from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.reduce_elements import checked_dtype
 from vkgroup.kernels.reduce_plan import Axis, plan_reduce, sight_of
 
+__all__ = ["bitwise_and", "bitwise_or", "bitwise_xor", "max", "min", "plan_reduce", "prod", "reduced", "sum"]
+
 _IDENTITIES = {"add": 0, "mul": 1, "and": -1, "or": 0, "xor": 0}
 
 
@@ -156,9 +158,9 @@ def reduced(
         return empty
     plan = plan_reduce(
         arguments.device,
-        operation,
-        given.dtype,
         shape,
+        given.dtype,
+        operation,
         axis,
         implementation=implementation,
         keepdims=keepdims,

@@ -75,9 +75,9 @@ def sight_of(shape: tuple[int, ...], axis: Axis) -> Sight:
 
 def plan_reduce(
     device: Device,
-    operation: str,
-    dtype: npt.DTypeLike,
     shape: int | tuple[int, ...],
+    dtype: npt.DTypeLike,
+    operation: str,
     axis: Axis = None,
     *,
     implementation: str = "auto",
@@ -88,9 +88,9 @@ def plan_reduce(
 
     Parameters
     ----------
+    shape, dtype : of `x`, in C order, at least one element.
     operation : ``"add"``, ``"mul"``, ``"min"``, ``"max"``, ``"and"``, ``"or"``, ``"xor"``, ``"argmin"`` or
         ``"argmax"``.
-    dtype, shape : of `x`, in C order, at least one element.
     axis : an axis, axes next to each other, or None for all.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. Along another axis than the last both are the
         same kernel, which needs neither.
@@ -99,7 +99,8 @@ def plan_reduce(
 
         - `workgroup`, `items`: invocations of a workgroup; vectors of four elements (rows of a column) that
           each loads before it uses the first.
-        - `groups`: about how many workgroups share the work.
+        - `groups`: about how many workgroups share the work; without it, `groups_each` for each
+          multiprocessor where the device tells how many it has.
         - `finish`: how parts of a row become its result: ``"second"``, by a second dispatch, of workgroups of
           `finish_workgroup`; ``"ticket"``, by the workgroup that comes last in the same dispatch.
         - `contiguous`: whether a part is one piece of the row, instead of every so many-th tile.

@@ -15,6 +15,9 @@ from vkgroup.kernels.tuning import TABLES, tuned
 VECTOR = 4
 """Elements that are loaded at once."""
 
+_PROCESSORS = 128
+"""How many multiprocessors a GPU is taken to have that does not tell."""
+
 FINISHES = ("second", "ticket")
 """How parts become a result: by a second dispatch, or by the workgroup that comes last."""
 
@@ -22,7 +25,8 @@ TABLES["reduce"] = {
     "any": {
         "workgroup": 256,
         "items": 4,
-        "groups": 1024,
+        "groups": None,
+        "groups_each": 8,
         "finish": "second",
         "finish_workgroup": 256,
         "contiguous": False,
@@ -43,7 +47,8 @@ TABLES["matvec"] = {
         "workgroup": 256,
         "items": 4,
         "rows": None,
-        "groups": 2048,
+        "groups": None,
+        "groups_each": 16,
         "finish_workgroup": 256,
         "team": None,
         "team_columns": 2048,
@@ -68,7 +73,14 @@ def chosen_tuning(
         if name not in known:
             raise InvalidDispatch(f"{algorithm} has no tuning value {name!r}; it has {', '.join(known)}.")
         _check(name, value)
-    return tuned(device, algorithm, implementation, **given)
+    found = tuned(device, algorithm, implementation, **given)
+    if found["groups"] is None:
+        builtins = device.capabilities.sm_builtins
+        found["groups"] = found["groups_each"] * (builtins.sm_count if builtins else _PROCESSORS)
+    for name in ("workgroup", "finish_workgroup"):
+        if found.get(name) is not None and given.get(name) is None:
+            found[name] = min(found[name], most_invocations(device))
+    return found
 
 
 def _check(name: str, value: Any) -> None:

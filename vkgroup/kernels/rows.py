@@ -51,7 +51,7 @@ def softmax(x: Given, *, device: Device | None = None, implementation: str = "au
     dtype, shape = _checked(arguments["x"])
     if math.prod(shape) == 0:
         return np.empty(shape, dtype)
-    plan = plan_softmax(arguments.device, dtype, shape, implementation=implementation)
+    plan = plan_softmax(arguments.device, shape, dtype, implementation=implementation)
     found: Result = arguments.run(plan, "result")[0]
     return found
 
@@ -101,8 +101,8 @@ def layer_norm(
         return np.empty(shape, dtype)
     plan = plan_layer_norm(
         arguments.device,
-        dtype,
         shape,
+        dtype,
         weight=weight is not None,
         bias=bias is not None,
         epsilon=epsilon,
@@ -114,8 +114,8 @@ def layer_norm(
 
 def plan_softmax(
     device: Device,
-    dtype: npt.DTypeLike,
     shape: int | tuple[int, ...],
+    dtype: npt.DTypeLike,
     *,
     implementation: str = "auto",
     **tuning: Any,
@@ -124,7 +124,7 @@ def plan_softmax(
 
     Parameters
     ----------
-    dtype, shape : of both, in C order; rows are along the last axis.
+    shape, dtype : of both, in C order; rows are along the last axis.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     **tuning : defaults are in `vkgroup.kernels.reduce_tuning`, and follow from the length of rows.
 
@@ -149,8 +149,8 @@ def plan_softmax(
 
 def plan_layer_norm(
     device: Device,
-    dtype: npt.DTypeLike,
     shape: int | tuple[int, ...],
+    dtype: npt.DTypeLike,
     *,
     weight: bool = False,
     bias: bool = False,
@@ -164,7 +164,7 @@ def plan_layer_norm(
     ----------
     weight, bias : whether there are factors and summands of the columns.
     epsilon : is added to the variance.
-    dtype, shape, implementation, **tuning : as for `plan_softmax`.
+    shape, dtype, implementation, **tuning : as for `plan_softmax`.
 
     Raises
     ------
