@@ -135,6 +135,17 @@ def test_an_error_of_ours_is_a_wrong_result(reference: Device) -> None:
     assert row.wrong == {"subgroup": "InvalidDispatch: it makes no sense"}
 
 
+def test_a_tuning_value_that_a_kernel_refuses_is_noted(reference: Device) -> None:
+    def make() -> Any:
+        raise InvalidDispatch("3 is no power of two")
+
+    one = definition({"subgroup": make, "shared": FakeContender([1e-3])}, tuning={"items": (3,)})
+    result = _run(reference, one, options=replace(OPTIONS, sweep="items"))
+    assert not result.wrong
+    assert result.rows[0].notes == ("subgroup: 3 is no power of two",)
+    assert set(result.rows[0].variants) == {"shared"}
+
+
 def test_what_the_device_lacks_is_left_out_and_named(reference: Device) -> None:
     def make() -> Any:
         raise Unsupported("There is no shaderFloat64.", ["shaderFloat64"])

@@ -67,6 +67,17 @@ def test_the_wheel_has_every_shader_of_the_clone(built: Path) -> None:
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
 
 
+def test_the_wheel_has_every_benchmark_of_the_clone_and_no_result(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    for part in ("definitions", "peers", "shaders"):
+        files = [path for path in (_ROOT / "bench" / part).iterdir() if path.is_file()]
+        assert files
+        assert {f"vkgroup/bench/{part}/{path.name}" for path in files} <= names
+    assert not [name for name in names if "results/" in name]
+
+
 def test_the_wheel_declares_its_licence_and_dependencies(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -97,6 +108,10 @@ def test_the_installed_command_compiles_a_shader_of_the_package(installed: Path)
     code = "from vkgroup import resources; print(resources.shader('probe/layout.comp'))"
     shader = _run(installed, "python", "-c", code).strip()
     assert "valid; entry points: main (compute)" in _run(installed, "vkgroup", "compile", shader)
+
+
+def test_the_installed_command_lists_its_benchmarks(installed: Path) -> None:
+    assert "ceiling.copy" in _run(installed, "vkgroup", "bench", "--list", "ceiling")
 
 
 def test_the_installed_command_opens_a_device(installed: Path, swiftshader: object) -> None:

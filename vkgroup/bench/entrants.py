@@ -14,7 +14,14 @@ from vkgroup.bench.definition import Case, Contender, Data, Peer, Prepared, Reco
 from vkgroup.bench.plans import Inputs, PlanContender
 from vkgroup.bench.timing import Lane, verify
 from vkgroup.dispatch import Device
-from vkgroup.errors import DeviceLost, DispatchTimeout, OutOfMemory, Unsupported, VkgroupError
+from vkgroup.errors import (
+    DeviceLost,
+    DispatchTimeout,
+    InvalidDispatch,
+    OutOfMemory,
+    Unsupported,
+    VkgroupError,
+)
 
 
 class _Preparing(Protocol):
@@ -49,7 +56,8 @@ class Entrants:
     Attributes
     ----------
     lanes : by name, variants first.
-    peers : which of them are peers.
+    peers : the packages that may take part.
+    tuned : whether a sweep chose tuning values, which a kernel may refuse.
     wrong : those whose results were wrong, with what was.
     notes : those that could not run, with why.
     """
@@ -58,6 +66,7 @@ class Entrants:
     case: Case
     rng: np.random.Generator
     peers: dict[str, Peer]
+    tuned: bool = False
     lanes: dict[str, Lane] = field(default_factory=dict)
     wrong: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -138,16 +147,23 @@ class Entrants:
         except (DeviceLost, DispatchTimeout):
             raise
         except (Unsupported, OutOfMemory) as error:
-            self.lanes.pop(name, None)
-            self.notes.append(f"{name}: {_first_line(error)}")
+            self._leave(name, _first_line(error))
+        except InvalidDispatch as error:
+            if self.tuned:
+                self._leave(name, _first_line(error))
+            else:
+                self._judge(name, f"InvalidDispatch: {_first_line(error)}")
         except VkgroupError as error:
             self._judge(name, f"{type(error).__name__}: {_first_line(error)}")
         except Exception as error:
             # Whatever another package raises is its own affair; ours must be seen.
             if not self.is_peer(name):
                 raise
-            self.lanes.pop(name, None)
-            self.notes.append(f"{name}: {type(error).__name__}: {_first_line(error)}")
+            self._leave(name, f"{type(error).__name__}: {_first_line(error)}")
+
+    def _leave(self, name: str, why: str) -> None:
+        self.lanes.pop(name, None)
+        self.notes.append(f"{name}: {why}")
 
 
 def _itself(contender: _Preparing) -> _Preparing:

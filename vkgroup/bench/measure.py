@@ -17,7 +17,7 @@ from vkgroup.bench.row import Row, Share, Timed
 from vkgroup.bench.statistics import Estimate, Samples, median_interval, ratio_interval
 from vkgroup.bench.timing import Lane, Race, race, sets_needed
 from vkgroup.dispatch import Device
-from vkgroup.errors import OutOfMemory, Unsupported
+from vkgroup.errors import InvalidDispatch, OutOfMemory, Unsupported
 
 _MOST_SETS = 16
 
@@ -57,6 +57,10 @@ def measure(course: Course, definition: Definition, size: int, tuning: Mapping[s
         case = definition.make(course.device, size, tuning)
     except (Unsupported, OutOfMemory) as error:
         return replace(row, notes=(str(error),))
+    except InvalidDispatch as error:
+        if not tuning:
+            raise
+        return replace(row, notes=(str(error),))
     row = replace(
         row,
         unit=case.unit,
@@ -68,7 +72,7 @@ def measure(course: Course, definition: Definition, size: int, tuning: Mapping[s
     )
     # The same data for the same row, whatever else is in the run.
     rng = np.random.default_rng([course.seed, zlib.crc32(definition.name.encode()), size])
-    entrants = Entrants(course.device, case, rng, course.peers)
+    entrants = Entrants(course.device, case, rng, course.peers, bool(tuning))
     try:
         entrants.enter()
         if course.smoke or not entrants.lanes:
