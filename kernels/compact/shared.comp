@@ -2,12 +2,14 @@
 // Stable compaction in one pass over memory: decoupled look-back, without subgroup operations.
 // values, mask, kept, total, look_back: as in subgroup.comp.
 //
-// The workgroup reads its tile in vectors, neighbouring invocations neighbouring vectors. How many elements each invocation keeps of
-// each of its vectors is scanned in shared memory, two counts in a word; then the elements go to their places among
-// those of the tile in shared memory, and from there to memory in one piece.
+// The workgroup reads its tile in vectors, neighbouring invocations neighbouring vectors. How many elements
+// each invocation keeps of each of its vectors is scanned in shared memory, two counts in a word; then the
+// elements go to their places among those of the tile in shared memory, and from there to memory in one
+// piece.
 #include "tile.glsl"
 
-// Counts go two and two into words: no more than 65,535 elements can be kept of one vector of each invocation.
+// Counts go two and two into words: no more than 65,535 elements can be kept of one vector of each
+// invocation.
 const uint WORDS = (VECTORS + 1u) / 2u;
 shared uint ladder[2u * WORKGROUP * WORDS];
 
@@ -51,8 +53,9 @@ void main() {
 #define PAYLOAD 30
 #include "look_back_shared.glsl"
 
-// Scan the words of all invocations. `own` becomes what is before this invocation; `all`: the sums. Each round makes sums of
-// four times as many invocations, reading one half of the ladder and writing the other, so it needs one barrier.
+// Scan the words of all invocations. `own` becomes what is before this invocation; `all`: the sums. Each
+// round makes sums of four times as many invocations, reading one half of the ladder and writing the other,
+// so it needs one barrier.
 void scan_words(inout uint own[WORDS], out uint all[WORDS]) {
     uint t = gl_LocalInvocationIndex;
     uint from = 0u;
@@ -80,7 +83,9 @@ void scan_words(inout uint own[WORDS], out uint all[WORDS]) {
 uint rank_vectors(uint flags[VECTORS], out uint before[VECTORS]) {
     uint counts[WORDS];
     [[unroll]] for (uint w = 0u; w < WORDS; ++w)
-        counts[w] = bitCount(flags[2u * w]) | (2u * w + 1u < VECTORS ? bitCount(flags[2u * w + 1u]) << 16 : 0u);
+        counts[w] = bitCount(flags[2u * w]);
+    [[unroll]] for (uint w = 0u; 2u * w + 1u < VECTORS; ++w)
+        counts[w] |= bitCount(flags[2u * w + 1u]) << 16;
     uint all[WORDS];
     scan_words(counts, all);
     uint carry = 0u;

@@ -1,14 +1,14 @@
 #version 460
 // Stable compaction in one pass over memory: decoupled look-back, with subgroup operations.
-// values: count elements. mask: a byte for each, where the macros say so. kept: the kept elements or their indices.
-// total: how many. look_back: zeros before. COUNT: only total, zero before; PARTITION reads it.
+// values: count elements. mask: a byte for each, where the macros say so. kept: the kept elements or their
+// indices. total: how many. look_back: zeros before. COUNT: only total, zero before; PARTITION reads it.
 //
-// Each subgroup has a stretch of its tile, which it reads in vectors, neighbouring lanes neighbouring vectors. Kept elements go
-// to their places among those of the tile in shared memory, while the first subgroup looks back, and from there to
-// memory in one piece.
+// Each subgroup has a stretch of its tile, which it reads in vectors, neighbouring lanes neighbouring
+// vectors. Kept elements go to their places among those of the tile in shared memory, while the first
+// subgroup looks back, and from there to memory in one piece.
 //
-// BALLOT: 1 ranks the kept elements by ballots and their bit counts, one for each element of a vector; 0 by a scan of
-// counts, those of two vectors in one word.
+// BALLOT: 1 ranks the kept elements by ballots and their bit counts, one for each element of a vector; 0 by a
+// scan of counts, those of two vectors in one word.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -52,7 +52,8 @@ void main() {
 // another's stead.
 shared uint parts[2u * SUBGROUPS];
 
-// For each vector how many elements are kept in the subgroup's stretch before it; returns how many are in all of it.
+// For each vector how many elements are kept in the subgroup's stretch before it; returns how many are in all
+// of it.
 uint rank_vectors(uint flags[VECTORS], out uint before[VECTORS]) {
     uint carry = 0u;
 #if BALLOT

@@ -1,13 +1,14 @@
 // The tiles of a compaction: which elements are kept, and how they come to their new places.
 //
-// A tile is ITEMS elements of each invocation of a workgroup. Elements are moved as bits, whatever their type.
+// A tile is ITEMS elements of each invocation of a workgroup. Elements are moved as bits, whatever their
+// type.
 //
 // Macros:
 //   BITS    of an element: 16, 32 or 64
-//   WHERE   MASK: elements are kept whose byte in mask is not 0. ANY: those that have a bit in common with limit.
-//           COMPARED: those for which AS(element) RELATION AS(limit)
-//   AS      the number that bits are, for COMPARED: uint, int, uintBitsToFloat, half_from (of 16 bits), packDouble2x32,
-//           packUint2x32, int64_from (of 64 bits, with T_BITS 64)
+//   WHERE   MASK: elements are kept whose byte in mask is not 0. ANY: those that have a bit in common with
+//           limit. COMPARED: those for which AS(element) RELATION AS(limit)
+//   AS      the number that bits are, for COMPARED: uint, int, uintBitsToFloat, half_from (of 16 bits),
+//           packDouble2x32, packUint2x32, int64_from (of 64 bits, with T_BITS 64)
 //   OUTPUT  VALUES: the kept elements; INDICES: their indices; PARTITION: the kept elements, then the others;
 //           COUNT: only how many are kept
 #include "kernel.glsl"
@@ -157,9 +158,9 @@ uint read_flags(uint vector, bool whole, out Element x[WIDTH]) {
 #if OUTPUT != COUNT
 shared Moved staged[TILE];
 
-// Put the elements of a vector, the first of which is element `place` of its tile, to where they are to be among the
-// elements of the tile: the kept ones, and with PARTITION behind all of these, `kept_here`, the others. `before` are
-// kept in the tile before this vector.
+// Put the elements of a vector, the first of which is element `place` of its tile, to where they are to be
+// among the elements of the tile: the kept ones, and with PARTITION behind all of these, `kept_here`, the
+// others. `before` are kept in the tile before this vector.
 void stage_vector(uint tile, uint place, Element x[WIDTH], uint flags, uint before, uint kept_here) {
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
 #if OUTPUT == INDICES
@@ -176,8 +177,8 @@ void stage_vector(uint tile, uint place, Element x[WIDTH], uint flags, uint befo
     }
 }
 
-// Write what is staged, after a barrier. `before` elements are kept before this tile. The invocations begin at a multiple
-// of 32 elements, so that those of a subgroup write whole lines of memory.
+// Write what is staged, after a barrier. `before` elements are kept before this tile. The invocations begin
+// at a multiple of 32 elements, so that those of a subgroup write whole lines of memory.
 void write_staged(uint tile, uint before, uint kept_here) {
     uint skew = before % 32u;
     for (uint i = gl_LocalInvocationIndex; i < kept_here + skew; i += WORKGROUP)

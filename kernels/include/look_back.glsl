@@ -1,10 +1,11 @@
 // What the tiles of a one-pass algorithm publish for those after them: a value and a status, seen together.
 //
 // A tile publishes its aggregate (what its own elements come to), and some tiles later their prefix (what all
-// elements up to their end come to). The tile's workgroup is the only writer. Value and status travel in the same
-// atomic unit, or, where the value is too long for that, in several units, each with the status: a state counts
-// only if all units have the same status, and since each status is written once to each unit, the parts then belong
-// together. So relaxed atomics suffice: no other memory is read on the strength of what they say.
+// elements up to their end come to). The tile's workgroup is the only writer. Value and status travel in the
+// same atomic unit, or, where the value is too long for that, in several units, each with the status: a state
+// counts only if all units have the same status, and since each status is written once to each unit, the
+// parts then belong together. So relaxed atomics suffice: no other memory is read on the strength of what
+// they say.
 //
 // Macros:
 //   CARRIED       the type of the values
@@ -58,8 +59,9 @@ struct Known {
     CARRIED value;
 };
 
-// The algorithm's own: compute what a tile comes to, in its workgroup's stead, called by all of the workgroup. It must be
-// the same to the bit. With subgroups only the first one needs the result, else the first invocation.
+// The algorithm's own: compute what a tile comes to, in its workgroup's stead, called by all of the
+// workgroup. It must be the same to the bit. With subgroups only the first one needs the result, else the
+// first invocation.
 Known recompute(uint tile);
 
 // Zero before the dispatch.
@@ -71,9 +73,9 @@ layout(std430, binding = 2) buffer LookBack {
 
 shared uint shared_tile;
 
-// Take the next tile. Tiles go by the order in which workgroups start, so those before it are at work or done.
-// With ORDER 0 the number of the workgroup is the tile: no device promises to start them in that order, but many do,
-// and right it is in any order.
+// Take the next tile. Tiles go by the order in which workgroups start, so those before it are at work or
+// done. With ORDER 0 the number of the workgroup is the tile: no device promises to start them in that order,
+// but many do, and right it is in any order.
 #ifndef ORDER
 #define ORDER 1
 #endif
@@ -125,7 +127,7 @@ void publish(uint tile, uint status, CARRIED value) {
 #else
         Unit unit = (bits[i / 2u] >> (16u * (i % 2u)) & 0xffffu) | status << 16;
 #endif
-        atomicStore(states[tile * UNITS + i], unit, gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
+        atomicStore(states[tile * UNITS + i], unit, gl_ScopeDevice, 0, gl_SemanticsRelaxed);
     }
 }
 
@@ -134,7 +136,7 @@ uint read_state(uint tile, out CARRIED value) {
     uvec2 bits = uvec2(0u);
     uint status = ABSENT;
     [[unroll]] for (uint i = 0u; i < UNITS; ++i) {
-        Unit unit = atomicLoad(states[tile * UNITS + i], gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed);
+        Unit unit = atomicLoad(states[tile * UNITS + i], gl_ScopeDevice, 0, gl_SemanticsRelaxed);
 #if PAYLOAD == 32
         uvec2 words = unpackUint2x32(unit);
         bits[i] = words.x;

@@ -1,13 +1,13 @@
 // The look-back of one tile by a workgroup, through shared memory and without subgroup operations.
 //
-// GROUP tiles, from a multiple of that number on, are a group; what is published, and in which order values are added,
-// is as look_back_subgroup.glsl says. The invocations read many states at once, one each; the first invocation
-// then adds them up in order. Others would have to wait for each other at every level of a tree, for as long as the
-// few additions take.
+// GROUP tiles, from a multiple of that number on, are a group; what is published, and in which order values
+// are added, is as look_back_subgroup.glsl says. The invocations read many states at once, one each; the
+// first invocation then adds them up in order. Others would have to wait for each other at every level of a
+// tree, for as long as the few additions take.
 //
 // Macros: COMBINE(a, b), IDENTITY for CARRIED, and
 //   DEPTH  groups that are read at once
-//   GROUP  (specialization constant 13) tiles of a group
+//   GROUP  (specialization constant 13) tiles of a group, a multiple of 8
 //   HEADS  whether tiles may be HEADED
 #ifndef LOOK_BACK_SHARED_GLSL
 #define LOOK_BACK_SHARED_GLSL
@@ -97,23 +97,27 @@ void read_states(uint tile) {
     }
 }
 
-// Add a group to the walk, its states being those from `at` on; false where one is absent. A prefix replaces all
-// that came before.
+// Add a group to the walk, its states being those from `at` on; false where one is absent. A prefix replaces
+// all that came before.
 bool fold(inout Walk walk, uint at) {
     CARRIED sum = IDENTITY;
     bool restart = false;
     uint missing = NO_TILE;
-    for (uint i = 0u; i < GROUP; ++i) {
-        uint status = seen_status[at + i];
-        CARRIED value = seen_value[at + i];
-        if (status >= PREFIX) {
-            restart = true;
-            missing = NO_TILE;
-            sum = value;
-        } else {
-            if (status == ABSENT && missing == NO_TILE)
-                missing = walk.group * GROUP + i;
-            sum = COMBINE(sum, value);
+    // Eight at a time, so that the loads of eight are under way before the first is used.
+    [[dont_unroll]] for (uint first = 0u; first < GROUP; first += 8u) {
+        uint status[8];
+        CARRIED value[8];
+        [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+            status[i] = seen_status[at + first + i];
+            value[i] = seen_value[at + first + i];
+        }
+        [[unroll]] for (uint i = 0u; i < 8u; ++i) {
+            if (status[i] == ABSENT && missing == NO_TILE)
+                missing = walk.group * GROUP + first + i;
+            bool prefix = status[i] >= PREFIX;
+            sum = prefix ? value[i] : COMBINE(sum, value[i]);
+            missing = prefix ? NO_TILE : missing;
+            restart = restart || prefix;
         }
     }
     if (missing != NO_TILE) {
@@ -129,7 +133,7 @@ bool fold(inout Walk walk, uint at) {
 
 // Take the nearest published F, if one was seen that is beyond what is known.
 bool skip_ahead(inout Walk walk, uint own) {
-    for (uint i = 0u; i < GROUP && shared_ends + i < own - walk.group; ++i) {
+    [[dont_unroll]] for (uint i = 0u; i < GROUP && shared_ends + i < own - walk.group; ++i) {
         if (seen_status[i] >= PREFIX) {
             walk.before = seen_value[i];
             walk.group = own - shared_ends - i;
@@ -165,8 +169,8 @@ void decide(inout Walk walk) {
         walk.spins--;
 }
 
-// Go on until all that comes before the tile is known, or patience is at an end. Returns NO_TILE, or the tile that
-// is waited for. Called by all of the workgroup.
+// Go on until all that comes before the tile is known, or patience is at an end. Returns NO_TILE, or the tile
+// that is waited for. Called by all of the workgroup.
 uint advance(inout Walk walk) {
     for (;;) {
         read_states(walk.tile);
@@ -189,15 +193,16 @@ void patch_walk(uint missing, Known found) {
     barrier();
 }
 
-// Return what comes before a tile, to all of the workgroup; `own`, what the tile comes to, matters in the first
-// invocation only. Begins with a barrier.
+// Return what comes before a tile, to all of the workgroup; `own`, what the tile comes to, matters in the
+// first invocation only. Begins with a barrier.
 CARRIED find_before(uint tile, Known own) {
     Walk walk = start_walk(tile, own.value);
     barrier();
-    uint missing = advance(walk);
-    while (missing != NO_TILE) {
+    for (;;) {
+        uint missing = advance(walk);
+        if (missing == NO_TILE)
+            break;
         patch_walk(missing, recompute(missing));
-        missing = advance(walk);
     }
     if (gl_LocalInvocationIndex == 0u && ends_group(tile) && own.status != HEADED)
         publish(tile, PREFIX, walk.through);

@@ -1,14 +1,15 @@
 // The look-back of one tile by the lanes of a subgroup.
 //
-// As many tiles as a subgroup has lanes, from a multiple of that number on, are a group. The prefix before group g
-// is F(g), F(0) being the identity and F(g + 1) = F(g) + the sum over the lanes that hold the aggregates of group g. The
-// last tile of each group publishes F of the next; nothing else is published as a prefix. What comes before a tile
-// in group g is F(g) + the sum over the lanes that hold the tiles before it in its group. Whichever F was found
-// published first, the same terms are added in the same order, so even sums of floats come out the same every time.
+// As many tiles as a subgroup has lanes, from a multiple of that number on, are a group. The prefix before
+// group g is F(g), F(0) being the identity and F(g + 1) = F(g) + the sum over the lanes that hold the
+// aggregates of group g. The last tile of each group publishes F of the next; nothing else is published as a
+// prefix. What comes before a tile in group g is F(g) + the sum over the lanes that hold the tiles before it
+// in its group. Whichever F was found published first, the same terms are added in the same order, so even
+// sums of floats come out the same every time.
 //
 // Macros: COMBINE(a, b), IDENTITY, SUBGROUP_REDUCE(x) for CARRIED, and
-//   DEPTH  groups that are read at once, the tile's own included; one read after the other would cost as many trips
-//          to memory
+//   DEPTH  groups that are read at once, the tile's own included; one read after the other would cost as many
+//          trips to memory
 #ifndef LOOK_BACK_SUBGROUP_GLSL
 #define LOOK_BACK_SUBGROUP_GLSL
 
@@ -101,8 +102,8 @@ void skip_ahead(inout Walk walk, uint own) {
     }
 }
 
-// Go on until all that comes before the tile is known, or patience is at an end. Returns NO_TILE, or the tile that
-// is waited for. Called by all lanes of one subgroup.
+// Go on until all that comes before the tile is known, or patience is at an end. Returns NO_TILE, or the tile
+// that is waited for. Called by all lanes of one subgroup.
 uint advance(inout Walk walk) {
     uint own = walk.tile / gl_SubgroupSize;
     for (;;) {
@@ -146,8 +147,8 @@ void patch_walk(inout Walk walk, Known found) {
 shared uint shared_missing;
 shared CARRIED shared_before;
 
-// Return what comes before a tile, to all of the workgroup; `own`, what the tile comes to, matters in the first
-// subgroup only. Contains a barrier.
+// Return what comes before a tile, to all of the workgroup; `own`, what the tile comes to, matters in the
+// first subgroup only. Contains a barrier.
 CARRIED find_before(uint tile, Known own) {
     Walk walk = start_walk(tile, own.value);
     for (;;) {

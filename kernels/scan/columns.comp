@@ -2,8 +2,9 @@
 // Scan along an axis that is not the last: each invocation goes down one column, ITEMS rows at a time.
 // values: (slices, length, inner) elements, of which the middle axis is scanned. scanned: the results.
 //
-// Neighbouring invocations have neighbouring columns, so each row is read and written in whole lines of memory. The rows
-// of a column are loaded before the first is used. Nobody waits for anybody, so there is no other version of this.
+// Neighbouring invocations have neighbouring columns, so each row is read and written in whole lines of
+// memory. The rows of a column are loaded before the first is used. Nobody waits for anybody, so there is no
+// other version of this.
 #include "operation.glsl"
 
 #ifndef REVERSE
@@ -20,7 +21,8 @@ layout(push_constant) uniform Parameters {
 };
 
 void main() {
-    uint column = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * WORKGROUP + gl_LocalInvocationIndex;
+    uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+    uint column = group * WORKGROUP + gl_LocalInvocationIndex;
     if (column >= columns)
         return;
     uint first = column / inner * length * inner + column % inner;

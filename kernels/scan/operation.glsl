@@ -5,7 +5,8 @@
 //   V          a vector of WIDTH of them: 16 bytes
 //   OPERATION  ADD, MUL, MIN, MAX, AND, OR or XOR
 //   HALF       1: elements are 16 bits wide in memory; T is float for ADD and MUL, else uint
-//   KEYS       1: elements are the bits of floats, T is an unsigned integer; MIN and MAX compare keys in their place
+//   KEYS       1: elements are the bits of floats, T is an unsigned integer; MIN and MAX compare keys in
+//              their place
 #include "kernel.glsl"
 
 #define ADD 0
@@ -59,9 +60,10 @@ const uint VECTORS = ITEMS / WIDTH;
 #endif
 
 
-// The bits of floats order as unsigned integers do once all bits of the negative ones and the sign of the others
-// are turned over (IEEE 754 totalOrder). NaN has to win in both MIN and MAX, as in NumPy, so its key is the last
-// one in the order of the operation; no float is compared, so a compiler that ignores NaN changes nothing.
+// The bits of floats order as unsigned integers do once all bits of the negative ones and the sign of the
+// others are turned over (IEEE 754 totalOrder). NaN has to win in both MIN and MAX, as in NumPy, so its key
+// is the last one in the order of the operation; no float is compared, so a compiler that ignores NaN changes
+// nothing.
 #if KEYS
 #if HALF
 const T SIGN = T(0x8000);

@@ -2,9 +2,10 @@
 // Scan in one pass over memory: decoupled look-back, without subgroup operations.
 // values: count elements. scanned: the results. look_back: zeros before. heads: see tile.glsl.
 //
-// The workgroup reads its tile in vectors, neighbouring invocations neighbouring vectors, and each invocation scans each of its
-// vectors by itself. Only what the vectors come to goes through shared memory: turned round there, so that an
-// invocation gets those of vectors that follow each other, sums them, and the workgroup scans these sums.
+// The workgroup reads its tile in vectors, neighbouring invocations neighbouring vectors, and each invocation
+// scans each of its vectors by itself. Only what the vectors come to goes through shared memory: turned round
+// there, so that an invocation gets those of vectors that follow each other, sums them, and the workgroup
+// scans these sums.
 #include "operation.glsl"
 
 #define CARRIED T
@@ -15,7 +16,8 @@
 #endif
 #include "look_back_shared.glsl"
 
-// A place is left free after every 32, so that invocations which read VECTORS places each find them in different banks.
+// A place is left free after every 32, so that invocations which read VECTORS places each find them in
+// different banks.
 #define PADDED(place) ((place) + (place) / 32u)
 const uint SUMS = WORKGROUP * VECTORS;
 shared T sums[SUMS + SUMS / 32u];        // what the vectors come to, then what comes before them in the tile
@@ -53,8 +55,8 @@ Sum get_step(uint place) {
     return Sum(ladder[place], SEGMENTS != NONE && ladder_headed[place]);
 }
 
-// What the invocations before this one come to; `all`: what the workgroup does. Each round makes sums of four times as
-// many invocations, reading one half of the ladder and writing the other, so it needs one barrier.
+// What the invocations before this one come to; `all`: what the workgroup does. Each round makes sums of four
+// times as many invocations, reading one half of the ladder and writing the other, so it needs one barrier.
 Sum scan_invocations(Sum own, out Sum all) {
     uint t = gl_LocalInvocationIndex;
     uint from = 0u;
@@ -75,8 +77,8 @@ Sum scan_invocations(Sum own, out Sum all) {
     return before;
 }
 
-// Replace what each vector of a tile comes to by what comes before it in the tile; returns what the tile comes to.
-// Begins and ends with a barrier.
+// Replace what each vector of a tile comes to by what comes before it in the tile; returns what the tile
+// comes to. Begins and ends with a barrier.
 Known scan_sums() {
     barrier();
     uint first = gl_LocalInvocationIndex * VECTORS;

@@ -2,9 +2,10 @@
 // Scan in one pass over memory: decoupled look-back, with subgroup operations.
 // values: count elements. scanned: the results. look_back: zeros before. heads: see tile.glsl.
 //
-// Each subgroup has a stretch of its tile, which it reads in vectors, neighbouring lanes neighbouring vectors. A lane scans
-// each vector by itself, the subgroup scans the lanes' sums, and what one row of vectors comes to is carried to the next.
-// The elements stay in registers while the first subgroup looks back.
+// Each subgroup has a stretch of its tile, which it reads in vectors, neighbouring lanes neighbouring
+// vectors. A lane scans each vector by itself, the subgroup scans the lanes' sums, and what one row of
+// vectors comes to is carried to the next. The elements stay in registers while the first subgroup looks
+// back.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -40,8 +41,8 @@
 #include "look_back_subgroup.glsl"
 #include "tile.glsl"
 
-// What the subgroups come to, and from then on what comes before each in its tile: of this workgroup's tile, and behind
-// that of a tile that is computed in another's stead.
+// What the subgroups come to, and from then on what comes before each in its tile: of this workgroup's tile,
+// and behind that of a tile that is computed in another's stead.
 shared T parts[2u * SUBGROUPS];
 shared bool headed[2u * SUBGROUPS];
 
@@ -82,7 +83,8 @@ Sum scan_lanes(Sum own, out Sum all) {
 #endif
 }
 
-// The first vector of a lane in its tile, in the order of the scan; the next ones follow a subgroup's width apart.
+// The first vector of a lane in its tile, in the order of the scan; the next ones follow a subgroup's width
+// apart.
 uint first_place() {
     return gl_SubgroupID * gl_SubgroupSize * VECTORS + gl_SubgroupInvocationID;
 }

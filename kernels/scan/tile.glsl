@@ -1,13 +1,13 @@
 // The tiles of a scan: reading elements and heads, and writing results.
 //
-// A tile is ITEMS elements of each invocation of a workgroup. Elements are numbered in the order of the scan: with
-// REVERSE tile 0 is at the end of memory, and every vector is turned round.
+// A tile is ITEMS elements of each invocation of a workgroup. Elements are numbered in the order of the scan:
+// with REVERSE tile 0 is at the end of memory, and every vector is turned round.
 //
 // Macros:
 //   REVERSE    1: the scan runs from the last element to the first
 //   EXCLUSIVE  1: each result leaves its own element out
-//   SEGMENTS   NONE; ROWS: a segment begins every `row` elements; FLAGS: where the byte of the element in heads is
-//              not 0
+//   SEGMENTS   NONE; ROWS: a segment begins every `row` elements; FLAGS: where the byte of the element in
+//              heads is not 0
 #ifndef TILE_GLSL
 #define TILE_GLSL
 
@@ -103,8 +103,8 @@ void write_vector(uint vector, bool whole, T x[WIDTH]) {
     }
 }
 
-// Which elements of a vector begin a segment, in the order of the scan: bit i of element i. Read backwards, a segment
-// begins with the element whose successor in memory begins one.
+// Which elements of a vector begin a segment, in the order of the scan: bit i of element i. Read backwards, a
+// segment begins with the element whose successor in memory begins one.
 uint heads_of(uint vector) {
     uint found = 0u;
 #if SEGMENTS != NONE
@@ -127,8 +127,8 @@ uint heads_of(uint vector) {
     return found;
 }
 
-// Scan the elements of a vector by themselves. `open`: bit i says that no segment begins in element i or before.
-// Returns what they come to, since the last head.
+// Scan the elements of a vector by themselves. `open`: bit i says that no segment begins in element i or
+// before. Returns what they come to, since the last head.
 T scan_vector(inout T x[WIDTH], uint head_bits, out uint open) {
     T sum = x[0];
     open = 0u;

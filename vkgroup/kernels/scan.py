@@ -34,8 +34,9 @@ def cumsum(
     that of `x`: unlike NumPy's, sums of uint32 and int32 wrap around at 32 bits. Halves are added as float32,
     and each result is rounded once.
 
-    On one device, with one tuning, the same call gives the same bits each time: which tile finds which prefix first
-    changes no addition. The order is another than NumPy's: ``docs/kernels-scan.md`` bounds the difference.
+    On one device, with one tuning, the same call gives the same bits each time: which tile finds which prefix
+    first changes no addition. The order is another than NumPy's: ``docs/kernels-scan.md`` bounds the
+    difference.
 
     Raises
     ------
@@ -64,8 +65,8 @@ def maximum_accumulate(
 ) -> Result:
     """Find the greatest of the elements up to each one; as `numpy.maximum.accumulate`.
 
-    Parameters and errors are those of `cumsum`. From the first NaN on the results are NaN (the quiet NaN with all
-    bits of its payload, whichever it was), denormal numbers count, and -0 is below 0.
+    Parameters and errors are those of `cumsum`. From the first NaN on the results are NaN (the quiet NaN with
+    all bits of its payload, whichever it was), denormal numbers count, and -0 is below 0.
     """
     return scan(x, "max", axis=axis, device=device, implementation=implementation)
 
@@ -73,7 +74,10 @@ def maximum_accumulate(
 def minimum_accumulate(
     x: Given, axis: int | None = 0, *, device: Device | None = None, implementation: str = "auto"
 ) -> Result:
-    """Find the least of the elements up to each one; as `numpy.minimum.accumulate`, and as `maximum_accumulate`."""
+    """Find the least of the elements up to each one; as `numpy.minimum.accumulate`.
+
+    Parameters, results and errors are those of `maximum_accumulate`.
+    """
     return scan(x, "min", axis=axis, device=device, implementation=implementation)
 
 
@@ -97,9 +101,9 @@ def scan(
     exclusive : whether each result leaves its own element out: the first is the operation's identity (for
         ``"min"`` and ``"max"`` of floats infinity and minus infinity).
     reverse : whether to begin with the last element.
-    segments : where the scan begins anew: bools, or bytes of which those that are not 0 begin a segment, one for
-        each element. With `reverse` it begins anew at the ends of the same segments. A buffer of such bytes must
-        have a multiple of four.
+    segments : where the scan begins anew: bools, or bytes of which those that are not 0 begin a segment, one
+        for each element. With `reverse` it begins anew at the ends of the same segments. A buffer of such
+        bytes must have a multiple of four.
     axis : an axis, or None for all elements in C order; not together with `segments`.
     device, implementation : as for `cumsum`.
 
@@ -151,7 +155,7 @@ def _result(found: Any) -> Result:
 
 
 def words_of_bytes(given: npt.NDArray[Any] | Buffer, count: int, what: str) -> npt.NDArray[Any] | Buffer:
-    """Return one byte for each of `count` elements as words of four, the last ones zeros; buffers as they are.
+    """Return a byte for each of `count` elements as words of four, filled up with zeros; buffers as they are.
 
     Raises
     ------

@@ -11,8 +11,7 @@ from vkgroup.errors import InvalidDispatch
 OPERATIONS = ("add", "mul", "min", "max", "and", "or", "xor")
 
 DTYPES = tuple(
-    np.dtype(kind)
-    for kind in (np.float32, np.uint32, np.int32, np.float64, np.uint64, np.int64, np.float16)
+    np.dtype(kind) for kind in (np.float32, np.uint32, np.int32, np.float64, np.uint64, np.int64, np.float16)
 )
 """Types of elements that can be scanned."""
 
@@ -42,9 +41,9 @@ def check_operation(operation: str, dtype: np.dtype[Any]) -> None:
 def macros_of(operation: str, dtype: np.dtype[Any]) -> dict[str, Any]:
     """Return the macros of ``kernels/scan/operation.glsl``.
 
-    Floats are compared by keys made of their bits: NaN, denormals and zeros are then what NumPy makes of them,
-    whatever the device's float instructions do. Halves are added and multiplied as float32, and every result is
-    rounded once.
+    Floats are compared by keys made of their bits: NaN, denormals and zeros are then what NumPy makes of
+    them, whatever the device's float instructions do. Halves are added and multiplied as float32, and every
+    result is rounded once.
     """
     computed, half, keys = dtype, dtype == np.float16, False
     if dtype.kind == "f" and operation in ("min", "max"):

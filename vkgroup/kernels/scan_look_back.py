@@ -80,10 +80,10 @@ def look_back_defaults() -> dict[str, Any]:
     """Return the tuning values of every look-back, with their defaults.
 
     ``depth``: groups of tiles read at once. ``group``: tiles of a group, in the shared version (the subgroup
-    version has as many as a subgroup has lanes). ``spins``: polls before an absent tile is computed by whoever waits.
-    ``order``: 1 takes tiles in the order in which workgroups start, 0 in the order of their numbers. ``payload``: 32
-    for atomics of 64 bits, 16 for atomics of 32 bits, None for the first where the device has it. ``silent`` and
-    ``mute`` are for tests: they leave out what tiles should publish.
+    version has as many as a subgroup has lanes). ``spins``: polls before an absent tile is computed by
+    whoever waits. ``order``: 1 takes tiles in the order in which workgroups start, 0 in the order of their
+    numbers. ``payload``: 32 for atomics of 64 bits, 16 for atomics of 32 bits, None for the first where the
+    device has it. ``silent`` and ``mute`` are for tests: they leave out what tiles should publish.
     """
     return {
         "depth": 2,
@@ -106,13 +106,17 @@ def checked(known: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         least, most = (0, _LARGEST[name]) if name in _LARGEST else (1, 2**31)
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not whole or not least <= value <= most:
-            raise InvalidDispatch(
-                f"{name} is a whole number from {least} to {most}; {value!r} was given."
-            )
+            raise InvalidDispatch(f"{name} is a whole number from {least} to {most}; {value!r} was given.")
 
 
 def tile(
-    device: Device, count: int, tuning: Mapping[str, Any], *, bits: int, width: int, payload: int | None = None
+    device: Device,
+    count: int,
+    tuning: Mapping[str, Any],
+    *,
+    bits: int,
+    width: int,
+    payload: int | None = None,
 ) -> Tiling:
     """Cut `count` elements into tiles.
 
@@ -136,9 +140,7 @@ def tile(
     if width == 2:
         items = max(width, items // 2)
     if items % width or items > 32:
-        raise InvalidDispatch(
-            f"items is a multiple of 4, and 32 at most; {tuning['items']} was given."
-        )
+        raise InvalidDispatch(f"items is a multiple of 4, and 32 at most; {tuning['items']} was given.")
     if payload is None:
         payload = _payload(device, tuning["payload"])
     return Tiling(workgroup, items, parts(count, workgroup * items), bits, payload, tuning)

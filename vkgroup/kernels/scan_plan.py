@@ -19,7 +19,7 @@ from vkgroup.kernels.tuning import TABLES, tuned
 
 TABLES["scan"] = {
     "any": {"workgroup": 256, "items": 16, **look_back_defaults()},
-    "cpu": {"workgroup": 128, "items": 16},
+    "cpu": {"workgroup": 128, "items": 8},
 }
 
 
@@ -46,12 +46,12 @@ def plan_scan(
     exclusive : whether each result leaves its own element out.
     reverse : whether the scan runs from the last element to the first.
     segments : whether ``heads``, one byte for each element and up to three more, says by a byte that is not 0
-        where a segment begins, in which the scan begins anew. With `reverse` it begins anew at the ends of the
-        same segments.
+        where a segment begins, in which the scan begins anew. With `reverse` it begins anew at the ends of
+        the same segments.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``. Along another axis than the last both are the
         same kernel, which needs neither.
-    **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` of an invocation
-        (a multiple of 4, at most 32), and those of `look_back_defaults`.
+    **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` of an
+        invocation (a multiple of 4, at most 32), and those of `look_back_defaults`.
 
     Raises
     ------
@@ -95,7 +95,11 @@ def _along(sizes: tuple[int, ...], axis: int | None) -> tuple[int, int]:
 
 
 def _tiles(
-    planner: Planner, macros: dict[str, Any], values: dict[str, Any], sizes: tuple[int, int, int], segments: bool
+    planner: Planner,
+    macros: dict[str, Any],
+    values: dict[str, Any],
+    sizes: tuple[int, int, int],
+    segments: bool,
 ) -> None:
     """Scan all elements, or rows that are one piece of memory each."""
     count, row, width = sizes

@@ -1,0 +1,217 @@
+"""Plans of compactions: kept elements, their indices, or a partition, by ``kernels/compact``."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.grid import parts
+from vkgroup.kernels.pipelines import choose
+from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.scan_look_back import COUNTS, OPERATIONS, Tiling, checked, look_back_defaults, tile
+from vkgroup.kernels.tuning import TABLES, tuned
+
+TABLES["compact"] = {
+    "any": {"workgroup": 256, "items": 16, "ballot": 0, **look_back_defaults()},
+    "cpu": {"workgroup": 128, "items": 8},
+}
+
+RELATIONS = ("<", "<=", ">", ">=", "==", "!=")
+OUTPUTS = ("values", "indices", "partition", "count")
+
+_MOST = 2**COUNTS - 1
+_OTHERS = 2048
+"""Bytes of shared memory for all but what grows with the tile."""
+
+_NUMBERS = {
+    "float16": ("half_from", "float", 32),
+    "float32": ("uintBitsToFloat", "float", 32),
+    "uint32": ("uint", "uint", 32),
+    "int32": ("int", "int", 32),
+    "float64": ("packDouble2x32", "double", 64),
+    "uint64": ("packUint2x32", "uint64_t", 64),
+    "int64": ("int64_from", "int64_t", 64),
+}
+"""Of a dtype: the kernel's macro `AS`, the type that it gives, and the bits of that."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which elements are kept.
+
+    Attributes
+    ----------
+    macros : those of ``kernels/compact/tile.glsl`` that say so.
+    limit : what elements are compared with, as bits.
+    mask : whether a mask says it.
+    """
+
+    macros: Mapping[str, Any]
+    limit: int = 0
+    mask: bool = False
+
+    @property
+    def push(self) -> dict[str, int]:
+        """The push constants that hold the limit."""
+        return {"limit": self.limit & 0xFFFFFFFF, "limit_high": self.limit >> 32}
+
+
+def where_of(where: str, limit: Any, dtype: np.dtype[Any]) -> Where:
+    """Return which elements are kept, as `plan_compact` describes it.
+
+    Raises
+    ------
+    InvalidDispatch
+        There is no such condition, or none for that dtype; the limit is no number of that dtype.
+    """
+    if where == "mask":
+        return Where({"WHERE": "MASK"}, mask=True)
+    if where == "nonzero":
+        if dtype.kind not in "iuf":
+            raise InvalidDispatch(f"Zeros are found among integers and floats; {dtype} was given.")
+        bits = 8 * dtype.itemsize
+        return Where({"WHERE": "ANY"}, (1 << bits - int(dtype.kind == "f")) - 1)
+    if where not in RELATIONS:
+        raise InvalidDispatch(f"where is 'mask', 'nonzero' or one of {RELATIONS}; {where!r} was given.")
+    if dtype.name not in _NUMBERS:
+        raise InvalidDispatch(f"Kernels compare {', '.join(_NUMBERS)}; {dtype} was given.")
+    name, kind, bits = _NUMBERS[dtype.name]
+    macros: dict[str, Any] = {"WHERE": "COMPARED", "RELATION": where, "AS": name}
+    macros |= {"T": kind, "T_BITS": bits, "T_FLOAT": int(dtype.kind == "f")}
+    return Where(macros, _bits(limit, dtype))
+
+
+def _bits(limit: Any, dtype: np.dtype[Any]) -> int:
+    """Return a number of a dtype as bits."""
+    try:
+        number = np.asarray(limit).astype(dtype)
+        exact = number.shape == () and (dtype.kind == "f" or number == limit)
+    except (TypeError, ValueError, OverflowError):
+        exact = False
+    if not exact:
+        raise InvalidDispatch(f"Elements of {dtype} are compared with a number of that type; not {limit!r}.")
+    return int(number.view(f"u{dtype.itemsize}"))
+
+
+def plan_compact(
+    device: Device,
+    dtype: npt.DTypeLike,
+    shape: int | tuple[int, ...],
+    where: str = "mask",
+    limit: Any = None,
+    *,
+    output: str = "values",
+    implementation: str = "auto",
+    **tuning: Any,
+) -> Plan:
+    """Plan a stable compaction.
+
+    Its inputs are ``x``, unless only a mask matters, and ``mask`` where one does: a byte for each element, in
+    words of four. Its outputs are ``kept``, of which only the first ``total`` elements are written unless it
+    is a partition, and ``total``, uint32.
+
+    Parameters
+    ----------
+    dtype, shape : of `x`, fewer than 2**30 elements of 2, 4 or 8 bytes; for a mask alone of anything.
+    where : which elements are kept. ``"mask"``: those whose byte in the mask is not 0; ``"nonzero"``: those
+        that are not 0; ``"<"``, ``"<="``, ``">"``, ``">="``, ``"=="``, ``"!="``: those in that relation to
+        `limit`.
+    limit : a number of that dtype.
+    output : ``"values"``, the kept elements; ``"indices"``, their indices in C order, uint32;
+        ``"partition"``, the kept elements and then the others, both in their order; ``"count"``, none.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
+    **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` of an
+        invocation (a multiple of 4, at most 32; fewer are taken where shared memory is short), ``ballot`` (1
+        ranks by ballots, 0 by a scan of counts), and those of `look_back_defaults`.
+
+    Raises
+    ------
+    InvalidDispatch
+        There is nothing to compact, too much, or no such condition, output or dtype; a tuning value makes no
+        sense.
+    Unsupported
+        The device lacks the subgroup operations, the type, or grids of that size.
+    """
+    kind, count = np.dtype(dtype), math.prod((shape,) if isinstance(shape, int) else shape)
+    found = where_of(where, limit, kind)
+    if output not in OUTPUTS:
+        raise InvalidDispatch(f"output is one of {OUTPUTS}; {output!r} was given.")
+    if not 0 < count <= _MOST:
+        raise InvalidDispatch(f"A compaction is of 1 to {_MOST} elements; {count} were given.")
+    reads = not found.mask or output in ("values", "partition")
+    if reads and kind.itemsize not in (2, 4, 8):
+        raise InvalidDispatch(f"Elements of 2, 4 or 8 bytes are moved; {kind} was given.")
+    chosen = choose(device, implementation, *OPERATIONS)
+    checked(TABLES["compact"]["any"], tuning)
+    values = tuned(device, "compact", chosen, **tuning)
+    planner = Planner(device, "compact", chosen)
+    if reads:
+        planner.input("x", kind, shape)
+    if found.mask:
+        planner.input("mask", np.uint32, parts(count, 4))
+    if output != "count":
+        planner.output("kept", np.uint32 if output == "indices" else kind, count)
+    planner.output("total", np.uint32, ())
+    macros = {**found.macros, "BITS": 8 * kind.itemsize if reads else 32}
+    job = _Job(planner, macros, found, count, reads, _fitting(device, count, values, macros["BITS"]))
+    if output in ("partition", "count"):
+        planner.fill("total", 0)
+        job.dispatch("count")
+    if output != "count":
+        job.dispatch(output)
+    return planner.plan()
+
+
+def _fitting(device: Device, count: int, values: Mapping[str, Any], bits: int) -> Tiling:
+    """Cut the elements into tiles that fit into shared memory."""
+    room = int(device.capabilities.limits["maxComputeSharedMemorySize"]) - _OTHERS
+    width, each = (2, 8) if bits == 64 else (4, 4)
+    tiling = tile(device, count, values, bits=32, width=width, payload=COUNTS)
+    items = tiling.items
+    # Beside the tile: in the shared version two counts in each word, twice.
+    while items > width and tiling.workgroup * (items * each + 8 * parts(items, 2 * width)) > room:
+        items -= width
+    return dataclasses.replace(tiling, items=items, tiles=parts(count, tiling.workgroup * items))
+
+
+@dataclass
+class _Job:
+    """Adds the dispatches of a compaction to a plan."""
+
+    planner: Planner
+    macros: dict[str, Any]
+    where: Where
+    count: int
+    reads: bool
+    tiling: Tiling
+
+    def dispatch(self, output: str) -> None:
+        """Add the dispatch that makes one output."""
+        planner, tiling, counting = self.planner, self.tiling, output == "count"
+        bindings = {4: "total"} | ({0: "x"} if self.reads else {}) | ({3: "mask"} if self.where.mask else {})
+        constants: dict[int | str, Any] = {"ITEMS": tiling.items}
+        macros = {**self.macros, "OUTPUT": output.upper(), "BALLOT": tiling.tuning["ballot"]}
+        if counting:
+            # A count of what a mask keeps does not look at the elements.
+            bindings = {slot: name for slot, name in bindings.items() if slot or not self.where.mask}
+        else:
+            bindings |= {1: "kept", 2: tiling.clear(planner)}
+            constants = tiling.constants(planner.implementation)
+            macros |= {name: value for name, value in tiling.macros().items() if name != "PAYLOAD"}
+        kernel = planner.kernel(
+            f"compact/{planner.implementation}.comp",
+            macros=macros,
+            workgroup=tiling.workgroup,
+            specialization=constants,
+        )
+        planner.dispatch(
+            kernel, tiling.grid(planner.device), bindings, {"count": self.count, **self.where.push}
+        )
