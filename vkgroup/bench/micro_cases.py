@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.reference.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.reference.operations import OPERATIONS, ExtendedCategory, Operand, OperandKind, Operation
+from vkgroup.reference.operations import (
+    OPERATIONS,
+    Category,
+    ExtendedCategory,
+    Operand,
+    OperandKind,
+    Operation,
+)
 from vkgroup.reference.types import TYPES, GlslType
 
 Lanes = NDArray[np.uint32]
@@ -89,7 +96,7 @@ _CHOICES: dict[OperandKind, tuple[Argument, ...]] = {
 #: Choices of functions whose operand asks for more than its meaning says: constants, one value for all lanes.
 _CHOICES_OF = {
     "subgroupBroadcast": (_MIDDLE,),
-    "subgroupQuadBroadcast": (_constant(lambda size: min(2, size - 1)),),
+    "subgroupQuadBroadcast": (_constant(lambda size: 2, least_size=4),),
     "readInvocationARB": (_MIDDLE,),
 }
 
@@ -125,7 +132,8 @@ class Case:
     @property
     def least_size(self) -> int:
         """The smallest subgroup size at which it means anything."""
-        return max((argument.least_size for argument in self.arguments), default=1)
+        quads = self.operation.category in (Category.QUAD, ExtendedCategory.QUAD_CONTROL)
+        return max((argument.least_size for argument in self.arguments), default=4 if quads else 1)
 
     def with_components(self, components: int) -> Case:
         """Return the case with as many components of the same scalar; itself where its type is fixed."""

@@ -181,7 +181,7 @@ def _prologue(entry: Entry) -> str:
     lines = [_BY_INDEX if entry.kind == "shared" else _BY_SUBGROUP]
     case = entry.case
     if entry.kind == "shared":
-        if case.type.scalar.kind == "bool" or case.result.scalar.kind == "bool":
+        if micro_shared.has_votes(case):
             lines.append("    clear_votes();")
         lines += [
             f"    identity_{micro_shared.combine_name(operator, case.type)} = "
@@ -245,7 +245,7 @@ def _declarations(entries: Sequence[Entry]) -> str:
     lines += [micro_feed.feed(type_), micro_feed.feed_word(type_)]
     if shared:
         lines.append(micro_shared.memory(type_))
-        if any("bool" in (case.type.name, case.result.name) for case in shared):
+        if any(micro_shared.has_votes(case) for case in shared):
             lines.append(micro_shared.votes())
     for operator in dict.fromkeys(name for case in shared for name in micro_shared.operators(case)):
         lines.append(f"{type_} identity_{micro_shared.combine_name(operator, type_)};")

@@ -101,6 +101,11 @@ def has_alternative(case: Case) -> bool:
     return known or arithmetic
 
 
+def has_votes(case: Case) -> bool:
+    """Whether the alternative of a case gathers ballots."""
+    return case.operation.name in _VOTES or case.operation.name in _EQUALITIES
+
+
 def combine_name(operator: str, type_: GlslType) -> str:
     """Return the name of the GLSL function that applies an operator to two values of a type."""
     return f"{operator.lower()}_{type_.name}"
