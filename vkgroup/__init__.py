@@ -39,6 +39,7 @@ _PUBLIC = {
     "devices": ("vkgroup.opening", "devices"),
     "disassemble": ("vkgroup.compiler", "disassemble"),
     "errors": ("vkgroup.errors", ""),
+    "interop": ("vkgroup.interop", ""),
     "open": ("vkgroup.opening", "open_device"),
 }
 
@@ -59,6 +60,7 @@ __all__ = [
     "devices",
     "disassemble",
     "errors",
+    "interop",
     "open",
 ]
 

@@ -159,6 +159,18 @@ def test_every_kind_of_work_waits_for_cuda(shared_device: VulkanDevice, driver: 
         driver.flush()
 
 
+def test_work_takes_shared_buffers_over_and_gives_them_back(shared_device: VulkanDevice) -> None:
+    buffer = shared_device.buffer(RAMP, shared=True)
+    shared = buffer.in_cuda  # type: ignore[attr-defined]
+    with shared_device.pipeline(shared_device.compile(ADD)) as pipeline:
+        bound: Any = pipeline.bind({"source": buffer, "target": buffer})
+        submitted = bound._commands._submit_info
+        found = [submitted.pCommandBuffers[number] for number in range(submitted.commandBufferCount)]
+        assert found == [shared.acquire, bound._commands.handle, shared.release]
+        plain: Any = pipeline.bind({"source": RAMP, "target": RAMP})
+        assert plain._commands._submit_info.commandBufferCount == 1
+
+
 def test_work_without_shared_memory_does_not_wait(shared_device: VulkanDevice, driver: FakeCuda) -> None:
     tensor = tensor_of(driver, shared_device.buffer(RAMP, shared=True))
     tensor.later(lambda values: values.fill(0))
