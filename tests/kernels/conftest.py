@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 import vkgroup
-from vkgroup import drivers
+from vkgroup import drivers, resources
+from vkgroup.check import Finding, check
+from vkgroup.check.judge import TARGET
+from vkgroup.compiler import compile_file
 from vkgroup.dispatch import Device
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -41,3 +45,20 @@ def references() -> Iterator[dict[int, Device]]:
 def reference(request: pytest.FixtureRequest, references: dict[int, Device]) -> Device:
     """The reference device, of one subgroup size after the other."""
     return references[request.param]
+
+
+@pytest.fixture
+def checked() -> Callable[..., tuple[Finding, ...]]:
+    """Check a kernel at a few subgroup sizes on the reference device; return what `vkgroup check` finds."""
+
+    def run(path: str, defines: Mapping[str, Any] | None = None, **given: Any) -> tuple[Finding, ...]:
+        module = compile_file(
+            resources.kernel(path),
+            defines=dict(defines or {}),
+            include_paths=[resources.kernels() / "include"],
+            target=TARGET,
+            debug=True,
+        )
+        return check(module, **{"sizes": (1, 4, 32), **given}).findings
+
+    return run

@@ -160,11 +160,12 @@ def _interval(dtype: np.dtype[Any], comparison: str, value: float) -> tuple[bool
     """
     negated = comparison == "!="
     nothing = (not negated, 0, 2 ** (64 if dtype.itemsize == 8 else 32) - 1)
-    # As in NumPy, Python's own numbers become elements before they are compared with floats.
-    weak = dtype.kind == "f" and not isinstance(value, np.generic)
-    number = np.asarray(value, dtype if weak else None)
+    number = np.asarray(value)
     if number.ndim or number.dtype.kind not in "iuf":
         raise InvalidDispatch(f"Elements are compared with one real number; {value!r} was given.")
+    # As in NumPy, Python's own numbers become elements before they are compared with floats.
+    if dtype.kind == "f" and not isinstance(value, np.generic):
+        number = number.astype(dtype)
     if np.isnan(number):
         return nothing
     first, last = _ends(dtype)

@@ -138,6 +138,8 @@ def _bins(dtype: np.dtype[Any], edges: npt.NDArray[Any], equal: bool) -> Bins:
 def _estimate_error(edges: npt.NDArray[Any]) -> float:
     """Return by how many bins NumPy's first estimate may be wrong, besides what the edges stray."""
     lo, hi = float(edges[0]), float(edges[-1])
+    if hi - lo > float(np.finfo(edges.dtype).max):
+        return float("inf")
     unit = float(np.finfo(edges.dtype).eps) * (len(edges) - 1)
     return unit * (4 + (abs(lo) + abs(hi)) / (hi - lo))
 
