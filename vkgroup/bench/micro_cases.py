@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,6 +162,7 @@ def _cases(operation: Operation) -> Iterator[Case]:
         yield from (Case(operation, type_, arguments) for arguments in choices)
 
 
+@cache
 def all_cases() -> tuple[Case, ...]:
     """Return every function that gives something, with every scalar type that it takes."""
     rows = (*OPERATIONS.values(), *EXTENDED_OPERATIONS.values())
