@@ -1,0 +1,53 @@
+// Box filter; the sums of columns are added up across in shared memory.
+//
+// For each row of the result every invocation puts its sum there, and after a barrier reads those around it. Packets
+// that all its windows have are read as totals; where there are many, each invocation adds up four totals first, and
+// every fourth of these sums is read. Two sets of memory take turns, so that nobody writes what others still read.
+//
+// image: the picture. filtered: the means, of the same size. See window.glsl; a team is a workgroup.
+#version 460
+#include "kernel.glsl"
+#include "window.glsl"
+
+const bool FOURS = MIDDLE >= 8u;
+
+shared vec4 packets_of_row[2u * WORKGROUP];
+shared TOTAL totals[2u * WORKGROUP];
+shared TOTAL fours[2u * WORKGROUP];
+
+uint turn = 0u; // which of the two sets
+
+// An invocation at a distance ; some of the team where there is none, for windows that do not count.
+uint other(int distance) {
+    int at = clamp(int(gl_LocalInvocationIndex) + distance, 0, int(WORKGROUP) - 1);
+    return turn * WORKGROUP + uint(at);
+}
+
+vec4 window(vec4 column) {
+    turn = 1u - turn;
+    packets_of_row[other(0)] = column;
+    totals[other(0)] = total(column);
+    barrier();
+    TOTAL middle = TOTAL(0.0);
+    int distance = FIRST;
+    if (FOURS) {
+        fours[other(0)] = (totals[other(0)] + totals[other(1)])
+                                + (totals[other(2)] + totals[other(3)]);
+        barrier();
+        for (; distance + 4 <= AFTER; distance += 4)
+            middle += fours[other(distance)];
+    }
+    for (; distance < AFTER; ++distance)
+        middle += totals[other(distance)];
+    vec4 sums = vec4(middle);
+    [[unroll]] for (int left = -HALO; left < FIRST; ++left)
+        add_part(sums, packets_of_row[other(left)], left);
+    [[unroll]] for (int right = AFTER; right <= HALO; ++right)
+        add_part(sums, packets_of_row[other(right)], right);
+    return sums;
+}
+
+void main() {
+    uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+    filter_tiles(group, gl_NumWorkGroups.x * gl_NumWorkGroups.y, int(WORKGROUP), int(gl_LocalInvocationIndex));
+}

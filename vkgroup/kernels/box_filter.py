@@ -1,0 +1,135 @@
+"""Box filter: means over squares of a picture.
+
+Tuning values: `workgroup`; `rows`: rows of the result that are summed together, at most 2 radius + 2; `blocks`: how many
+times that many rows an invocation has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.grid import chosen, line, parts
+from vkgroup.kernels.image import picture_of
+from vkgroup.kernels.pipelines import choose, subgroup_size
+from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.kernels.tuning import TABLES
+
+_DEFAULTS = {
+    "any": {"workgroup": 256, "rows": 16, "blocks": 2},
+    "cpu": {"workgroup": 128, "rows": 4, "blocks": 4},
+}
+TABLES["box_filter.subgroup"] = dict(_DEFAULTS)
+TABLES["box_filter.shared"] = dict(_DEFAULTS)
+
+_PACKET = 4
+"""Pixels of one component that an invocation loads at once."""
+
+_MOST_RADIUS = 1 << 15
+
+
+def plan_box_filter(
+    device: Device,
+    dtype: npt.DTypeLike,
+    shape: tuple[int, ...],
+    radius: int,
+    implementation: str = "auto",
+    **tuning: Any,
+) -> Plan:
+    """Plan the means of ``"image"`` over squares of 2 radius + 1 pixels, into ``"filtered"``.
+
+    Parameters
+    ----------
+    dtype : float32.
+    shape : (height, width) or (height, width, 1 or 4), not zero.
+    radius : 0 to 32767. One that reaches over a whole workgroup still works, but every pixel is then summed alone.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``, which takes the former as long as at least half of
+        a subgroup's lanes make results of their own.
+    **tuning : see the module.
+
+    Raises
+    ------
+    InvalidDispatch
+        dtype, shape, radius or a tuning value make no sense.
+    Unsupported
+        The device lacks shuffles (``"subgroup"``).
+    """
+    picture = picture_of(dtype, shape)
+    if 0 in shape:
+        raise InvalidDispatch(f"A plan needs a picture that is not empty; the shape {tuple(shape)} was given.")
+    if not isinstance(radius, int | np.integer) or not 0 <= radius <= _MOST_RADIUS - 1:
+        raise InvalidDispatch(f"radius is an integer from 0 to {_MOST_RADIUS - 1}; {radius!r} was given.")
+    radius = int(radius)
+    pixels = _PACKET if picture.components == 1 else 1
+    halo = parts(radius, pixels)
+    found = choose(device, implementation, "shuffle")
+    if implementation == "auto" and 4 * halo > subgroup_size(device):
+        found = "shared"
+    values = chosen(device, "box_filter", found, tuning)
+    workgroup, blocks = values["workgroup"], values["blocks"]
+    rows = min(values["rows"], 2 * radius + 2)
+    planner = Planner(device, "box_filter", found)
+    image = planner.input("image", np.float32, shape)
+    filtered = planner.output("filtered", np.float32, shape)
+    kernel = planner.kernel(
+        f"box_filter/{found}.comp",
+        macros={"PIXELS": pixels, "VECTOR": int(picture.width % pixels == 0)},
+        workgroup=workgroup,
+        specialization={"RADIUS": radius, "ROWS": rows, "BLOCKS": blocks},
+    )
+    team = workgroup if found == "shared" else min(workgroup, subgroup_size(device))
+    columns = team - 2 * halo if team > 2 * halo else team
+    across = parts(parts(picture.width, pixels), columns)
+    tiles = across * parts(picture.height, rows * blocks)
+    planner.dispatch(
+        kernel,
+        line(device, parts(tiles, workgroup // team)),
+        {"Image": image, "Filtered": filtered},
+        {
+            "width": picture.width,
+            "height": picture.height,
+            "scale": np.float32(1.0 / (2 * radius + 1) ** 2),
+        },
+    )
+    return planner.plan()
+
+
+def box_filter(
+    image: Given, radius: int, *, device: Device | None = None, implementation: str = "auto"
+) -> Result:
+    """Replace each pixel by the mean of the (2 radius + 1)² pixels around it.
+
+    Beyond its edges the picture goes on as at its edge, as with a sampler that clamps, or
+    `scipy.ndimage.uniform_filter` with ``mode="nearest"``.
+
+    Parameters
+    ----------
+    image : float32 array or `Buffer` of shape (height, width) or (height, width, 1 or 4).
+    radius : 0 to 32767.
+    device : where; None takes the buffer's, or the best one.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
+
+    Returns
+    -------
+    The same shape and dtype; a `Buffer` where one was given. With n = (2 radius + 1)², a mean differs from the exact
+    one by at most (n + 1) u / (1 - (n + 1) u) times the mean of the pixels' magnitudes, where u = 2**-23: all are
+    added, in some order, and multiplied by 1 / n.
+
+    Raises
+    ------
+    InvalidDispatch, Unsupported
+        As `plan_box_filter`.
+    """
+    arguments = Arguments(device, image=image)
+    given = arguments["image"]
+    picture_of(given.dtype, given.shape)
+    if 0 in given.shape:
+        return np.empty(given.shape, np.float32)
+    plan = plan_box_filter(arguments.device, given.dtype, given.shape, radius, implementation)
+    result: Result = arguments.run(plan, "filtered")[0]
+    return result
