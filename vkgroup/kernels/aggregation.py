@@ -80,7 +80,8 @@ def plan_aggregation(
     if operation == "append":
         bindings["Kept"] = planner.output("kept", dtype, count)
     values = tuned(device, "aggregation", implementation, **tuning)
-    workgroup = min(values["workgroup"], int(device.capabilities.limits["maxComputeWorkGroupInvocations"]))
+    limits = device.capabilities.limits
+    workgroup = min(values["workgroup"], int(limits["maxComputeWorkGroupInvocations"]))
     constants: dict[int | str, Any] = {"ITEMS": values["items"]}
     if implementation != "subgroup":
         constants["THROUGH_SHARED"] = implementation == "shared"
@@ -92,7 +93,8 @@ def plan_aggregation(
     )
     vectors = count * dtype.itemsize // _VECTOR
     each = workgroup * (1 if operation == "append" else values["items"])
-    groups = max(1, min(values["groups"], -(-vectors // each)))
+    most = min(values["groups"], int(limits["maxComputeWorkGroupCount"][0]))
+    groups = max(1, min(most, -(-vectors // each)))
     push = {"count": count, **_range(dtype, condition)}
     planner.fill(bindings["Result"], 0)
     planner.dispatch(kernel, groups, bindings, push=push)

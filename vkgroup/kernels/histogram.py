@@ -211,7 +211,8 @@ class _Work:
             specialization=constants,
         )
         vectors = self._count * self._dtype.itemsize // _VECTOR
-        groups = min(tuning["groups"], -(-vectors // (workgroup * tuning["items"])))
+        most = min(tuning["groups"], int(limits["maxComputeWorkGroupCount"][0]))
+        groups = min(most, -(-vectors // (workgroup * tuning["items"])))
         planner.fill("counts", 0)
         planner.dispatch(
             kernel, max(groups, 1), bindings, push={"count": self._count, "bins": self._bins, **push}

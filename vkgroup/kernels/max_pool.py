@@ -104,7 +104,8 @@ def plan_max_pool(
         workgroup=workgroup,
         specialization={} if implementation == DIRECT else {"ITEMS": items},
     )
-    groups = min(values["groups"], -(-count * lanes // (workgroup * items)))
+    most = min(values["groups"], int(limits["maxComputeWorkGroupCount"][0]))
+    groups = min(most, -(-count * lanes // (workgroup * items)))
     push = {
         "count": count,
         "window_columns": result[-1],
