@@ -82,7 +82,7 @@ def _check(device: Device, operation: str, x: Array, axis: Any = None, **options
 def test_every_subgroup_size_reduces(reference: Device, implementation: str) -> None:
     """All of an array in parts, and rows that share a subgroup."""
     options: dict[str, Any] = {"implementation": implementation, "workgroup": 128, "items": 1}
-    for operation, dtype in USUAL:
+    for operation, dtype in USUAL if implementation == "subgroup" else USUAL[:3]:
         _check(reference, operation, _data(operation, dtype, 4099), **options)
     for operation, dtype in USUAL[:2]:
         _check(reference, operation, _data(operation, dtype, (21, 37)), 1, **options)
@@ -397,8 +397,8 @@ def test_parts_are_clean(checked: Callable[..., Any], implementation: str, finis
     found = checked(
         f"reduce/{implementation}.comp",
         {**macros_of("min", np.dtype(np.float32)), "FINISH": finish},
-        inputs={"values": np.arange(2006, dtype=np.int32)},
-        push={"length": 1003, "rows": 2, "parts": 3},
+        inputs={"values": np.arange(2004, dtype=np.int32)},
+        push={"length": 1002, "rows": 2, "parts": 3},
         specialization={0: 64, "ITEMS": 1, "SUBGROUPS": 64},
         groups=(6,),
     )
