@@ -1,11 +1,12 @@
 """Box filter: means over squares of a picture.
 
-Tuning values: `workgroup`; `rows`: rows of the result that are summed together, at most 2 radius + 2; `blocks`: how many
-times that many rows an invocation has.
+Tuning values: `workgroup`; `rows`: rows of the result that are summed together, at most 2 radius + 2;
+`blocks`: how many times that many rows an invocation has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from vkgroup.kernels.pipelines import choose, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES
 
-_DEFAULTS = {
+_DEFAULTS: dict[str, Mapping[str, Any]] = {
     "any": {"workgroup": 256, "rows": 16, "blocks": 2},
     "cpu": {"workgroup": 128, "rows": 4, "blocks": 4},
 }
@@ -47,9 +48,10 @@ def plan_box_filter(
     ----------
     dtype : float32.
     shape : (height, width) or (height, width, 1 or 4), not zero.
-    radius : 0 to 32767. One that reaches over a whole workgroup still works, but every pixel is then summed alone.
-    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``, which takes the former as long as at least half of
-        a subgroup's lanes make results of their own.
+    radius : 0 to 32767. One that reaches over a whole workgroup still works, but every pixel is then summed
+        alone.
+    implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``, which takes the former as long as at least
+        half of a subgroup's lanes make results of their own.
     **tuning : see the module.
 
     Raises
@@ -61,7 +63,7 @@ def plan_box_filter(
     """
     picture = picture_of(dtype, shape)
     if 0 in shape:
-        raise InvalidDispatch(f"A plan needs a picture that is not empty; the shape {tuple(shape)} was given.")
+        raise InvalidDispatch(f"A plan needs a picture that is not empty; {tuple(shape)} was given.")
     if not isinstance(radius, int | np.integer) or not 0 <= radius <= _MOST_RADIUS - 1:
         raise InvalidDispatch(f"radius is an integer from 0 to {_MOST_RADIUS - 1}; {radius!r} was given.")
     radius = int(radius)
@@ -116,9 +118,9 @@ def box_filter(
 
     Returns
     -------
-    The same shape and dtype; a `Buffer` where one was given. With n = (2 radius + 1)², a mean differs from the exact
-    one by at most (n + 1) u / (1 - (n + 1) u) times the mean of the pixels' magnitudes, where u = 2**-23: all are
-    added, in some order, and multiplied by 1 / n.
+    The same shape and dtype; a `Buffer` where one was given. With n = (2 radius + 1)², a mean differs from
+    the exact one by at most (n + 1) u / (1 - (n + 1) u) times the mean of the pixels' magnitudes, where
+    u = 2**-23: all are added, in some order, and multiplied by 1 / n, which is rounded too.
 
     Raises
     ------

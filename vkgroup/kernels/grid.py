@@ -52,7 +52,9 @@ def chosen(device: Device, algorithm: str, implementation: str, given: dict[str,
     for name, value in given.items():
         if name not in known:
             names = ", ".join(known)
-            raise InvalidDispatch(f"The {implementation} {algorithm} has no value {name!r} to tune; it has {names}.")
+            raise InvalidDispatch(
+                f"{algorithm} has no tuning value {name!r} in its {implementation} version; it has {names}."
+            )
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if value is not None and (not whole or value < 1):
             raise InvalidDispatch(f"{name} is a positive integer; {value!r} was given.")

@@ -1,9 +1,9 @@
 """Matrix products: register-blocked with shared memory, with shuffles, and with cooperative matrices.
 
-Tuning values of ``"shared"`` and ``"subgroup"``: `workgroup`; `rows` and `quads`: how many rows, and groups of four
-columns, an invocation has; `across`: invocations beside each other; ``"shared"`` also `depth`: how far a tile goes
-along the inner axis. Of ``"cooperative"``: `down` and `along`: cooperative matrices of a subgroup; `parts_down` and
-`parts_along`: subgroups of a workgroup; `depth`.
+Tuning values of ``"shared"`` and ``"subgroup"``: `workgroup`; `rows` and `quads`: how many rows, and groups
+of four columns, an invocation has; `across`: invocations beside each other; ``"shared"`` also `depth`: how
+far a tile goes along the inner axis. Of ``"cooperative"``: `down` and `along`: cooperative matrices of a
+subgroup; `parts_down` and `parts_along`: subgroups of a workgroup; `depth`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def plan_matmul(
     rows, columns, inner = _sizes(left, right)
     if kind not in GLSL or (to != kind and (kind, to) != (_HALF, _SINGLE)):
         raise InvalidDispatch(
-            f"There is no product of {kind} to {to}: floats and integers give their own type, float16 also float32."
+            f"There is no product of {kind} to {to}: floats and integers give their own type, float16 also"
+            " float32."
         )
     implementation = _implementation(device, implementation, kind)
     values = chosen(device, "matmul", implementation, tuning)
@@ -179,8 +180,8 @@ def _is_empty(left: tuple[int, ...], right: tuple[int, ...]) -> bool:
 def _sizes(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, int, int]:
     if len(left) != 2 or len(right) != 2:
         raise InvalidDispatch(
-            f"A product of matrices takes two axes each; the shapes {tuple(left)} and {tuple(right)} were given."
-            " Use matvec for a vector."
+            f"A product of matrices takes two axes each; the shapes {tuple(left)} and {tuple(right)} were"
+            " given. Use matvec for a vector."
         )
     if left[1] != right[0]:
         raise InvalidDispatch(
@@ -221,7 +222,7 @@ def _add_blocked(
     wide = kind.itemsize < 8 and parts(rows, 128) * parts(columns, 128) >= _BUSY
     per_row = per_row or (8 if wide else 4)
     quads = quads or (2 if wide else 1)
-    constants = {"ACROSS": across}
+    constants: dict[int | str, int] = {"ACROSS": across}
     require_multiple("workgroup", workgroup, across)
     if planner.implementation == "shared":
         require_multiple("rows", per_row, 4)

@@ -5,6 +5,7 @@ Tuning values: `workgroup`, a power of four; `block`: texels in a row and a colu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isqrt, prod
 from typing import Any
 
@@ -20,7 +21,7 @@ from vkgroup.kernels.pipelines import choose, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES
 
-_DEFAULTS = {"any": {"workgroup": 256, "block": None}, "cpu": {"workgroup": 64}}
+_DEFAULTS: dict[str, Mapping[str, Any]] = {"any": {"workgroup": 256, "block": None}, "cpu": {"workgroup": 64}}
 TABLES["mip_chain.subgroup"] = dict(_DEFAULTS)
 TABLES["mip_chain.shared"] = dict(_DEFAULTS)
 
@@ -48,7 +49,7 @@ def level_shapes(shape: tuple[int, ...], levels: int | None = None) -> list[tupl
     most = max(shape[:2]).bit_length() - 1
     count = most if levels is None else levels
     if not 0 <= count <= most:
-        raise InvalidDispatch(f"A picture of {shape[1]} × {shape[0]} has {most} smaller levels, not {levels}.")
+        raise InvalidDispatch(f"A picture of {shape[:2]} pixels has {most} smaller levels, not {levels}.")
     return [
         (max(1, shape[0] >> level), max(1, shape[1] >> level), *shape[2:]) for level in range(1, count + 1)
     ]
@@ -85,7 +86,7 @@ def plan_mip_chain(
     """
     picture = picture_of(dtype, shape)
     if 0 in shape:
-        raise InvalidDispatch(f"A plan needs a picture that is not empty; the shape {tuple(shape)} was given.")
+        raise InvalidDispatch(f"A plan needs a picture that is not empty; {tuple(shape)} was given.")
     shapes = level_shapes(shape, levels)
     if not shapes:
         raise InvalidDispatch("A plan needs a level to make; a picture of 1 × 1 has no smaller one.")
@@ -127,8 +128,8 @@ def mip_chain(
 ) -> list[Any]:
     """Make the smaller levels of a picture, each half the size of the one before.
 
-    Sizes are halved and rounded down, but at least 1, as Vulkan's are. Texel (x, y) of a level is the mean of the
-    texels (2x, 2y), (2x + 1, 2y), (2x, 2y + 1) and (2x + 1, 2y + 1) of the level before:
+    Sizes are halved and rounded down, but at least 1, as Vulkan's are. Texel (x, y) of a level is the mean of
+    the texels (2x, 2y), (2x + 1, 2y), (2x, 2y + 1) and (2x + 1, 2y + 1) of the level before:
     ``((a + b) + (c + d)) * 0.25`` in float32. The last column or row of an odd size above 1 is left out; a
     size of 1 stays, and its one column or row counts twice.
 

@@ -2,8 +2,8 @@
 
 Tuning values. Both versions: `workgroup`; `words`: the most words of 32 bits that are loaded at once.
 ``"subgroup"``: `items`: blocks of an invocation, `width`: blocks beside each other in a workgroup,
-`registers`: how many words an invocation may hold where `items` is left open. ``"shared"``: `tile`: blocks in a row
-and a column of a tile.
+`registers`: how many words an invocation may hold where `items` is left open. ``"shared"``: `tile`: blocks
+in a row and a column of a tile.
 """
 
 from __future__ import annotations
