@@ -1,8 +1,9 @@
 // Box filter; the sums of columns are added up across in shared memory.
 //
-// For each row of the result every invocation puts its sum there, and after a barrier reads those around it. Packets
-// that all its windows have are read as totals; where there are many, each invocation adds up four totals first, and
-// every fourth of these sums is read. Two sets of memory take turns, so that nobody writes what others still read.
+// For each row of the result every invocation puts its sum there, and after a barrier reads those around it.
+// Packets that all its windows have are read as totals; where there are many, each invocation adds up four
+// totals first, and every fourth of these sums is read. Two sets of memory take turns, so that nobody writes
+// what others still read.
 //
 // image: the picture. filtered: the means, of the same size. See window.glsl; a team is a workgroup.
 #version 460
@@ -49,5 +50,6 @@ vec4 window(vec4 column) {
 
 void main() {
     uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-    filter_tiles(group, gl_NumWorkGroups.x * gl_NumWorkGroups.y, int(WORKGROUP), int(gl_LocalInvocationIndex));
+    uint groups = gl_NumWorkGroups.x * gl_NumWorkGroups.y;
+    filter_tiles(group, groups, int(WORKGROUP), int(gl_LocalInvocationIndex));
 }

@@ -13,8 +13,8 @@ uint other(int distance) {
 }
 
 vec4 window(vec4 column) {
-    // The middle, by doubling: `part` is the total of `reach` packets from this lane on. As many packets as MIDDLE
-    // has bits set are a sum of such parts, one behind the other.
+    // The middle, by doubling: `part` is the total of `reach` packets from this lane on. As many packets as
+    // MIDDLE has bits set are a sum of such parts, one behind the other.
     TOTAL part = total(column), middle = TOTAL(0.0);
     int from = FIRST;
     [[unroll]] for (uint left = MIDDLE, reach = 1u; left > 0u; left /= 2u, reach *= 2u) {

@@ -1,21 +1,23 @@
 // Means over squares: what both versions of the box filter share.
 //
-// result(x, y) is the sum of the (2 RADIUS + 1)² pixels around (x, y), times `scale`; beyond its edges the picture goes
-// on as at its edge.
+// result(x, y) is the sum of the (2 RADIUS + 1)² pixels around (x, y), times `scale`; beyond its edges the
+// picture goes on as at its edge.
 //
 // A packet is a vec4: one pixel of four components (PIXELS 1), or four adjacent pixels of one (PIXELS 4). An
-// invocation has a column of packets, and adds up its pixels downwards, which needs no other. Then the sums of
-// columns next to each other are added up across; that is what the versions do in different ways (`window`).
-// Invocations that exchange are a team: `lanes` of them, of which HALO at either end only serve the others.
+// invocation has a column of packets, and adds up its pixels downwards, which needs no other. Then the sums
+// of columns next to each other are added up across; that is what the versions do in different ways
+// (`window`). Invocations that exchange are a team: `lanes` of them, of which HALO at either end only serve
+// the others.
 //
-// Downwards, ROWS windows that lie one below the other have all rows in common but ROWS - 1 at either end. Let
-// n = 2 RADIUS + 1, and rows be numbered from the first one of the first window:
+// Downwards, ROWS windows that lie one below the other have all rows in common but ROWS - 1 at either end.
+// Let n = 2 RADIUS + 1, and rows be numbered from the first one of the first window:
 //
 //     window i  =  (i … ROWS - 2)  +  (ROWS - 1 … n - 1)  +  (n … n + i - 1)
 //
-// The first part is a sum from behind over the rows that were kept in registers, the second one is the same for all,
-// the third one grows by a row each time. So every row is loaded once, a window costs two or three additions beyond
-// its share of the common ones, and nothing is ever subtracted: sums that grow and shrink would collect errors.
+// The first part is a sum from behind over the rows that were kept in registers, the second one is the same
+// for all, the third one grows by a row each time. So every row is loaded once, a window costs two or three
+// additions beyond its share of the common ones, and nothing is ever subtracted: sums that grow and shrink
+// would collect errors.
 //
 // VECTOR: 1 if PIXELS is 4 and the width a multiple of four.
 
@@ -37,8 +39,9 @@
 #endif
 
 layout(constant_id = 10) const int RADIUS = 2;
-layout(constant_id = 11) const int ROWS = 4;   // windows of an invocation that are summed together: at most 2 RADIUS + 2
-layout(constant_id = 12) const int BLOCKS = 1; // times ROWS: rows of the result that an invocation has
+// Windows of an invocation that are summed together, at most 2 RADIUS + 2; and how many times that many it has.
+layout(constant_id = 11) const int ROWS = 4;
+layout(constant_id = 12) const int BLOCKS = 1;
 
 #if PIXELS == 1 || VECTOR
 layout(std430, binding = 0) readonly buffer Image { vec4 image[]; };
@@ -54,8 +57,9 @@ layout(push_constant) uniform Push {
 
 // Packets on either side in which a window may end.
 const int HALO = (RADIUS + PIXELS - 1) / PIXELS;
-// All windows of a packet's pixels have all of the MIDDLE packets from distance FIRST on, and of those at the distances
-// -HALO … FIRST - 1 and AFTER … HALO one, or a part of one. With fewer than three neighbours there is no middle.
+// All windows of a packet's pixels have all of the MIDDLE packets from distance FIRST on, and of those at the
+// distances -HALO … FIRST - 1 and AFTER … HALO one, or a part of one. With fewer than three neighbours there
+// is no middle.
 #if PIXELS == 4
 const bool NARROW = RADIUS < 3;
 const int FIRST = NARROW ? 1 : -((RADIUS - 3) / 4);
@@ -121,7 +125,8 @@ vec4 window_alone(int row, int at) {
     return sums;
 }
 
-// ROWS rows of the result from `top` on, of a column of packets. `serves`: whether the invocation stores its windows.
+// ROWS rows of the result from `top` on, of a column of packets. `serves`: whether the invocation stores its
+// windows.
 void filter_block(int top, int at, bool serves, bool alone) {
     vec4 kept[ROWS];
     vec4 core = vec4(0.0), below = vec4(0.0);

@@ -2,15 +2,15 @@
 //
 // a: rows × inner. b: inner × columns. product: rows × columns, of RESULT.
 //
-// A cooperative matrix is spread over the lanes of a subgroup as the device likes. It has one of the shapes that
-// the device lists: the product's has MATRIX_ROWS × MATRIX_COLUMNS elements, and MATRIX_DEPTH are added up at
-// once. A workgroup computes a tile of the product, which is divided into parts of DOWN × ALONG such matrices;
-// each subgroup has one part at a time. (There are as many as subgroups, but nothing depends on it.)
-// It goes along `inner` in steps of DEPTH, with tiles of `a` and `b` in shared memory, in turns as in
+// A cooperative matrix is spread over the lanes of a subgroup as the device likes. It has one of the shapes
+// that the device lists: the product's has MATRIX_ROWS × MATRIX_COLUMNS elements, and MATRIX_DEPTH are added
+// up at once. A workgroup computes a tile of the product, which is divided into parts of DOWN × ALONG such
+// matrices; each subgroup has one part at a time. (There are as many as subgroups, but nothing depends on
+// it.) It goes along `inner` in steps of DEPTH, with tiles of `a` and `b` in shared memory, in turns as in
 // shared.comp. Rows of the tiles are 16 bytes longer than they need be, to begin at different banks.
 //
-// Parts that reach over the product's edge, and rows that begin at no multiple of 16 bytes, are stored by way of
-// shared memory, element by element.
+// Parts that reach over the product's edge, and rows that begin at no multiple of 16 bytes, are stored by way
+// of shared memory, element by element.
 //
 // VECTOR: 1 where `inner` and `columns` are multiples of eight, so that eight elements are loaded at once.
 #version 460
@@ -137,7 +137,8 @@ RESULT edge_element(uint i) {
 #endif
 }
 
-// One part of the tile; all subgroups go through it together, those that have none (`part` too large) in vain.
+// One part of the tile; all subgroups go through it together, those that have none (`part` too large) in
+// vain.
 void compute_part(uint first_row, uint first_column, uint part) {
     uint part_row = part / PARTS_ALONG % PARTS_DOWN * DOWN * MATRIX_ROWS;
     uint part_column = part % PARTS_ALONG * ALONG * MATRIX_COLUMNS;
@@ -184,13 +185,15 @@ void compute_part(uint first_row, uint first_column, uint part) {
                 coopmat<RESULT, gl_ScopeSubgroup, MATRIX_ROWS, MATRIX_COLUMNS, gl_MatrixUseAccumulator>(
                     sums[i * ALONG + j]);
             if (VECTOR != 0 && row + MATRIX_ROWS <= rows && column + MATRIX_COLUMNS <= columns) {
-                coopMatStore(result, product, row * columns + column, columns, gl_CooperativeMatrixLayoutRowMajor);
+                coopMatStore(result, product, row * columns + column, columns,
+                             gl_CooperativeMatrixLayoutRowMajor);
                 continue;
             }
             coopMatStore(result, edge, gl_SubgroupID * MATRIX_ROWS * RESULT_ROW, RESULT_ROW,
                          gl_CooperativeMatrixLayoutRowMajor);
             subgroupBarrier();
-            for (uint at = gl_SubgroupInvocationID; at < MATRIX_ROWS * MATRIX_COLUMNS; at += gl_SubgroupSize) {
+            const uint COUNT = MATRIX_ROWS * MATRIX_COLUMNS;
+            for (uint at = gl_SubgroupInvocationID; at < COUNT; at += gl_SubgroupSize) {
                 uint y = row + at / MATRIX_COLUMNS, x = column + at % MATRIX_COLUMNS;
                 if (y < rows && x < columns)
                     product[y * columns + x] = edge_element(at);

@@ -1,4 +1,5 @@
-// The matrices of a product, product = a × b, all in rows, and how four numbers of a row are loaded and stored.
+// The matrices of a product, product = a × b, all in rows, and how four numbers of a row are loaded and
+// stored.
 //
 // a: rows × inner. b: inner × columns. product: rows × columns.
 //

@@ -1,18 +1,18 @@
 // Matrix product with tiles in shared memory.
 //
-// A workgroup computes a tile of the product. It goes along `inner` in steps of DEPTH: the DEPTH columns of its
-// rows of `a`, and the DEPTH rows of its columns of `b`, are put into shared memory, and every invocation
+// A workgroup computes a tile of the product. It goes along `inner` in steps of DEPTH: the DEPTH columns of
+// its rows of `a`, and the DEPTH rows of its columns of `b`, are put into shared memory, and every invocation
 // adds up the products that belong to its own ROWS × 4 QUADS elements, which it holds in registers. For each
 // ROWS + 4 QUADS numbers that it reads there, it multiplies ROWS × 4 QUADS times.
 //
-// There are two tiles of each, in turns: the next one is loaded into registers before the products of this one,
-// so that it is on its way meanwhile, and stored afterwards where nobody reads any more. So one barrier a step
-// is enough: whoever passes it has read the one tile, and sees all of the other.
+// There are two tiles of each, in turns: the next one is loaded into registers before the products of this
+// one, so that it is on its way meanwhile, and stored afterwards where nobody reads any more. So one barrier
+// a step is enough: whoever passes it has read the one tile, and sees all of the other.
 //
-// `a`'s tile lies transposed, so that four rows of one column are one vector. A row of it is one vector longer
-// than it needs be, which keeps apart the banks to which invocations side by side write. Of rows and
-// columns an invocation has every DOWN-th and ACROSS-th group of four: invocations side by side read
-// adjacent vectors. Each 32 of them stand 8 × 4, which reads fewer different vectors than a row of 32.
+// `a`'s tile lies transposed, so that four rows of one column are one vector. A row of it is one vector
+// longer than it needs be, which keeps apart the banks to which invocations side by side write. Of rows and
+// columns an invocation has every DOWN-th and ACROSS-th group of four: invocations side by side read adjacent
+// vectors. Each 32 of them stand 8 × 4, which reads fewer different vectors than a row of 32.
 #version 460
 #include "kernel.glsl"
 #include "operands.glsl"

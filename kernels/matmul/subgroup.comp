@@ -3,8 +3,8 @@
 // Each lane computes ROWS × 4 QUADS elements of the product in registers. The lanes of a subgroup stand in
 // rows of `width`; those of one row have the same ROWS rows of the product, and need the same numbers of `a`.
 // So each of them loads four columns of these rows, all together 4 × `width`, and then every lane in its turn
-// gives its numbers to its row: one shuffle for 4 QUADS multiplications. The numbers of `b` are used by one lane of
-// a row each, and are loaded where they are needed, `width` adjacent vectors at a time.
+// gives its numbers to its row: one shuffle for 4 QUADS multiplications. The numbers of `b` are used by one
+// lane of a row each, and are loaded where they are needed, `width` adjacent vectors at a time.
 //
 // A workgroup has ACROSS × (WORKGROUP / ACROSS) lanes over the product, whatever the subgroup size is.
 #version 460

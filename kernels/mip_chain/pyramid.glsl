@@ -2,17 +2,17 @@
 //
 // Level n + 1 has half the width and height of level n, rounded down, but at least 1 (Vulkan 1.4, "Image
 // Miplevel Sizing"). Its texel (x, y) is the mean of the texels (2x, 2y) to (2x + 1, 2y + 1). Where the size
-// is odd nobody asks for the last column or row; where it is 1, the one column or row there is stands for both. So a
-// texel of level n is made of a square of 2ⁿ × 2ⁿ texels of the picture, and squares have nothing to do with each
-// other.
+// is odd nobody asks for the last column or row; where it is 1, the one column or row there is stands for
+// both. So a texel of level n is made of a square of 2ⁿ × 2ⁿ texels of the picture, and squares have nothing
+// to do with each other.
 //
-// A workgroup makes all the levels of a tile, down to one texel. One texel from each tile makes the picture of
-// the next stage: of the workgroups whose texels lie in the same tile of that, the last one to finish goes on with
-// it. Each adds 1 to the tile's counter when its texel is there, which releases the texel; who finds that all others
-// have done so before has acquired theirs. Nobody waits.
+// A workgroup makes all the levels of a tile, down to one texel. One texel from each tile makes the picture
+// of the next stage: of the workgroups whose texels lie in the same tile of that, the last one to finish goes
+// on with it. Each adds 1 to the tile's counter when its texel is there, which releases the texel; who finds
+// that all others have done so before has acquired theirs. Nobody waits.
 //
-// TEXEL: float or vec4. BLOCK: texels in a row and a column of an invocation, 2 or 4. VECTOR: 1 if TEXEL is float,
-// BLOCK is 4, and the picture's width a multiple of four: then four texels are loaded at once.
+// TEXEL: float or vec4. BLOCK: texels in a row and a column of an invocation, 2 or 4. VECTOR: 1 if TEXEL is
+// float, BLOCK is 4, and the picture's width a multiple of four: then four texels are loaded at once.
 
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -156,8 +156,8 @@ void make_levels(uint index) {
                                     gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);
             comes_last = before == children.x * children.y - 1u;
         }
-        controlBarrier(gl_ScopeWorkgroup, gl_ScopeDevice, gl_StorageSemanticsBuffer | gl_StorageSemanticsShared,
-                       gl_SemanticsAcquireRelease);
+        controlBarrier(gl_ScopeWorkgroup, gl_ScopeDevice,
+                       gl_StorageSemanticsBuffer | gl_StorageSemanticsShared, gl_SemanticsAcquireRelease);
         if (!comes_last)
             return;
         barrier(); // all have read it, before a later stage writes it

@@ -2,8 +2,8 @@
 //
 // For each level, four times as many invocations as it has texels put theirs into shared memory, and after a
 // barrier each fourth of them reads four. In Z order these four have numbers that follow each other; they are
-// put into four planes, whose distance lets neither the writes nor the reads of neighbours meet in one bank. Two
-// sets of planes take turns, so that one barrier a level is enough.
+// put into four planes, whose distance lets neither the writes nor the reads of neighbours meet in one bank.
+// Two sets of planes take turns, so that one barrier a level is enough.
 //
 // image: the picture. texels: its levels. See pyramid.glsl.
 #version 460

@@ -1,8 +1,8 @@
 // All levels of a picture in one dispatch, with operations of quads and shuffles.
 //
 // Four neighbours in Z order are a quad, 16 are four quads, and so on: a level costs two exchanges within the
-// subgroup. When the texels that belong together lie in different subgroups, those that are left are
-// packed through shared memory into the first lanes, and it goes on there. (A device with quads has subgroups of
+// subgroup. When the texels that belong together lie in different subgroups, those that are left are packed
+// through shared memory into the first lanes, and it goes on there. (A device with quads has subgroups of
 // four at least.)
 //
 // image: the picture. texels: its levels. See pyramid.glsl.

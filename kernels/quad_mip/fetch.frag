@@ -1,9 +1,10 @@
 // Draws a picture, and in the same pass the one of half its size, without operations of quads.
 //
-// The fragment with even coordinates fetches the three other texels of its quad itself. (Derivatives would do as
-// well, but differences are rounded, and would have to be added to the texel again.)
+// The fragment with even coordinates fetches the three other texels of its quad itself. (Derivatives would do
+// as well, but differences are rounded, and would have to be added to the texel again.)
 //
-// picture: what is drawn. color: the same. smaller: its next level, of half the size, rounded down, but at least 1.
+// picture: what is drawn. color: the same. smaller: its next level, of half the size, rounded down, but at
+// least 1.
 #version 460
 
 layout(location = 0) out vec4 color;

@@ -94,7 +94,8 @@ Block transpose_block(Block block) {
 #if WORDS == 0 || WORDS * 4 == ELEMENT
     return block; // of one element
 #elif ELEMENT == 8
-    return Block(PACKET[2](PACKET(block.row[0].xy, block.row[1].xy), PACKET(block.row[0].zw, block.row[1].zw)));
+    return Block(PACKET[2](PACKET(block.row[0].xy, block.row[1].xy),
+                           PACKET(block.row[0].zw, block.row[1].zw)));
 #elif ELEMENT == 4
     Block result;
     [[unroll]] for (uint i = 0u; i < SIDE; ++i)

@@ -2,8 +2,8 @@
 //
 // matrix: rows × columns. transposed: columns × rows.
 //
-// A workgroup loads a tile of TILE × TILE blocks with rows of adjacent packets, puts the transposed blocks where
-// they belong in the transposed tile, and after a barrier stores rows of adjacent packets of that.
+// A workgroup loads a tile of TILE × TILE blocks with rows of adjacent packets, puts the transposed blocks
+// where they belong in the transposed tile, and after a barrier stores rows of adjacent packets of that.
 //
 // In shared memory a row of the transposed tile has TILE packets, and packet `p` of row `r` lies at place
 // p XOR (r / SIDE) of its row. Without that, invocations side by side would write to the same banks, since

@@ -2,13 +2,13 @@
 //
 // matrix: rows × columns. transposed: columns × rows.
 //
-// The lanes of a subgroup stand in rows of `width` and columns of `height` over the matrix's blocks. Each lane
-// loads ITEMS blocks (a power of two), one below the other, so that a row of lanes loads `width` adjacent packets. Stored as they
-// are, the packets of a lane's blocks would lie one below the other as well, and only `height` lanes would store
-// adjacent ones. Therefore neighbours exchange blocks first: the lowest bits of a lane's place in its row
-// change places with those of the number of the block. Each bit takes one step of a butterfly, in which
-// every lane keeps half of its blocks, and gives the other half away. Afterwards `height` × ITEMS lanes store
-// adjacent packets.
+// The lanes of a subgroup stand in rows of `width` and columns of `height` over the matrix's blocks. Each
+// lane loads ITEMS blocks (a power of two), one below the other, so that a row of lanes loads `width`
+// adjacent packets. Stored as they are, the packets of a lane's blocks would lie one below the other as well,
+// and only `height` lanes would store adjacent ones. Therefore neighbours exchange blocks first: the lowest
+// bits of a lane's place in its row change places with those of the number of the block. Each bit takes one
+// step of a butterfly, in which every lane keeps half of its blocks, and gives the other half away.
+// Afterwards `height` × ITEMS lanes store adjacent packets.
 //
 // A workgroup has WORKGROUP × ITEMS blocks, WIDTH of them in a row, whatever the subgroup size is.
 #version 460
@@ -17,7 +17,8 @@
 #include "kernel.glsl"
 #include "block.glsl"
 
-layout(constant_id = 10) const uint WIDTH = 8u; // blocks in a row of a workgroup: a power of two, at most WORKGROUP
+// Blocks in a row of a workgroup: a power of two, at most WORKGROUP.
+layout(constant_id = 10) const uint WIDTH = 8u;
 
 void main() {
     const uint HEIGHT = WORKGROUP / WIDTH * ITEMS;
