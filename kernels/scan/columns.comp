@@ -15,7 +15,7 @@
 #endif
 
 layout(push_constant) uniform Parameters {
-    uint columns;    // slices * inner
+    uint count;     // slices * length * inner
     uint length;
     uint inner;
 };
@@ -23,7 +23,7 @@ layout(push_constant) uniform Parameters {
 void main() {
     uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
     uint column = group * WORKGROUP + gl_LocalInvocationIndex;
-    if (column >= columns)
+    if (column >= count / length)
         return;
     uint first = column / inner * length * inner + column % inner;
     T sum = IDENTITY;

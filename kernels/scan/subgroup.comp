@@ -12,6 +12,9 @@
 #extension GL_KHR_shader_subgroup_shuffle_relative : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #include "operation.glsl"
+#if T_BITS == 64 && !T_FLOAT
+#extension GL_EXT_shader_subgroup_extended_types_int64 : require
+#endif
 
 #if OPERATION == ADD
 #define SUBGROUP_REDUCE subgroupAdd

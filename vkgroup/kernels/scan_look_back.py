@@ -23,6 +23,7 @@ COUNTS = 30
 """Payload of numbers below 2**30: they fit into one word of 32 bits with their status."""
 
 _COUNTERS = 16
+_AT_ONCE = 8
 _LARGEST = {"spins": 2**32 - 1, "silent": 2**32 - 1, "mute": 3, "order": 1, "ballot": 1}
 """Tuning values that may be 0, with the greatest that makes sense."""
 
@@ -107,6 +108,8 @@ def checked(known: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not whole or not least <= value <= most:
             raise InvalidDispatch(f"{name} is a whole number from {least} to {most}; {value!r} was given.")
+        if name == "group" and value % _AT_ONCE:
+            raise InvalidDispatch(f"group is a multiple of {_AT_ONCE}; {value} was given.")
 
 
 def tile(

@@ -133,5 +133,5 @@ def _columns(
         kernel,
         groups,
         {0: "x", 1: "scanned"},
-        {"columns": slices * inner, "length": n, "inner": inner},
+        {"count": slices * n * inner, "length": n, "inner": inner},
     )

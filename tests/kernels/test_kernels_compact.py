@@ -1,0 +1,243 @@
+"""Compactions keep what NumPy keeps, in its order, on every device and whatever the tiles publish."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import vkgroup.kernels
+from vkgroup.dispatch import Buffer, Device
+from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.compact_plan import plan_compact
+
+Array = npt.NDArray[Any]
+
+kernels: Any = vkgroup.kernels
+
+IMPLEMENTATIONS = ("subgroup", "shared")
+SMALL = {"workgroup": 128, "items": 4, "depth": 1}
+"""Tiles of 512 elements, so that short arrays have several."""
+
+RELATIONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def _rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def _words(flags: Array) -> Array:
+    padded = np.zeros(-(-flags.size // 4) * 4, np.uint8)
+    padded[: flags.size] = flags
+    return padded.view(np.uint32)
+
+
+def _masks(length: int) -> dict[str, Array]:
+    """All kept, none, the ends, every other one, half at random, and whole tiles."""
+    place = np.arange(length)
+    return {
+        "all": place >= 0,
+        "none": place < 0,
+        "ends": (place == 0) | (place == length - 1),
+        "every other": place % 2 == 1,
+        "half": _rng(length).random(length) < 0.5,
+        "whole tiles": place // 512 % 2 == 1,
+    }
+
+
+def _run(device: Device, x: Array, mask: Array, output: str, **options: Any) -> tuple[Array, int]:
+    plan = plan_compact(device, x.dtype, x.shape, output=output, **{**SMALL, **options})
+    with plan.record() as work:
+        if "x" in plan.inputs:
+            work.buffers["x"].write(x)
+        work.buffers["mask"].write(_words(mask))
+        work.run(timeout=60.0)
+        total = int(work.buffers["total"].read())
+        return (work.buffers["kept"].read() if "kept" in plan.outputs else x[:0]), total
+
+
+def _check(device: Device, lengths: tuple[int, ...], outputs: tuple[str, ...], **options: Any) -> None:
+    for length in lengths:
+        x = _rng(1).integers(0, 2**32, length, dtype=np.uint32)
+        for name, mask in _masks(length).items():
+            wanted = {
+                "values": x[mask],
+                "indices": np.flatnonzero(mask),
+                "partition": np.concatenate([x[mask], x[~mask]]),
+                "count": x[:0],
+            }
+            for output in outputs:
+                found, total = _run(device, x, mask, output, **options)
+                assert total == mask.sum(), (length, name, output)
+                assert np.array_equal(found[: wanted[output].size], wanted[output]), (length, name, output)
+
+
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_drivers_compact(driver: Device, implementation: str) -> None:
+    _check(driver, (1, 3, 1021, 20_021), ("indices", "partition"), implementation=implementation)
+
+
+@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+def test_reference_compacts_at_every_subgroup_size(reference: Device, implementation: str) -> None:
+    _check(reference, (1, 1021), ("values",), implementation=implementation)
+    _check(reference, (2310,), ("partition",), implementation=implementation)
+
+
+def test_counts_and_indices(references: dict[int, Device]) -> None:
+    for implementation in IMPLEMENTATIONS:
+        _check(references[32], (1021,), ("indices", "count"), implementation=implementation)
+    _check(references[8], (1021,), ("indices",), implementation="subgroup", ballot=1)
+    _check(references[128], (1021,), ("indices",), implementation="subgroup", ballot=1)
+
+
+def test_million(vulkan_device: Device) -> None:
+    for length in (2**20 - 1, 2**20, 2**20 + 1):
+        x = _rng(length).integers(0, 2**32, length, dtype=np.uint32)
+        mask = x < 2**31
+        found, total = _run(vulkan_device, x, mask, "values", items=8)
+        assert total == mask.sum()
+        assert np.array_equal(found[:total], x[mask])
+
+
+def test_million_on_the_reference_device(references: dict[int, Device]) -> None:
+    x = _rng().random(2**20 + 1, dtype=np.float32)
+    assert np.array_equal(kernels.compact(x, "<", 0.5, device=references[32]), x[x < np.float32(0.5)])
+
+
+@pytest.mark.parametrize(
+    ("size", "implementation"), [(1, "subgroup"), (8, "subgroup"), (64, "subgroup"), (32, "shared")]
+)
+def test_absent_tiles_are_counted_by_others(
+    references: dict[int, Device], size: int, implementation: str
+) -> None:
+    x = _rng().integers(0, 2**32, 5_011, dtype=np.uint32)
+    mask = x < 2**31
+    for faults in ({"silent": 1, "spins": 0}, {"silent": 4}, {"mute": 1}, {"mute": 2}):
+        options = {"spins": 1, "group": 8, "implementation": implementation, **faults}
+        found, total = _run(references[size], x, mask, "values", **options)
+        assert total == mask.sum()
+        assert np.array_equal(found[:total], x[mask]), faults
+
+
+@pytest.mark.parametrize("dtype", ["f4", "u4", "i4", "f8", "u8", "i8", "f2"])
+def test_comparisons_by_type(references: dict[int, Device], dtype: str) -> None:
+    x = _rng().integers(0, 9, 700).astype(dtype)
+    if dtype[0] != "u":
+        x -= np.asarray(4, dtype)
+    if dtype[0] == "f":
+        x[:3] = [np.nan, np.inf, -0.0]
+    for at, (relation, rule) in enumerate(RELATIONS.items()):
+        implementation = IMPLEMENTATIONS[at % 2]
+        limit = 3 if dtype[0] == "u" or at % 2 else -2
+        found = kernels.compact(x, relation, limit, device=references[16], implementation=implementation)
+        assert found.dtype == x.dtype
+        assert np.array_equal(found, x[rule(x, limit)], equal_nan=True), relation
+
+
+@pytest.mark.parametrize("dtype", ["f4", "u4", "i8", "f8", "f2", "i2", "?", "u1"])
+def test_nonzero_by_type(references: dict[int, Device], dtype: str) -> None:
+    x = _rng().integers(0, 2, (7, 11, 13)).astype(dtype)
+    if dtype[0] == "f":
+        x[0, 0, :4] = [-0.0, np.nan, np.finfo(dtype).smallest_subnormal, -np.inf]
+    found = kernels.nonzero(x, device=references[32])
+    assert len(found) == 3
+    for ours, theirs in zip(found, np.nonzero(x), strict=True):
+        assert np.array_equal(ours, theirs)
+        assert ours.dtype == theirs.dtype
+    assert np.array_equal(kernels.flatnonzero(x, device=references[32]), np.flatnonzero(x))
+
+
+def test_elements_are_moved_as_bits(references: dict[int, Device]) -> None:
+    mask = _rng().random(600) < 0.3
+    for dtype in ("c8", "f8", "i2", "M8[s]"):
+        x = _rng(1).integers(-(2**15), 2**15, 600).astype(np.int64).astype(dtype)
+        assert np.array_equal(kernels.compress(mask, x, device=references[8]), np.compress(mask, x))
+    nans = np.full(600, 0x7F800001, np.uint32).view(np.float32)
+    parted, count = kernels.partition_by(mask, nans, device=references[8])
+    assert count == mask.sum()
+    assert np.array_equal(parted.view(np.uint32), nans.view(np.uint32))
+
+
+def test_buffers_stay_on_their_device(references: dict[int, Device]) -> None:
+    device = references[8]
+    x = _rng().integers(0, 9, 600).astype(np.int32)
+    mask = x > 4
+    kept = kernels.compress(device.buffer(mask), device.buffer(x))
+    assert isinstance(kept, Buffer)
+    assert np.array_equal(kept.read(), x[mask])
+    (places,) = kernels.nonzero(device.buffer(x))
+    assert np.array_equal(places.read(), np.flatnonzero(x))
+    parted, count = kernels.partition_by(device.buffer(mask), device.buffer(x))
+    assert count == mask.sum()
+    assert np.array_equal(parted.read(), np.concatenate([x[mask], x[~mask]]))
+    nothing = kernels.compact(device.buffer(x), ">", 9)
+    assert isinstance(nothing, np.ndarray)
+    assert nothing.shape == (0,)
+    assert nothing.dtype == np.int32
+
+
+def test_empty_arrays_need_no_device() -> None:
+    nothing = np.empty(0, np.float32)
+    assert kernels.compress(np.empty(0, bool), nothing).shape == (0,)
+    assert kernels.compact(nothing, "<", 1).dtype == np.float32
+    assert kernels.flatnonzero(nothing).dtype == np.int64
+    assert [part.shape for part in kernels.nonzero(np.empty((3, 0)))] == [(0,), (0,)]
+    assert kernels.partition_by(np.empty(0, bool), nothing)[1] == 0
+
+
+def test_bad_arguments(references: dict[int, Device]) -> None:
+    device, x = references[32], np.ones(6, np.float32)
+    for bad in (
+        lambda: kernels.compress(np.ones(5, bool), x, device=device),
+        lambda: kernels.compress(np.ones(6, np.uint32), x, device=device),
+        lambda: kernels.compress(np.ones(6, bool), x.astype(np.int8), device=device),
+        lambda: kernels.compress(device.buffer(np.ones(6, bool)), device.buffer(x)),
+        lambda: kernels.compact(x, "~", 1, device=device),
+        lambda: kernels.compact(x, "mask", 1, device=device),
+        lambda: kernels.compact(x, "<", [1, 2], device=device),
+        lambda: kernels.compact(x.astype(np.int32), "<", 1.5, device=device),
+        lambda: kernels.compact(x.astype(np.uint32), "<", -1, device=device),
+        lambda: kernels.compact(x.astype(np.complex64), "<", 1, device=device),
+        lambda: kernels.flatnonzero(x.astype(np.complex64), device=device),
+        lambda: kernels.nonzero(np.float32(1), device=device),
+        lambda: kernels.nonzero(device.buffer(x.reshape(2, 3))),
+        lambda: plan_compact(device, np.float32, 0),
+        lambda: plan_compact(device, np.float32, 2**30),
+        lambda: plan_compact(device, np.float32, 8, output="mask"),
+        lambda: plan_compact(device, np.float32, 8, ballot=2),
+        lambda: plan_compact(device, np.float32, 8, items=3),
+    ):
+        with pytest.raises(InvalidDispatch):
+            bad()
+
+
+@pytest.mark.parametrize("path", ["compact/subgroup.comp", "compact/shared.comp"])
+def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
+    assert checked(path) == ()
+    x = _rng().random(4096, dtype=np.float32)
+    given = {"inputs": {0: x.view(np.uint32), 1: np.zeros(4096, np.uint32)}, "groups": (9, 1, 1)}
+    push = {"count": 4093, "limit": int(np.float32(0.5).view(np.uint32)), "limit_high": 0}
+    more = {"ITEMS": 4, "SILENT": 2, "SPINS": 1}
+    for output in ("VALUES", "COUNT"):
+        constants = more if output == "VALUES" else {"ITEMS": 4}
+        inputs = given["inputs"] if output == "VALUES" else {0: x.view(np.uint32)}
+        found = checked(
+            path,
+            {"OUTPUT": output},
+            push=push,
+            specialization=constants,
+            inputs=inputs,
+            groups=given["groups"],
+        )
+        assert found == ()
