@@ -3,12 +3,8 @@
 // Each workgroup counts in shared memory, tile after tile, and adds to the counts of all in the end. Where an invocation's keys all
 // have the same digit, as the high digits of small numbers do, it counts them at once.
 #version 460
-#extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 0) const uint WORKGROUP = 128u;
-layout(constant_id = 1) const uint ITEMS = 4u;              // keys an invocation and tile, a multiple of four
-
+#include "kernel.glsl"
 #include "count.glsl"
 
 void main() {

@@ -10,17 +10,13 @@
 // Input, Spare, Result: keys, count each; Work: see work.glsl; States: RADIX words a tile, zero before the first pass.
 #version 460
 #extension GL_KHR_memory_scope_semantics : require
-#extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 0) const uint WORKGROUP = 128u;    // a multiple of 16
-layout(constant_id = 1) const uint ITEMS = 5u;          // keys an invocation; a tile has fewer than 65536
-
+#include "kernel.glsl"
 #include "keys.glsl"
 #include "pass.glsl"
 #include "look_back.glsl"
 
-const uint TILE = WORKGROUP * ITEMS;
+const uint TILE = WORKGROUP * ITEMS;     // fewer than 65536; WORKGROUP is a multiple of 16
 const uint ROWS = 8u;       // of counters: values 0 to 7 in the low halves of words, 8 to 15 in the high halves
 const uint BLOCK = 16u;     // sums that one invocation adds up
 

@@ -1,11 +1,8 @@
 // Where the keys of each digit begin in the result of each pass, and which passes there are: the second step of the radix sort.
 // One workgroup, which scans in shared memory without subgroup operations.
 #version 460
-#extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 0) const uint WORKGROUP = 128u;
-
+#include "kernel.glsl"
 #include "route.glsl"
 
 shared uint sums[2u * WORKGROUP];

@@ -6,13 +6,8 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-#extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 0) const uint WORKGROUP = 128u;
-layout(constant_id = 1) const uint ITEMS = 4u;              // keys an invocation and tile, a multiple of four
-layout(constant_id = 2) const uint SUBGROUPS = 128u;
-
+#include "kernel.glsl"
 #include "count.glsl"
 
 void main() {

@@ -13,17 +13,13 @@
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_memory_scope_semantics : require
-#extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 0) const uint WORKGROUP = 128u;
-layout(constant_id = 1) const uint ITEMS = 4u;              // keys an invocation
-layout(constant_id = 2) const uint SUBGROUPS = 128u;   // at most that many in a workgroup
-layout(constant_id = 10) const bool EARLY = false;          // count digits first, so that other tiles know sooner
-
+#include "kernel.glsl"
 #include "keys.glsl"
 #include "pass.glsl"
 #include "look_back.glsl"
+
+layout(constant_id = 10) const bool EARLY = false;  // count digits first, so that other tiles know sooner
 
 // How lanes with the same digit find each other.
 #define MATCH_BALLOT 0      // a ballot for each bit of the digit

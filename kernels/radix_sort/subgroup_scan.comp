@@ -3,12 +3,8 @@
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-#extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 0) const uint WORKGROUP = 128u;
-layout(constant_id = 2) const uint SUBGROUPS = 128u;
-
+#include "kernel.glsl"
 #include "route.glsl"
 
 shared uint partial[PASSES * SUBGROUPS];

@@ -19,5 +19,5 @@ struct PassState {
 
 layout(std430, binding = WORK_BINDING) buffer Work {
     PassState pass[MOST_PASSES];
-    uint base[];
+    uint base[PASSES * RADIX];
 } work;

@@ -15,11 +15,13 @@ from vkgroup.kernels.quad_mip import quad_mip
 from vkgroup.kernels.reduce import bitwise_and, bitwise_or, bitwise_xor, max, min, prod, sum
 from vkgroup.kernels.rows import layer_norm, softmax
 from vkgroup.kernels.scan import cumprod, cumsum, maximum_accumulate, minimum_accumulate, scan
+from vkgroup.kernels.sort import argsort, sort, sort_by_key
 from vkgroup.kernels.transpose import transpose
 
 __all__ = [
     "argmax",
     "argmin",
+    "argsort",
     "bincount",
     "bitwise_and",
     "bitwise_or",
@@ -47,6 +49,8 @@ __all__ = [
     "quad_mip",
     "scan",
     "softmax",
+    "sort",
+    "sort_by_key",
     "sum",
     "transpose",
 ]

@@ -37,16 +37,17 @@ _ANY = {
     "histogram_copies": 1,
 }
 _CPU = {
-    "workgroup": 128,
-    "items": 4,
-    "radix_bits": 4,
+    "workgroup": 64,
+    "items": 32,
+    "spins": 16,
+    "look": 1,
     "unroll": False,
     "histogram_workgroup": 128,
     "histogram_items": 4,
     "histogram_groups": 16,
 }
 TABLES["radix_sort.subgroup"] = {"any": _ANY, "cpu": _CPU}
-TABLES["radix_sort.shared"] = {"any": _ANY, "cpu": {**_CPU, "items": 5}}
+TABLES["radix_sort.shared"] = {"any": _ANY, "cpu": {**_CPU, "items": 31}}
 
 _WHOLE = {
     "workgroup": 1,
