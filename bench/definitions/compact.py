@@ -1,0 +1,160 @@
+"""Benchmarks of stable compaction: by a comparison in the kernel, by a mask, indices, and partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from vkgroup.bench import Case, Data, Definition
+from vkgroup.dispatch import Device
+from vkgroup.kernels.compact_plan import plan_compact
+
+_SMOKE = (1, 1021, 20_011)
+_SWEEPS: dict[str, tuple[Any, ...]] = {
+    "workgroup": (128, 256, 512, 1024),
+    "items": (4, 8, 12, 16, 20, 24, 32),
+    "ballot": (0, 1),
+    "depth": (1, 2, 3, 4),
+    "order": (0, 1),
+    "group": (16, 32, 64),
+    "spins": (64, 256, 1024),
+}
+_RANGE = 2**31
+
+
+def _verify(wanted: Any) -> Callable[[Mapping[str, Any]], str | None]:
+    """Return a check of what was kept; ours says how much of its buffer that is, peers give no more."""
+
+    def check(found: Mapping[str, Any]) -> str | None:
+        kept = np.asarray(found["kept"]).reshape(-1)
+        total = int(found["total"]) if "total" in found else kept.size
+        if total != wanted.size:
+            return f"{total} elements are kept instead of {wanted.size}"
+        right = kept[:total] == wanted
+        return None if right.all() else f"kept[{int(np.argmin(right))}] is wrong"
+
+    return check
+
+
+def _variants(plan: Callable[..., Any]) -> dict[str, Callable[[], Any]]:
+    return {name: partial(plan, implementation=name) for name in ("subgroup", "shared")}
+
+
+def _compared(dtype: str, share: float, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+    """Elements below a limit, of which a share of the elements is."""
+    limit: Any = int(share * _RANGE) if dtype == "uint32" else share
+
+    def data(rng: np.random.Generator) -> Data:
+        # Below 2^31, so that peers without uint32 compare the same numbers as int32.
+        whole = rng.integers(0, _RANGE, size, dtype=np.uint32)
+        x = whole if dtype == "uint32" else (whole >> 7).astype(np.float32) / np.float32(_RANGE >> 7)
+        return Data({"x": x}, verify=_verify(x[x < np.asarray(limit, dtype)]))
+
+    def torch_keeps(torch: Any, x: Any) -> Mapping[str, Any]:
+        x = x.view(torch.int32) if dtype == "uint32" else x
+        return {"kept": x[x < limit]}
+
+    return Case(
+        variants=_variants(partial(plan_compact, device, dtype, size, "<", limit, **tuning)),
+        data=data,
+        bytes=4 * size + int(4 * share * size),
+        items=size,
+        peers={
+            "torch": torch_keeps,
+            "cupy": lambda cupy, x: {"kept": x[x < limit]},
+            "numpy": lambda numpy, x: {"kept": x[x < limit]},
+        },
+    )
+
+
+def _masked(output: str, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+    """Elements, or indices, where half of a mask of bytes is set."""
+    words = -(-size // 4)
+    moved = {"values": 4 * size + 2 * size, "indices": 2 * size, "partition": 8 * size}[output]
+
+    def data(rng: np.random.Generator) -> Data:
+        mask = np.zeros(4 * words, np.uint8)
+        mask[:size] = rng.integers(0, 2, size, dtype=np.uint8)
+        chosen = mask[:size].astype(bool)
+        inputs = {"mask": mask.view(np.uint32)}
+        if output == "indices":
+            return Data(inputs, verify=_verify(np.flatnonzero(chosen)))
+        x = inputs["x"] = rng.integers(0, _RANGE, size, dtype=np.uint32)
+        if output == "values":
+            return Data(inputs, verify=_verify(x[chosen]))
+        parted = np.concatenate([x[chosen], x[~chosen]])
+        return Data(inputs, expected={"kept": parted, "total": np.asarray(chosen.sum(), np.uint32)})
+
+    def torch_keeps(torch: Any, mask: Any, x: Any = None) -> Mapping[str, Any]:
+        chosen = mask.view(torch.bool)[:size]
+        return {"kept": torch.nonzero(chosen) if output == "indices" else x.view(torch.int32)[chosen]}
+
+    def array_keeps(module: Any, mask: Any, x: Any = None) -> Mapping[str, Any]:
+        chosen = mask.view(module.bool_)[:size]
+        return {"kept": module.flatnonzero(chosen) if output == "indices" else x[chosen]}
+
+    return Case(
+        variants=_variants(partial(plan_compact, device, np.uint32, size, output=output, **tuning)),
+        data=data,
+        bytes=moved + size,
+        items=size,
+        peers={}
+        if output == "partition"
+        else {"torch": torch_keeps, "cupy": array_keeps, "numpy": array_keeps},
+    )
+
+
+def _ranks(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+    """Two ways to find an element's place in its subgroup."""
+    case = _compared("uint32", 0.5, device, size, tuning)
+
+    def plan(ballot: int) -> Any:
+        given = {**tuning, "ballot": ballot}
+        return plan_compact(device, "uint32", size, "<", _RANGE // 2, implementation="subgroup", **given)
+
+    return Case(
+        variants={"ballots": partial(plan, 1), "scan of counts": partial(plan, 0)},
+        data=case.data,
+        bytes=case.bytes,
+        items=size,
+        pair=("ballots", "scan of counts"),
+    )
+
+
+DEFINITIONS = [
+    *(
+        Definition(
+            name=f"compact.{dtype}.{round(100 * share)}",
+            title=f"the {dtype} elements below a limit, {round(100 * share)} % of them, by comparison",
+            make=partial(_compared, dtype, share),
+            smoke=_SMOKE,
+            tuning=_SWEEPS,
+        )
+        for dtype, share in (
+            ("uint32", 0.5),
+            ("float32", 0.5),
+            ("uint32", 0.01),
+            ("uint32", 0.99),
+        )
+    ),
+    *(
+        Definition(
+            name=f"compact.mask.{output}",
+            title=f"{output} by a mask of bytes of which half is set",
+            make=partial(_masked, output),
+            smoke=_SMOKE,
+            tuning=_SWEEPS,
+        )
+        for output in ("values", "indices", "partition")
+    ),
+    Definition(
+        name="compact.ranks",
+        title="compaction of uint32, places by ballots or by a scan of counts",
+        make=_ranks,
+        smoke=_SMOKE[1:2],
+        tuning={name: _SWEEPS[name] for name in ("workgroup", "items", "depth", "order")},
+    ),
+]

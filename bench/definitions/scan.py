@@ -1,0 +1,174 @@
+"""Benchmarks of scans in one pass over memory, whole and by rows, and of how tiles publish their states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from vkgroup.bench import Case, Data, Definition, powers_of_two
+from vkgroup.dispatch import Device
+from vkgroup.kernels.scan_plan import plan_scan
+
+_SMOKE = (1, 1021, 20_011)
+_SWEEPS: dict[str, tuple[Any, ...]] = {
+    "workgroup": (128, 256, 512, 1024),
+    "items": (4, 8, 12, 16, 20, 24, 32),
+    "depth": (1, 2, 3, 4),
+    "order": (0, 1),
+    "payload": (16, 32),
+    "group": (16, 32, 64),
+    "spins": (64, 256, 1024),
+}
+_EXACT = 2**23
+_NUMPY = {"add": "cumsum", "mul": "cumprod"}
+
+
+def _elements(rng: np.random.Generator, operation: str, dtype: str, size: int) -> Any:
+    """Make elements whose scan is the same in every order of additions."""
+    if operation == "max":
+        return rng.integers(0, 2**31, size, dtype=np.int32).astype(dtype)
+    if dtype.startswith("float"):
+        # Whole numbers of which no run of neighbours comes to more than a float32 holds exactly.
+        return rng.integers(-8, 9, size, dtype=np.int8).astype(dtype)
+    return rng.integers(0, 2**32, size, dtype=np.uint32).astype(dtype)
+
+
+def _expected(x: Any, operation: str, exclusive: bool) -> Any:
+    if operation == "max":
+        return np.maximum.accumulate(x)
+    found = np.cumsum(x, dtype=x.dtype)
+    if x.dtype.kind == "f" and found.size and np.abs(found).max() >= _EXACT:
+        raise ValueError("The prefix sums of the data left what float32 holds exactly.")
+    return np.concatenate([np.zeros(1, x.dtype), found[:-1]]) if exclusive else found
+
+
+def _torch(operation: str, dtype: str) -> Any:
+    if operation == "max":
+        return lambda torch, x: {"scanned": torch.cummax(x, 0).values}
+    if dtype == "uint32":
+        # torch adds no uint32; the sums of int32 have the same bits.
+        return lambda torch, x: {"scanned": torch.cumsum(x.view(torch.int32), 0, dtype=torch.int32)}
+    return lambda torch, x: {"scanned": torch.cumsum(x, 0, dtype=x.dtype)}
+
+
+def _case(
+    operation: str, dtype: str, exclusive: bool, device: Device, size: int, tuning: Mapping[str, Any]
+) -> Case:
+    itemsize = np.dtype(dtype).itemsize
+
+    def data(rng: np.random.Generator) -> Data:
+        x = _elements(rng, operation, dtype, size)
+        return Data({"x": x}, expected={"scanned": _expected(x, operation, exclusive)})
+
+    def plan(implementation: str) -> Any:
+        return plan_scan(
+            device, operation, dtype, size, exclusive=exclusive, implementation=implementation, **tuning
+        )
+
+    peers: dict[str, Any] = {}
+    if not exclusive:
+        peers = {"torch": _torch(operation, dtype)}
+        if operation == "add":
+            peers["cupy"] = lambda cupy, x: {"scanned": cupy.cumsum(x, dtype=x.dtype)}
+            peers["numpy"] = lambda numpy, x: {"scanned": numpy.cumsum(x, dtype=x.dtype)}
+        else:
+            peers["numpy"] = lambda numpy, x: {"scanned": numpy.maximum.accumulate(x)}
+    return Case(
+        variants={name: partial(plan, name) for name in ("subgroup", "shared")},
+        data=data,
+        bytes=2 * itemsize * size,
+        items=size,
+        operations=size,
+        peers=peers,
+    )
+
+
+def _rows_case(width: int, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+    """Sums along rows; a size that is no multiple of the width is cut down to one."""
+    shape = (max(1, size // width), min(width, size))
+
+    def data(rng: np.random.Generator) -> Data:
+        x = rng.integers(0, 9, shape, dtype=np.int8).astype(np.float32)
+        return Data({"x": x}, expected={"scanned": np.cumsum(x, 1, dtype=np.float32)})
+
+    def plan(implementation: str) -> Any:
+        return plan_scan(device, "add", np.float32, shape, 1, implementation=implementation, **tuning)
+
+    count = shape[0] * shape[1]
+    return Case(
+        variants={name: partial(plan, name) for name in ("subgroup", "shared")},
+        data=data,
+        bytes=8 * count,
+        items=count,
+        operations=count,
+        peers={
+            "torch": lambda torch, x: {"scanned": torch.cumsum(x, 1)},
+            "cupy": lambda cupy, x: {"scanned": cupy.cumsum(x, 1)},
+            "numpy": lambda numpy, x: {"scanned": numpy.cumsum(x, 1)},
+        },
+    )
+
+
+def _states_case(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+    """The same scan with states in one atomic of 64 bits, and in two of 32 bits; by ticket and by number."""
+
+    def data(rng: np.random.Generator) -> Data:
+        x = _elements(rng, "add", "uint32", size)
+        return Data({"x": x}, expected={"scanned": _expected(x, "add", False)})
+
+    def plan(**more: Any) -> Any:
+        return plan_scan(device, "add", np.uint32, size, implementation="subgroup", **{**tuning, **more})
+
+    return Case(
+        variants={
+            "packed": partial(plan, payload=32),
+            "split": partial(plan, payload=16),
+            "by number": partial(plan, order=0),
+        },
+        data=data,
+        bytes=8 * size,
+        items=size,
+        operations=size,
+        pair=("packed", "split"),
+    )
+
+
+DEFINITIONS = [
+    *(
+        Definition(
+            name=f"scan.{'exclusive_' if exclusive else ''}{operation}.{dtype}",
+            title=f"{'exclusive' if exclusive else 'inclusive'} scan by {operation} of {dtype}",
+            make=partial(_case, operation, dtype, exclusive),
+            smoke=_SMOKE,
+            tuning=_SWEEPS,
+            sizes=powers_of_two(10, 28 if np.dtype(dtype).itemsize == 4 else 27),
+        )
+        for operation, dtype, exclusive in (
+            ("add", "float32", False),
+            ("add", "uint32", False),
+            ("add", "float32", True),
+            ("max", "int32", False),
+            ("add", "int64", False),
+        )
+    ),
+    *(
+        Definition(
+            name=f"scan.rows_of_{width}.float32",
+            title=f"sums along rows of {width} float32; the size counts all elements",
+            make=partial(_rows_case, width),
+            smoke=_SMOKE[1:],
+            tuning=_SWEEPS,
+        )
+        for width in (37, 1024, 100_000)
+    ),
+    Definition(
+        name="scan.states.uint32",
+        title="scan of uint32, the tiles' states in one 64-bit atomic or in two of 32 bits",
+        make=_states_case,
+        smoke=_SMOKE[1:2],
+        tuning={name: _SWEEPS[name] for name in ("workgroup", "items", "depth", "spins")},
+    ),
+]
