@@ -54,7 +54,7 @@ def _half(x: Array, error: Array, wanted: Array) -> Array:
 
 
 def _check_softmax(device: Device, x: Array, **options: Any) -> None:
-    """exp is right within 3 + 2·|x| units in the last place (Vulkan's precision of GLSL.std.450), division 2.5.
+    """exp is right within 3 + 2·|x| units in the last place (Vulkan's precision of GLSL.std.450).
 
     What exponentials are taken of adds up to the spread of a row at most, once for an element's own term on
     its way through the states into the sum, and once for the result; each also has a subtraction, whose error

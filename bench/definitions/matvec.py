@@ -1,0 +1,77 @@
+"""Benchmarks of matrix times vector: square, tall and wide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from vkgroup.bench import Case, Data, Definition
+from vkgroup.dispatch import Device
+from vkgroup.kernels.matvec import plan_matvec
+
+
+def _square(size: int) -> tuple[int, int]:
+    columns = math.isqrt(size)
+    return size // columns, columns
+
+
+def _tall(size: int) -> tuple[int, int]:
+    return max(1, size // 64), min(size, 64)
+
+
+def _wide(size: int) -> tuple[int, int]:
+    return min(size, 8), max(1, size // 8)
+
+
+def _case(
+    shaped: Callable[[int], tuple[int, int]], device: Device, size: int, tuning: Mapping[str, Any]
+) -> Case:
+    rows, columns = shaped(size)
+
+    def data(rng: np.random.Generator) -> Data:
+        # Products are -1, 0 and 1, of which sums are exact in float32 and in every order.
+        matrix = rng.integers(-1, 2, (rows, columns), dtype=np.int8).astype(np.float32)
+        vector = rng.integers(-1, 2, columns, dtype=np.int8).astype(np.float32)
+        return Data({"matrix": matrix, "vector": vector}, expected={"result": matrix @ vector})
+
+    def plan(implementation: str) -> Any:
+        return plan_matvec(device, (rows, columns), np.float32, implementation=implementation, **tuning)
+
+    return Case(
+        variants={implementation: partial(plan, implementation) for implementation in ("subgroup", "shared")},
+        data=data,
+        bytes=4 * (rows * columns + columns + rows),
+        items=rows * columns,
+        operations=2 * rows * columns,
+        peers={
+            "torch": lambda torch, matrix, vector: {"result": torch.mv(matrix, vector)},
+            "cupy": lambda cupy, matrix, vector: {"result": matrix @ vector},
+            "numpy": lambda numpy, matrix, vector: {"result": matrix @ vector},
+        },
+    )
+
+
+DEFINITIONS = [
+    Definition(
+        name=f"matvec.{name}.float32",
+        title=f"matrix times vector, {title}, by elements of the matrix",
+        make=partial(_case, shaped),
+        smoke=(1, 1021, 40_009),
+        tuning={
+            "workgroup": (64, 128, 256, 512),
+            "items": (1, 2, 4, 8),
+            "rows": (1, 2, 4),
+            "groups": (528, 1056, 2112, 4224, 8448),
+            "team": (0, 8, 16, 32),
+        },
+    )
+    for name, title, shaped in (
+        ("square", "as many rows as columns", _square),
+        ("tall", "64 columns", _tall),
+        ("wide", "8 rows", _wide),
+    )
+]
