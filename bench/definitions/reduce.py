@@ -173,7 +173,7 @@ DEFINITIONS = [
     _definition("argmax", "place of the greatest element of an array", "argmax", np.float32, _whole),
     *(
         _definition(
-            f"rows{length}",
+            f"rows.{length}",
             f"sum of each row of {length} elements",
             "sum",
             np.float32,
@@ -183,7 +183,7 @@ DEFINITIONS = [
     ),
     *(
         _definition(
-            f"columns{width}", f"sum of each of {width} columns", "sum", np.float32, partial(_columns, width)
+            f"columns.{width}", f"sum of each of {width} columns", "sum", np.float32, partial(_columns, width)
         )
         for width in (3, 1024)
     ),
