@@ -108,6 +108,9 @@ STRUCTS: tuple[FeatureStruct, ...] = (
     FeatureStruct("VkPhysicalDeviceCooperativeMatrixFeaturesKHR", "VK_KHR_cooperative_matrix"),
     FeatureStruct("VkPhysicalDeviceConditionalRenderingFeaturesEXT", "VK_EXT_conditional_rendering"),
     FeatureStruct(
+        "VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR", "VK_KHR_pipeline_executable_properties"
+    ),
+    FeatureStruct(
         "VkPhysicalDeviceShaderSubgroupRotateFeatures",
         "VK_KHR_shader_subgroup_rotate",
         _V14,

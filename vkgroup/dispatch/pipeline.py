@@ -9,7 +9,7 @@ from vkgroup.device import limits
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, require
 from vkgroup.dispatch.slots import slots_of
-from vkgroup.errors import InvalidDispatch, InvalidModule
+from vkgroup.errors import DriverError, InvalidDispatch, InvalidModule
 from vkgroup.spirv import EntryPoint, Module
 
 if TYPE_CHECKING:
@@ -54,6 +54,22 @@ class Pipeline(BasePipeline):
         self.push_constants = reflection.push_constants
         self.shader.validate(device)
         self._make()
+
+    def statistics(self) -> dict[str, float | int | bool]:
+        """Return what the driver's compiler tells of the pipeline: registers, spilled memory and the like.
+
+        Names and values are the driver's own (VK_KHR_pipeline_executable_properties); empty where the
+        device does not tell.
+        """
+        self.device.require_open()
+        if self.closed:
+            raise DriverError("The pipeline is closed; make a new one.")
+        found = self._statistics()
+        self.device.raise_validation_errors()
+        return found
+
+    def _statistics(self) -> dict[str, float | int | bool]:
+        return {}
 
     def bind(self, bindings: Mapping[Any, Any]) -> Bound:
         """Bind arrays, buffers and images, ready for any number of dispatches.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from vkgroup.device import vk
 from vkgroup.dispatch.pipeline import Pipeline
 from vkgroup.dispatch.vulkan.bound import VulkanBound
 from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_info
+from vkgroup.dispatch.vulkan.statistics import statistics_of
 
 _FULL_SUBGROUPS = 0x2  # VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT
 
@@ -19,10 +22,17 @@ class VulkanPipeline(VulkanLayouts, Pipeline):
     bind_point = vk.VK_PIPELINE_BIND_POINT_COMPUTE
 
     def _create_pipeline(self) -> None:
+        self.handle = self.make()
+
+    def make(self, create_flags: int = 0) -> Any:
+        """Make a VkPipeline with these VkPipelineCreateFlags; the caller destroys it."""
         device, flags = self.device, _FULL_SUBGROUPS if self.full_subgroups else 0
         with stage_info(device, self.shader, subgroup_size=self.subgroup_size, flags=flags) as stage:
-            info = vk.new("VkComputePipelineCreateInfo", stage=stage, layout=self.layout)
+            info = vk.new("VkComputePipelineCreateInfo", flags=create_flags, stage=stage, layout=self.layout)
             handle = vk.ffi.new("VkPipeline *")
             code = device.functions.vkCreateComputePipelines(device.handle, vk.NULL, 1, info, vk.NULL, handle)
             device.check(code, "creating a compute pipeline")
-            self.handle = handle[0]
+            return handle[0]
+
+    def _statistics(self) -> dict[str, float | int | bool]:
+        return statistics_of(self)
