@@ -75,9 +75,6 @@ def _check(device: Device, operation: str, x: Array, axis: Any = None, **options
     assert np.array_equal(found, _wanted(operation, x, axis)), (operation, x.dtype, x.shape, axis, options)
 
 
-# --- every device, every size of a subgroup -------------------------------------------------------------
-
-
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_every_subgroup_size_reduces(reference: Device, implementation: str) -> None:
     """All of an array in parts, and rows that share a subgroup."""
@@ -120,9 +117,6 @@ def test_drivers_reduce_a_million_elements(driver: Device, finish: str) -> None:
     x = _data("add", np.int32, 2**20 + 1)
     _check(driver, "add", x, finish=finish)
     _check(driver, "add", x[1:].reshape(16, -1), 1, finish=finish, contiguous=True)
-
-
-# --- types and shapes -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -209,9 +203,6 @@ def test_a_grid_that_is_too_small_goes_on(references: dict[int, Device]) -> None
     _check(references[1], "add", x, 1, team=0, workgroup=1, implementation="shared")
 
 
-# --- floats ---------------------------------------------------------------------------------------------
-
-
 def _depth(size: int, workgroup: int, items: int, groups: int) -> int:
     """Return how many additions an element takes part in at most, in any order within a workgroup.
 
@@ -285,9 +276,6 @@ def test_the_same_call_gives_the_same_bits(driver: Device) -> None:
     for finish in ("second", "ticket"):
         found = {_found(driver, "add", x, finish=finish).tobytes() for _ in range(5)}
         assert len(found) == 1
-
-
-# --- what users call ------------------------------------------------------------------------------------
 
 
 def test_names_are_numpys(references: dict[int, Device]) -> None:
@@ -380,9 +368,6 @@ def test_an_operation_that_does_not_exist_is_refused(references: dict[int, Devic
         plan_reduce(references[4], 10, np.float32, "xor")
     with pytest.raises(InvalidDispatch, match="no elements"):
         plan_reduce(references[4], (0, 3), np.float32, "add")
-
-
-# --- the shaders under vkgroup check --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["subgroup", "shared", "finish_subgroup", "finish_shared", "columns"])
