@@ -13,6 +13,7 @@ from vkgroup.bench.caches import Cache, Eviction
 from vkgroup.bench.ceilings import Ceiling, Ceilings
 from vkgroup.bench.definition import Case, Definition, Peer
 from vkgroup.bench.entrants import Entrants
+from vkgroup.bench.heat import Heat
 from vkgroup.bench.row import Row, Share, Timed
 from vkgroup.bench.statistics import Estimate, Samples, median_interval, ratio_interval
 from vkgroup.bench.timing import Lane, Race, race, sets_needed
@@ -28,7 +29,7 @@ class Course:
 
     Attributes
     ----------
-    device, cache, eviction, ceilings, peers : see their types; peers are those that are available.
+    device, cache, eviction, heat, ceilings, peers : see their types; peers are those that are available.
     seed : of all data and resampling.
     seconds : for the rounds of one row.
     smoke : whether results are only verified, and nothing is timed.
@@ -37,6 +38,7 @@ class Course:
     device: Device
     cache: Cache
     eviction: Eviction | None
+    heat: Heat | None
     ceilings: Ceilings
     peers: dict[str, Peer]
     seed: int
@@ -90,7 +92,7 @@ def _timed(course: Course, row: Row, entrants: Entrants) -> Row:
         entrants.add_set()
     ceilings = _ceilings(course, entrants.case)
     lanes = [*entrants.lanes.values(), *(ceiling.lane for ceiling in ceilings)]
-    result = race(lanes, course.seconds, course.eviction if evict else None)
+    result = race(lanes, course.seconds, course.eviction if evict else None, course.heat)
     entrants.verify_again()
     row = _verified(row, entrants)
     row = replace(

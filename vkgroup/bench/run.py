@@ -15,6 +15,7 @@ from vkgroup.bench.caches import Cache, eviction, last_level_cache
 from vkgroup.bench.ceilings import Ceilings
 from vkgroup.bench.definition import Definition, Peer
 from vkgroup.bench.entrants import Entrants
+from vkgroup.bench.heat import heat
 from vkgroup.bench.measure import Course, measure
 from vkgroup.bench.row import Row
 from vkgroup.bench.sizes import climb, largest_in_memory, time_once
@@ -111,7 +112,12 @@ def run(
         rng = np.random.default_rng(options.seed)
         kept = stack.enter_context(Ceilings(device, tops, cache, rng))
         emptying = None if options.smoke else stack.enter_context(eviction(device, cache))
-        course = Course(device, cache, emptying, kept, entered, options.seed, options.seconds, options.smoke)
+        warming = None if options.smoke else heat(device)
+        if warming is not None:
+            stack.enter_context(warming)
+        course = Course(
+            device, cache, emptying, warming, kept, entered, options.seed, options.seconds, options.smoke
+        )
         heats = list(_heats(device, definitions, options))
         left_out = _not_swept(definitions, options)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from vkgroup.bench.caches import Eviction
 from vkgroup.bench.definition import Data, Prepared
+from vkgroup.bench.heat import Heat
 from vkgroup.bench.statistics import Samples, is_steady
 from vkgroup.bench.verify import wrong
 
@@ -109,11 +110,15 @@ class Rounds:
     ----------
     lanes : those that race.
     eviction : what empties the cache before each run; None where the sets do that.
+    heat : what keeps a GPU busy before each run; None for devices without clocks of their own.
     """
 
-    def __init__(self, lanes: Sequence[Lane], eviction: Eviction | None = None) -> None:
+    def __init__(
+        self, lanes: Sequence[Lane], eviction: Eviction | None = None, heat: Heat | None = None
+    ) -> None:
         self._lanes = list(lanes)
         self._eviction = eviction
+        self._heat = heat
         self._round = self._turn = 0
 
     def run(self) -> None:
@@ -127,10 +132,14 @@ class Rounds:
                 self._turn += 1
                 if self._eviction is not None:
                     self._eviction.run()
+            if self._heat is not None:
+                self._heat.keep()
             lane.samples.append(prepared.time())
 
 
-def race(lanes: Sequence[Lane], seconds: float, eviction: Eviction | None = None) -> Race:
+def race(
+    lanes: Sequence[Lane], seconds: float, eviction: Eviction | None = None, heat: Heat | None = None
+) -> Race:
     """Warm up until steady, then time rounds until the seconds are over.
 
     Parameters
@@ -138,11 +147,13 @@ def race(lanes: Sequence[Lane], seconds: float, eviction: Eviction | None = None
     lanes : at least one; their samples are replaced.
     seconds : for the rounds that count, which are at least 11 and at most 500; half as long at the most
         for the warm-up, which has at least 3 rounds.
-    eviction : as for `Rounds`.
+    eviction, heat : as for `Rounds`. The warm-up begins with `Heat.settle`.
     """
     for lane in lanes:
         lane.samples.clear()
-    rounds = Rounds(lanes, eviction)
+    rounds = Rounds(lanes, eviction, heat)
+    if heat is not None:
+        heat.settle()
     warm_up, steady = _warm_up(rounds, lanes, seconds * WARM_UP_SHARE)
     for lane in lanes:
         lane.samples.clear()
