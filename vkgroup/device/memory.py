@@ -295,7 +295,11 @@ _STAGES_AND_HOST = _STAGES | vk.ffi.integer_const("VK_PIPELINE_STAGE_HOST_BIT")
 
 
 def barrier(functions: vk.Functions, commands: Any) -> None:
-    """Order all that came before against all that follows, the host's reads included."""
+    """Order all that came before against all that follows, the host's reads included.
+
+    Whatever is recorded ends with it. What follows is also what is submitted later (Vulkan 1.4, 7.2: the
+    second scope is "all commands that occur later in submission order"), so nothing needs to begin with it.
+    """
     functions.vkCmdPipelineBarrier(
         commands, _STAGES, _STAGES_AND_HOST, 0, 1, _FULL_BARRIER, 0, vk.NULL, 0, vk.NULL
     )
