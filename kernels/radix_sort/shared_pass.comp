@@ -108,8 +108,6 @@ void split(uint bit, uint shift, uint place) {
 
 void main() {
     uint route = work.pass[push.pass].route;
-    if ((route & ROUTE_RUNS) == 0u)
-        return;
     uint place = gl_LocalInvocationIndex;
     uint shift = push.pass * RADIX_BITS;
 
@@ -121,7 +119,7 @@ void main() {
     barrier();
     uint tile = tile_number;
     uint begin = tile * TILE;
-    if (begin >= push.count)
+    if ((route & ROUTE_RUNS) == 0u || begin >= push.count)
         return;
     uint held = min(TILE, push.count - begin);
 

@@ -32,6 +32,26 @@ layout(constant_id = 10) const bool EARLY = false;  // count digits first, so th
 #extension GL_NV_shader_subgroup_partitioned : require
 #endif
 
+// How a key gets its number among the subgroup's keys with its digit.
+#define CLAIM_WRITE 0       // all lanes read the count, and the last one with a digit writes the new one
+#define CLAIM_ADD 1         // the last lane with a digit adds atomically, and the others have the old count from it
+#ifndef CLAIM
+#define CLAIM CLAIM_WRITE
+#endif
+#if CLAIM == CLAIM_ADD
+#extension GL_KHR_shader_subgroup_shuffle : require
+#endif
+
+// 1: a workgroup has SUBGROUPS subgroups, not fewer. Then loops over them have a length that the driver's compiler knows.
+#ifndef EXACT
+#define EXACT 0
+#endif
+#if EXACT
+#define EACH_SUBGROUP(s) UNROLLED for (uint s = 0u; s < SUBGROUPS; ++s)
+#else
+#define EACH_SUBGROUP(s) for (uint s = 0u; s < gl_NumSubgroups; ++s)
+#endif
+
 // Sets of lanes: as many words as the device's largest subgroup needs.
 #ifndef MASK_WORDS
 #define MASK_WORDS 4
@@ -42,18 +62,21 @@ layout(constant_id = 10) const bool EARLY = false;  // count digits first, so th
 #define WORD(mask, w) (mask)
 uint size_of(uint mask) { return uint(bitCount(mask)); }
 bool is_empty(uint mask) { return mask == 0u; }
+uint last_of(uint mask) { return uint(findMSB(mask)); }
 #elif MASK_WORDS == 2
 #define MASK uvec2
 #define LANES(ballot) (ballot).xy
 #define WORD(mask, w) (mask)[w]
 uint size_of(uvec2 mask) { ivec2 n = bitCount(mask); return uint(n.x + n.y); }
 bool is_empty(uvec2 mask) { return (mask.x | mask.y) == 0u; }
+uint last_of(uvec2 mask) { return subgroupBallotFindMSB(uvec4(mask, 0u, 0u)); }
 #else
 #define MASK uvec4
 #define LANES(ballot) (ballot)
 #define WORD(mask, w) (mask)[w]
 uint size_of(uvec4 mask) { ivec4 n = bitCount(mask); return uint((n.x + n.y) + (n.z + n.w)); }
 bool is_empty(uvec4 mask) { return (mask.x | mask.y | mask.z | mask.w) == 0u; }
+uint last_of(uvec4 mask) { return subgroupBallotFindMSB(mask); }
 #endif
 
 const uint TILE = WORKGROUP * ITEMS;
@@ -95,11 +118,23 @@ MASK match(uint at, uint digit) {
 // Counts the key of each lane at its place of `counter`, and returns what was there before the key. All lanes call it.
 uint claim(uint at, uint digit) {
     MASK same = match(at, digit);
-    uint rank = counter[at] + size_of(same & LANES(gl_SubgroupLtMask));
+    uint rank = size_of(same & LANES(gl_SubgroupLtMask));
     bool last = is_empty(same & LANES(gl_SubgroupGtMask));
+#if CLAIM == CLAIM_WRITE
+    rank += counter[at];
     meet();     // all have read, now one of each digit writes
-    if (last) {
+    if (last)
         counter[at] = rank + 1u;
+#else
+    uint before = 0u;
+    if (last)
+        before = atomicAdd(counter[at], rank + 1u);
+    rank += subgroupShuffle(before, last_of(same));
+#if MATCH == MATCH_SHARED
+    meet();     // all have read their digit's lanes, now one of each digit clears them
+#endif
+#endif
+    if (last) {
 #if MATCH == MATCH_SHARED
         UNROLLED for (uint w = 0u; w < MASK_WORDS; ++w)
             lanes_of[at * MASK_WORDS + w] = 0u;
@@ -116,15 +151,13 @@ uint sum_before(uint value) {
         partial[gl_SubgroupID] = within + value;
     barrier();
     uint before = 0u;
-    for (uint s = 0u; s < gl_SubgroupID; ++s)
-        before += partial[s];
+    EACH_SUBGROUP(s)
+        before += s < gl_SubgroupID ? partial[s] : 0u;
     return before + within;
 }
 
 void main() {
     uint route = work.pass[push.pass].route;
-    if ((route & ROUTE_RUNS) == 0u)
-        return;
     uint lane = gl_SubgroupInvocationID, size = gl_SubgroupSize;
     uint place = gl_SubgroupID * size + lane;
     uint table = gl_SubgroupID * RADIX;
@@ -141,7 +174,7 @@ void main() {
     barrier();
     uint tile = tile_number;
     uint begin = tile * TILE;
-    if (begin >= push.count)
+    if ((route & ROUTE_RUNS) == 0u || begin >= push.count)
         return;
     uint held = min(TILE, push.count - begin);
 
@@ -170,7 +203,7 @@ void main() {
         uint digit = place * DIGITS + k;
         total[k] = 0u;
         if (digit < RADIX) {
-            for (uint s = 0u; s < gl_NumSubgroups; ++s)
+            EACH_SUBGROUP(s)
                 total[k] += counter[s * RADIX + digit];
             announce(route, tile, digit, total[k]);
         }
@@ -181,7 +214,7 @@ void main() {
         uint digit = place * DIGITS + k;
         start[k] = running;
         if (digit < RADIX) {
-            for (uint s = 0u; s < gl_NumSubgroups; ++s) {
+            EACH_SUBGROUP(s) {
                 uint here = counter[s * RADIX + digit];
                 counter[s * RADIX + digit] = running;
                 running += here;

@@ -13,7 +13,7 @@ from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.grid import line, parts
 from vkgroup.kernels.pipelines import choose, full_subgroups, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.radix_sort_tuning import MATCHES, SortTuning, mask_words, sort_tuning
+from vkgroup.kernels.radix_sort_tuning import CLAIMS, MATCHES, SortTuning, mask_words, sort_tuning
 
 MOST_KEYS = (1 << 30) - 1
 """Keys of one sort: a word of the look-back has thirty bits for a count."""
@@ -78,8 +78,9 @@ def plan_radix_sort(
     implementation = choose(device, _needed(device, implementation), "basic", "ballot", "arithmetic")
     key_words, value_words = key.itemsize // _WORD, value.itemsize // _WORD if value else 0
     chosen = sort_tuning(device, implementation, key_words, value_words, tuning)
-    if implementation == "subgroup" and chosen.match == "partition":
-        choose(device, implementation, "partitioned")
+    if implementation == "subgroup":
+        more = ("partitioned_nv",) if chosen.match == "partition" else ()
+        choose(device, implementation, *more, *(("shuffle",) if chosen.claim == "add" else ()))
     planner = Planner(device, "radix sort", implementation)
     return _Sort(planner, size, key, value, indices, descending, chosen).plan()
 
@@ -208,7 +209,10 @@ class _Sort:
             "TICKETS": tuning.tickets,
         }
         if self.planner.implementation == "subgroup":
+            # Subgroups are full, and of one size.
+            macros["EXACT"] = 1
             macros["MATCH"] = MATCHES.index(tuning.match)
+            macros["CLAIM"] = CLAIMS.index(tuning.claim)
             macros["MASK_WORDS"] = mask_words(subgroup_size(self.planner.device))
             constants["EARLY"] = tuning.early
         return self._kernel("pass", tuning.workgroup, macros, constants)

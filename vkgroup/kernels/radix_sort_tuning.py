@@ -16,6 +16,9 @@ from vkgroup.kernels.tuning import TABLES, tuned
 MATCHES = ("ballot", "shared", "partition")
 """How lanes with the same digit find each other, as ``kernels/radix_sort/subgroup_pass.comp`` numbers it."""
 
+CLAIMS = ("write", "add")
+"""How a key gets its number among the subgroup's keys with its digit, as that file numbers it."""
+
 _SHARED_ITEMS = {1: 15, 2: 11, 3: 9, 4: 7}
 _SUBGROUP_ITEMS = {1: 18, 2: 16, 3: 10, 4: 8}
 _ANY = {
@@ -23,6 +26,7 @@ _ANY = {
     "items": None,
     "radix_bits": 8,
     "match": "ballot",
+    "claim": "write",
     "early": False,
     "spins": 256,
     "look": 4,
@@ -49,6 +53,7 @@ _CPU = {
 TABLES["radix_sort.subgroup"] = {"any": _ANY, "cpu": _CPU}
 TABLES["radix_sort.shared"] = {"any": _ANY, "cpu": {**_CPU, "items": 31}}
 
+_NAMED = {"match": MATCHES, "claim": CLAIMS}
 _WHOLE = {
     "workgroup": 1,
     "items": 1,
@@ -73,7 +78,7 @@ class SortTuning:
     ----------
     workgroup, items : invocations of a pass's workgroup, and keys of each; a tile is their product.
     radix_bits : of a digit, 4 to 8: more bits are fewer passes.
-    match : one of `MATCHES` (subgroup version).
+    match, claim : one of `MATCHES`, and of `CLAIMS` (subgroup version).
     early : count a tile's digits before the keys are ranked, so that others know sooner (subgroup version).
     spins : looks in vain at another tile's count before a workgroup counts that tile itself.
     look : counts that the look-back reads at once.
@@ -90,6 +95,7 @@ class SortTuning:
     items: int
     radix_bits: int
     match: str
+    claim: str
     early: bool
     spins: int
     look: int
@@ -193,10 +199,10 @@ def _check(name: str, value: Any) -> None:
         raise InvalidDispatch(f"The radix sort has no tuning value {name!r}; it has {', '.join(names)}.")
     if value is None:
         return
-    if name == "match":
-        if value not in MATCHES:
-            known = ", ".join(repr(kind) for kind in MATCHES)
-            raise InvalidDispatch(f"match is one of {known}; {value!r} was given.")
+    if name in _NAMED:
+        if value not in _NAMED[name]:
+            known = ", ".join(repr(kind) for kind in _NAMED[name])
+            raise InvalidDispatch(f"{name} is one of {known}; {value!r} was given.")
     elif name not in _WHOLE:
         if not isinstance(value, bool | np.bool_):
             raise InvalidDispatch(f"{name} is True or False; {value!r} was given.")

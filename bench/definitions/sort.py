@@ -1,0 +1,200 @@
+"""Benchmarks of the radix sort: keys, keys with values, and indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench.definition import Arrays
+from vkgroup.dispatch import Device
+from vkgroup.kernels.radix_sort import plan_radix_sort
+from vkgroup.kernels.radix_sort_tuning import CLAIMS, MATCHES
+
+Array = npt.NDArray[Any]
+Tuning = Mapping[str, Any]
+
+_CHUNK = 1 << 22
+_SMOKE = (1, 1021, 5003)
+_SWEEPS: dict[str, tuple[Any, ...]] = {
+    "workgroup": (128, 256, 384, 512),
+    "items": (8, 12, 14, 16, 18, 20, 22, 24),
+    "radix_bits": (4, 5, 6, 7, 8),
+    "match": MATCHES,
+    "claim": CLAIMS,
+    "early": (False, True),
+    "look": (1, 2, 4, 8, 16),
+    "spins": (16, 64, 256, 1024),
+    "tickets": (False, True),
+    "clear": (False, True),
+    "histogram_workgroup": (128, 256, 512, 1024),
+    "histogram_items": (4, 8, 16, 32),
+    "histogram_groups": (132, 264, 528, 1056, 2112),
+    "histogram_copies": (1, 2, 4),
+}
+
+
+def _uniform(rng: np.random.Generator, size: int, dtype: np.dtype[Any]) -> Array:
+    """All numbers of the dtype; floats uniform in [0, 1), whose digits are uneven as those of floats are."""
+    if dtype.kind == "f":
+        return rng.random(size, dtype)
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, size, dtype, endpoint=True)
+
+
+def _narrow(rng: np.random.Generator, size: int, dtype: np.dtype[Any]) -> Array:
+    """Numbers below 2^16: half of the digits are the same in all keys of 32 bits."""
+    return rng.integers(0, 1 << 16, size, dtype)
+
+
+def _equal(rng: np.random.Generator, size: int, dtype: np.dtype[Any]) -> Array:
+    return np.full(size, rng.integers(0, 1 << 31), dtype)
+
+
+def _skewed(rng: np.random.Generator, size: int, dtype: np.dtype[Any]) -> Array:
+    """Nine keys of ten are the same number."""
+    keys = _uniform(rng, size, dtype)
+    keys[rng.random(size, np.float32) < 0.9] = 12345
+    return keys
+
+
+_PATTERNS: dict[str, Callable[[np.random.Generator, int, np.dtype[Any]], Array]] = {
+    "uniform": _uniform,
+    "narrow": _narrow,
+    "equal": _equal,
+    "skewed": _skewed,
+}
+
+
+def _keys(pattern: str, dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> Case:
+    def data(rng: np.random.Generator) -> Data:
+        keys = _PATTERNS[pattern](rng, size, dtype)
+        return Data({"keys": keys}, {"sorted_keys": np.sort(keys)})
+
+    def plan(implementation: str) -> Any:
+        return plan_radix_sort(device, size, dtype, implementation=implementation, **tuning)
+
+    peers: dict[str, Any] = {
+        "cupy": lambda cupy, keys: {"sorted_keys": cupy.sort(keys)},
+        "numpy": lambda numpy, keys: {"sorted_keys": numpy.sort(keys)},
+    }
+    if dtype.kind != "u":  # torch sorts no unsigned numbers
+        peers["torch"] = lambda torch, keys: {"sorted_keys": torch.sort(keys)[0]}
+    return Case(
+        variants={name: partial(plan, name) for name in ("subgroup", "shared")},
+        data=data,
+        bytes=2 * size * dtype.itemsize,
+        items=size,
+        peers=peers,
+    )
+
+
+def _stable(keys: Array, order: Array, found: Array | None) -> str | None:
+    """Say what is wrong with indices that should sort stably, and with the keys in their order.
+
+    Ascending keys, and ascending indices where keys are equal: then no index is there twice, so all are.
+    """
+    if order.shape != keys.shape:
+        return f"there are {order.size} indices for {keys.size} keys"
+    before: tuple[Any, Any] | None = None
+    for first in range(0, keys.size, _CHUNK):
+        index = order[first : first + _CHUNK].astype(np.int64)
+        if index.min() < 0 or index.max() >= keys.size:
+            return f"an index of those from {first} on is none"
+        key = keys[index]
+        if found is not None and not np.array_equal(found[first : first + _CHUNK], key):
+            return f"a key of those from {first} on is not that of its value"
+        if before is not None:
+            key, index = np.append(before[0], key), np.append(before[1], index)
+        if not np.all((key[:-1] < key[1:]) | ((key[:-1] == key[1:]) & (index[:-1] < index[1:]))):
+            return f"the order is wrong behind place {first}"
+        before = key[-1], index[-1]
+    return None
+
+
+def _pairs(dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> Case:
+    """Values are the numbers of their keys, since torch sorts no others along."""
+
+    def data(rng: np.random.Generator) -> Data:
+        keys, values = _uniform(rng, size, dtype), np.arange(size, dtype=np.int32)
+
+        def verify(found: Arrays) -> str | None:
+            return _stable(keys, np.asarray(found["sorted_values"]), np.asarray(found["sorted_keys"]))
+
+        return Data({"keys": keys, "values": values}, verify=verify)
+
+    def plan(implementation: str) -> Any:
+        return plan_radix_sort(device, size, dtype, values=np.int32, implementation=implementation, **tuning)
+
+    def torch_sort(torch: Any, keys: Any, values: Any) -> dict[str, Any]:
+        found, order = torch.sort(keys, stable=True)
+        return {"sorted_keys": found, "sorted_values": order}
+
+    return Case(
+        variants={name: partial(plan, name) for name in ("subgroup", "shared")},
+        data=data,
+        bytes=2 * size * (dtype.itemsize + 4),
+        items=size,
+        peers={} if dtype.kind == "u" else {"torch": torch_sort},
+    )
+
+
+def _indices(dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> Case:
+    def data(rng: np.random.Generator) -> Data:
+        keys = _uniform(rng, size, dtype)
+        return Data({"keys": keys}, verify=lambda found: _stable(keys, np.asarray(found["indices"]), None))
+
+    def plan(implementation: str) -> Any:
+        return plan_radix_sort(device, size, dtype, indices=True, implementation=implementation, **tuning)
+
+    return Case(
+        variants={name: partial(plan, name) for name in ("subgroup", "shared")},
+        data=data,
+        bytes=size * (dtype.itemsize + 4),
+        items=size,
+        peers={
+            "torch": lambda torch, keys: {"indices": torch.argsort(keys, stable=True)},
+            "cupy": lambda cupy, keys: {"indices": cupy.argsort(keys)},
+            "numpy": lambda numpy, keys: {"indices": numpy.argsort(keys, kind="stable")},
+        },
+    )
+
+
+def _definition(name: str, title: str, make: Any) -> Definition:
+    return Definition(name=name, title=title, make=make, smoke=_SMOKE, tuning=_SWEEPS)
+
+
+DEFINITIONS = [
+    *(
+        _definition(
+            f"sort.keys.{kind}", "stable sort of uniform keys", partial(_keys, "uniform", np.dtype(kind))
+        )
+        for kind in ("uint32", "int32", "float32", "uint64", "int64", "float64")
+    ),
+    *(
+        _definition(
+            f"sort.keys.{pattern}.uint32",
+            f"stable sort of {pattern} keys",
+            partial(_keys, pattern, np.dtype(np.uint32)),
+        )
+        for pattern in ("narrow", "equal", "skewed")
+    ),
+    *(
+        _definition(
+            f"sort.pairs.{kind}",
+            "stable sort of uniform keys with values of 32 bits",
+            partial(_pairs, np.dtype(kind)),
+        )
+        for kind in ("uint32", "int32", "float32", "int64")
+    ),
+    *(
+        _definition(
+            f"argsort.{kind}", "indices that sort uniform keys stably", partial(_indices, np.dtype(kind))
+        )
+        for kind in ("int32", "float32", "int64")
+    ),
+]
