@@ -1,4 +1,5 @@
-// What both histogram kernels are made of: how many keys have which digit, for the digits of all passes in one go over memory.
+// What both histogram kernels are made of: how many keys have which digit, for the digits of all passes in
+// one go over memory.
 //
 // Keys: the keys, count of them; Quads: the same memory, four words at a time; Work: see work.glsl.
 
@@ -13,7 +14,7 @@ layout(std430, binding = 1) readonly buffer Quads { uvec4 quads[]; };
 #define WORK_BINDING 2
 #include "work.glsl"
 
-layout(constant_id = 11) const uint COPIES = 1u;    // of the counts in a workgroup, so that fewer invocations meet at one word
+layout(constant_id = 11) const uint COPIES = 1u;    // of the counts in a workgroup: fewer meet at a word
 
 const uint BINS = PASSES * RADIX;
 const uint TILE = WORKGROUP * ITEMS;
@@ -49,7 +50,8 @@ void count_partial_tile(uint begin) {
     }
 }
 
-// The invocation's keys of a full tile, in their order's numbers. Which keys an invocation counts does not matter.
+// The invocation's keys of a full tile, in their order's numbers. Which keys an invocation counts does not
+// matter.
 void load_ordered(uint begin, out KEY order[ITEMS]) {
     uint first = begin / IN_QUAD + gl_LocalInvocationIndex;
     UNROLLED for (uint q = 0u; q < QUADS; ++q) {

@@ -1,10 +1,11 @@
-// What is sorted: keys of one or two 32-bit words, the order they come in, and the values that go with them.
+// What is sorted: keys of one or two 32-bit words, their order, and the values that go with them.
 //
-// Keys are moved as they are, and put in order by ordered(), which maps them to unsigned numbers. Nothing is encoded
-// in memory, since the map is not one to one: -0 and 0 are the same place in the order, and so are all NaNs.
+// Keys are moved as they are, and put in order by ordered(), which maps them to unsigned numbers. Nothing is
+// encoded in memory, since the map is not one to one: -0 and 0 have one place in the order, and so have all
+// NaNs.
 
 #ifndef KEY_WORDS
-#define KEY_WORDS 1     // 1: 32-bit keys; 2: 64-bit keys, the low word first, so that no device needs 64-bit integers
+#define KEY_WORDS 1     // 1: 32-bit keys; 2: 64-bit keys as two words, the low one first
 #endif
 #ifndef KEY_KIND
 #define KEY_KIND 0      // 0: unsigned, 1: signed in two's complement, 2: IEEE 754 binary
@@ -52,8 +53,8 @@ const uint INFINITY_WORD = 0x7ff00000u;
 // The key as an unsigned number (or two words of one) that is smaller where the key comes earlier.
 KEY ordered(KEY key) {
 #if KEY_KIND == 2
-    // Negative numbers have all bits turned over, the others the sign alone. NaN is last in either direction, as
-    // NumPy has it; no number maps to all ones, which would be a NaN's bits.
+    // Negative numbers have all bits turned over, others the sign alone. NaN is last in either direction; no
+    // number maps to all ones, which would be a NaN's bits.
     uint sign_word = SIGN_WORD(key), rest = LOW_WORDS(key);
     uint magnitude = sign_word & 0x7fffffffu;
     bool nan = magnitude > INFINITY_WORD || (magnitude == INFINITY_WORD && rest != 0u);
@@ -96,7 +97,7 @@ KEY last_key() {
 #endif
 }
 
-// The digit of an ordered key that begins at bit `shift`. The last one may have fewer bits, the others being zero.
+// The digit of an ordered key that begins at bit `shift`. The last one may have fewer bits.
 uint digit_of(KEY order, uint shift) {
 #if KEY_WORDS == 1
     return (order >> shift) & (RADIX - 1u);

@@ -1,16 +1,18 @@
 // Decoupled look-back: where each digit's keys of this tile go, from what the tiles before it published.
 //
-// A tile has one word for each digit: two bits that say what it is, and thirty bits of a count. SUM is the number of keys in that tile
-// alone, PREFIX the place behind the last of them in the result. Both parts are one word, written by one atomic store, so relaxed
-// atomics are enough: no other memory is read because of what a word says.
+// A tile has one word for each digit: two bits that say what it is, and thirty bits of a count. SUM is the
+// number of keys in that tile alone, PREFIX the place behind the last of them in the result. Both parts are
+// one word, written by one atomic store, so relaxed atomics are enough: no other memory is read because of
+// what a word says.
 //
-// Vulkan promises no workgroup that another one makes progress. So nobody waits for ever: after SPINS looks at a word that is still
-// EMPTY, the workgroup counts that tile's keys itself (the source of a pass does not change), which needs nobody.
+// Vulkan promises no workgroup that another one makes progress. So nobody waits for ever: after SPINS looks
+// at a word that is still EMPTY, the workgroup counts that tile's keys itself (the source of a pass does not
+// change), which needs nobody.
 
-layout(constant_id = 20) const uint SPINS = 256u;   // looks in vain before a workgroup helps itself; 0 is allowed
+layout(constant_id = 20) const uint SPINS = 256u;   // looks in vain before a workgroup helps itself
 layout(constant_id = 21) const uint LOOK = 4u;      // words that are read at once, at least 1
 layout(constant_id = 22) const uint MUTE = 0u;      // for tests: every MUTE-th tile never publishes anything
-layout(constant_id = 23) const bool TICKETS = true; // tiles in the order of starting; else in that of gl_WorkGroupID
+layout(constant_id = 23) const bool TICKETS = true; // tiles in the order of starting, not of gl_WorkGroupID
 
 const uint EMPTY = 0u;
 const uint SUM = 1u;
@@ -25,8 +27,8 @@ shared uint stuck;              // tiles up to that one which somebody waits for
 shared uint missing[RADIX];     // that tile's counts
 shared uint target[RADIX];      // where the digit's keys go, less their place in the sorted tile
 
-// Passes alternate between two meanings of the two bits: what is PREFIX in one (and at its end every word is) is EMPTY in the
-// next. So the words are cleared once, not before each pass.
+// Passes alternate between two meanings of the two bits: what is PREFIX in one (and at its end every word is)
+// is EMPTY in the next. So the words are cleared once, not before each pass.
 uint word_of(uint route, uint kind, uint count) {
     return ((kind + ((route & ROUTE_ODD) != 0u ? 2u : 0u)) << 30) | count;
 }
@@ -58,7 +60,8 @@ void announce(uint route, uint tile, uint digit, uint total) {
         publish(route, tile, digit, SUM, total);
 }
 
-// One more tile is known: `ahead` counts those whose keys are still to be added, `before` is the place so far.
+// One more tile is known: `ahead` counts those whose keys are still to be added, `before` is the place so
+// far.
 void step_back(uint digit, uint count, inout uint ahead, inout uint before) {
     before += count;
     ahead -= 1u;
@@ -66,12 +69,13 @@ void step_back(uint digit, uint count, inout uint ahead, inout uint before) {
         before += work.base[push.pass * RADIX + digit];
 }
 
-// Walks back over tiles ahead - 1, ahead - 2, …, until a PREFIX is found, which leaves ahead = 0, or SPINS looks were in
-// vain. The loop is left before it loads, not after.
+// Walks back over tiles ahead - 1, ahead - 2, …, until a PREFIX is found, which leaves ahead = 0, or SPINS
+// looks were in vain. The loop is left before it loads, not after.
 void walk(uint route, uint digit, inout uint ahead, inout uint before) {
     uint vain = 0u;
     while (ahead > 0u && vain < SPINS) {
-        // Several words at once: the way to the other tile is long, and the tiles before it are most likely ready.
+        // Several words at once: the way to the other tile is long, and the tiles before it are most likely
+        // ready.
         uint words[LOOK];
         UNROLLED for (uint l = 0u; l < LOOK; ++l)
             words[l] = atomicLoad(state[(max(ahead, l + 1u) - (l + 1u)) * RADIX + digit],
@@ -100,7 +104,8 @@ void settle(uint route, uint tile, uint digit, uint before, uint total, uint sta
     target[digit] = before - start;
 }
 
-// Counts the keys of a tile that is not the last one, digit by digit, into `missing`. All of the workgroup calls it.
+// Counts the keys of a tile that is not the last one, digit by digit, into `missing`. All of the workgroup
+// calls it.
 void count_missing(uint route, uint tile, uint place) {
     for (uint d = place; d < RADIX; d += WORKGROUP)
         missing[d] = 0u;
@@ -112,8 +117,9 @@ void count_missing(uint route, uint tile, uint place) {
     barrier();
 }
 
-// Fills `target` for all digits. `total` and `start` are of the invocation's digits: how many keys the tile has of each,
-// and where they begin in the sorted tile. All of the workgroup calls it; `target` is there for all when it returns.
+// Fills `target` for all digits. `total` and `start` are of the invocation's digits: how many keys the tile
+// has of each, and where they begin in the sorted tile. All of the workgroup calls it; `target` is there for
+// all when it returns.
 void look_back(uint route, uint tile, uint place, uint total[DIGITS], uint start[DIGITS]) {
     const uint SETTLED = 0xffffffffu;
     uint ahead[DIGITS];

@@ -18,7 +18,7 @@ layout(std430, binding = 7) buffer ResultValues { VALUE result_value[]; };
 #endif
 
 #ifndef INDICES
-#define INDICES 0       // 1: a key's value is its index in the input, and the last pass writes no keys (argsort)
+#define INDICES 0       // 1: a key's value is its index in the input, and the last pass writes no keys
 #endif
 
 // Cells of shared memory hold keys, and then values.
@@ -77,8 +77,9 @@ void store_value(uint route, uint index, VALUE value) {
 }
 #endif
 
-// What follows is used in main(), where `route`, `place`, `begin` (the tile's first key) and `held` (its number of keys) are known. The
-// branches are the same in the whole workgroup, and are taken once, not for each item.
+// What follows is used in main(), where `route`, `place`, `begin` (the tile's first key) and `held` (its
+// number of keys) are known. The branches are the same in the whole workgroup, and are taken once, not for
+// each item.
 
 // Loads items[i] from place (row) + i * (step) of the tile; where the tile has no such key, `filler` instead.
 #define LOAD_TILE(items, kind, row, step, filler)                                   \

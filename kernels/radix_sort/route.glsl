@@ -1,4 +1,5 @@
-// What both scan kernels are made of: from counts to places, and which passes have anything to do. One workgroup.
+// What both scan kernels are made of: from counts to places, and which passes have anything to do. One
+// workgroup.
 //
 // Work: see work.glsl.
 
@@ -11,7 +12,7 @@ layout(push_constant) uniform Push {
 #define WORK_BINDING 0
 #include "work.glsl"
 
-layout(constant_id = 12) const bool FRESH = false;  // whether the words of the look-back are cleared before each pass
+layout(constant_id = 12) const bool FRESH = false;  // whether each pass finds the look-back cleared
 layout(constant_id = 13) const bool SKIP = true;    // whether passes that would move nothing are left out
 
 const uint DIGITS = (RADIX + WORKGROUP - 1u) / WORKGROUP;   // of an invocation
@@ -40,8 +41,8 @@ void store_places(uint pass, uint place, uint before, uint counts[DIGITS]) {
     }
 }
 
-// Passes that run take turns between the spare buffer and the result, so that the last one writes the result. One of them
-// always runs, since nobody else copies the input. One invocation calls it.
+// Passes that run take turns between the spare buffer and the result, so that the last one writes the result.
+// One of them always runs, since nobody else copies the input. One invocation calls it.
 void store_routes() {
     uint runs = 0u;
     for (uint p = 0u; p < PASSES; ++p)

@@ -1,7 +1,8 @@
-// How many keys have which digit, of all passes at once: the first step of the radix sort, without subgroup operations.
+// How many keys have which digit, of all passes at once: the first step of the radix sort, without subgroup
+// operations.
 //
-// Each workgroup counts in shared memory, tile after tile, and adds to the counts of all in the end. Where an invocation's keys all
-// have the same digit, as the high digits of small numbers do, it counts them at once.
+// Each workgroup counts in shared memory, tile after tile, and adds to the counts of all in the end. Where an
+// invocation's keys all have the same digit, as the high digits of small numbers do, it counts them at once.
 #version 460
 
 #include "kernel.glsl"

@@ -1,13 +1,16 @@
 // One pass of the radix sort as in subgroup_pass.comp, without subgroup operations.
 //
-// The tile is sorted by the digit with stable splits of four bits each. An invocation has ITEMS consecutive keys and counters of
-// its own for the sixteen values of four bits, two to a word and each invocation's in a column of its own, so that counting has no bank
-// conflicts (with an odd number of items, nor has reading the keys). An exclusive scan over all counters, ordered by value
-// and then by invocation, says where each key goes.
+// The tile is sorted by the digit with stable splits of four bits each. An invocation has ITEMS consecutive
+// keys and counters of its own for the sixteen values of four bits, two to a word and each invocation's in a
+// column of its own, so that counting has no bank conflicts (with an odd number of items, nor has reading the
+// keys). An exclusive scan over all counters, ordered by value and then by invocation, says where each key
+// goes.
 //
-// What is split is the key itself, or where more belongs to it, its digit and its place in the tile as it was loaded.
+// What is split is the key itself, or where more belongs to it, its digit and its place in the tile as it was
+// loaded.
 //
-// Input, Spare, Result: keys, count each; Work: see work.glsl; States: RADIX words a tile, zero before the first pass.
+// Input, Spare, Result: keys, count each; Work: see work.glsl; States: RADIX words a tile, zero before the
+// first pass.
 #version 460
 #extension GL_KHR_memory_scope_semantics : require
 
@@ -17,7 +20,7 @@
 #include "look_back.glsl"
 
 const uint TILE = WORKGROUP * ITEMS;     // fewer than 65536; WORKGROUP is a multiple of 16
-const uint ROWS = 8u;       // of counters: values 0 to 7 in the low halves of words, 8 to 15 in the high halves
+const uint ROWS = 8u;       // of counters: values 0 to 7 in the low halves of words, 8 to 15 in the high ones
 const uint BLOCK = 16u;     // sums that one invocation adds up
 
 shared uvec4 counter[ROWS * WORKGROUP / 4u];
@@ -73,7 +76,8 @@ uvec4 prefixes(uvec4 counts, inout uint before) {
     return result;
 }
 
-// Sorts `word` by four bits of the digits, from `bit` on; the others keep their order. All of the workgroup calls it.
+// Sorts `word` by four bits of the digits, from `bit` on; the others keep their order. All of the workgroup
+// calls it.
 void split(uint bit, uint shift, uint place) {
     UNROLLED for (uint r = 0u; r < ROWS; ++r)
         counter[(r * WORKGROUP + place) / 4u][place % 4u] = 0u;
@@ -173,7 +177,8 @@ void main() {
 #endif
     look_back(route, tile, place, total, start);
 
-    // Neighbours in the tile with the same digit are neighbours in the result, so runs of keys are written at once.
+    // Neighbours in the tile with the same digit are neighbours in the result, so runs of keys are written at
+    // once.
     uint goal[ITEMS];
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
         goal[i] = target[DIGIT_OF(sorted[i])] + i * WORKGROUP + place;

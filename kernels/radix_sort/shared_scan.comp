@@ -1,5 +1,5 @@
-// Where the keys of each digit begin in the result of each pass, and which passes there are: the second step of the radix sort.
-// One workgroup, which scans in shared memory without subgroup operations.
+// Where the keys of each digit begin in the result of each pass, and which passes there are: the second step
+// of the radix sort. One workgroup, which scans in shared memory without subgroup operations.
 #version 460
 
 #include "kernel.glsl"

@@ -1,13 +1,16 @@
-// One pass of a least-significant-digit radix sort in one go over memory ("Onesweep", Adinets and Merrill 2022): each workgroup
-// takes a tile of keys, sorts it by one digit in shared memory, finds by look-back how many keys of each digit the tiles
-// before it have, and writes its keys where they belong. The sort is stable, so after the pass of the highest digit all is sorted.
+// One pass of a least-significant-digit radix sort in one go over memory ("Onesweep", Adinets and Merrill
+// 2022): each workgroup takes a tile of keys, sorts it by one digit in shared memory, finds by look-back how
+// many keys of each digit the tiles before it have, and writes its keys where they belong. The sort is
+// stable, so after the pass of the highest digit all is sorted.
 //
-// A subgroup owns ITEMS rows of consecutive keys, a row being one key for each lane. Lanes of a row that have the same digit find
-// each other (MATCH), so a key's rank is the number of such lanes before it, and the number of keys of that digit in the
-// rows before, which the subgroup keeps for each digit in shared memory. All of it goes by gl_SubgroupID and the lane's
-// number, so any subgroup size does, and it does not matter which invocation is which lane. Subgroups are full.
+// A subgroup owns ITEMS rows of consecutive keys, a row being one key for each lane. Lanes of a row that have
+// the same digit find each other (MATCH), so a key's rank is the number of such lanes before it, and the
+// number of keys of that digit in the rows before, which the subgroup keeps for each digit in shared memory.
+// All of it goes by gl_SubgroupID and the lane's number, so any subgroup size does, and it does not matter
+// which invocation is which lane. Subgroups are full.
 //
-// Input, Spare, Result: keys, count each; Work: see work.glsl; States: RADIX words a tile, zero before the first pass.
+// Input, Spare, Result: keys, count each; Work: see work.glsl; States: RADIX words a tile, zero before the
+// first pass.
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
@@ -34,7 +37,7 @@ layout(constant_id = 10) const bool EARLY = false;  // count digits first, so th
 
 // How a key gets its number among the subgroup's keys with its digit.
 #define CLAIM_WRITE 0       // all lanes read the count, and the last one with a digit writes the new one
-#define CLAIM_ADD 1         // the last lane with a digit adds atomically, and the others have the old count from it
+#define CLAIM_ADD 1         // the last lane with a digit adds atomically and tells the others
 #ifndef CLAIM
 #define CLAIM CLAIM_WRITE
 #endif
@@ -42,7 +45,8 @@ layout(constant_id = 10) const bool EARLY = false;  // count digits first, so th
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 
-// 1: a workgroup has SUBGROUPS subgroups, not fewer. Then loops over them have a length that the driver's compiler knows.
+// 1: a workgroup has SUBGROUPS subgroups, not fewer. Then loops over them have a length that the driver's
+// compiler knows.
 #ifndef EXACT
 #define EXACT 0
 #endif
@@ -115,7 +119,8 @@ MASK match(uint at, uint digit) {
 #endif
 }
 
-// Counts the key of each lane at its place of `counter`, and returns what was there before the key. All lanes call it.
+// Counts the key of each lane at its place of `counter`, and returns what was there before the key. All lanes
+// call it.
 uint claim(uint at, uint digit) {
     MASK same = match(at, digit);
     uint rank = size_of(same & LANES(gl_SubgroupLtMask));
@@ -183,7 +188,8 @@ void main() {
     KEY key[ITEMS];
     LOAD_TILE(key, key, row, size, last_key())
 
-    // Ranks among the subgroup's keys with the same digit, 16 bits above the place in `counter`; or only their number.
+    // Ranks among the subgroup's keys with the same digit, 16 bits above the place in `counter`; or only
+    // their number.
     uint slot[ITEMS];
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
         uint digit = digit_of(ordered(key[i]), shift);
@@ -195,7 +201,8 @@ void main() {
     }
     barrier();
 
-    // Each digit's keys in the tile; in `counter` then stands where those of each subgroup begin in the sorted tile.
+    // Each digit's keys in the tile; in `counter` then stands where those of each subgroup begin in the
+    // sorted tile.
     uint total[DIGITS];
     uint start[DIGITS];
     uint sum = 0u;
@@ -236,7 +243,8 @@ void main() {
 #endif
     look_back(route, tile, place, total, start);
 
-    // Neighbours in the tile with the same digit are neighbours in the result, so runs of keys are written at once.
+    // Neighbours in the tile with the same digit are neighbours in the result, so runs of keys are written at
+    // once.
     uint goal[ITEMS];
     UNROLLED for (uint i = 0u; i < ITEMS; ++i) {
         key[i] = KEY_OF_CELL(cell[i * WORKGROUP + place]);

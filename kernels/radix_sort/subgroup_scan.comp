@@ -1,5 +1,5 @@
-// Where the keys of each digit begin in the result of each pass, and which passes there are: the second step of the radix sort.
-// One workgroup, which scans with subgroup operations. Subgroups are full.
+// Where the keys of each digit begin in the result of each pass, and which passes there are: the second step
+// of the radix sort. One workgroup, which scans with subgroup operations. Subgroups are full.
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require

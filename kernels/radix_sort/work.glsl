@@ -1,8 +1,8 @@
 // What the kernels of one sort tell each other, in one buffer that begins as zeros.
 //
 // pass[p].ticket  how many workgroups have begun pass p: tiles are given out in the order of starting
-// pass[p].route   what pass p has to do: bits of ROUTE_*, or 0 where the digit is the same in all keys: nothing to do
-// base[p][d]      first the number of keys whose digit p is d; from the scan on the place where the first of them goes
+// pass[p].route   what pass p has to do: bits of ROUTE_*, or 0 where the digit is the same in all keys
+// base[p][d]      first the number of keys whose digit p is d; from the scan on the place where they begin
 
 const uint MOST_PASSES = 16u;
 
@@ -10,7 +10,7 @@ const uint ROUTE_RUNS = 1u;         // this pass moves keys
 const uint ROUTE_FIRST = 2u;        // it is the first that does: it reads the input
 const uint ROUTE_LAST = 4u;         // it is the last that does
 const uint ROUTE_TO_RESULT = 8u;    // it writes the result; else the spare buffer. The other one is read.
-const uint ROUTE_ODD = 16u;         // words of the look-back begin with what the pass before left: see look_back.glsl
+const uint ROUTE_ODD = 16u;         // the look-back finds what another pass left: see look_back.glsl
 
 struct PassState {
     uint ticket;
