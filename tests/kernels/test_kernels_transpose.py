@@ -137,6 +137,8 @@ def test_what_cannot_be_transposed_is_refused(references: dict[int, Device]) -> 
         kernels.transpose(np.ones((2, 2)), device=device, implementation="fast")
     with pytest.raises(InvalidDispatch, match="power of two"):
         plan_transpose(device, np.float32, (4, 4), "subgroup", items=3)
+    with pytest.raises(InvalidDispatch, match="multiple of the subgroup size 32"):
+        plan_transpose(device, np.float32, (4, 4), "subgroup", workgroup=16)
     with pytest.raises(InvalidDispatch, match="no tuning value"):
         plan_transpose(device, np.float32, (4, 4), "shared", items=2)
     with pytest.raises(InvalidDispatch, match="positive integer"):

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.grid import chosen, line, parts
+from vkgroup.kernels.grid import choose_full, chosen, line, parts, require_full
 from vkgroup.kernels.image import picture_of
-from vkgroup.kernels.pipelines import choose, subgroup_size
+from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES
 
@@ -69,12 +69,13 @@ def plan_box_filter(
     radius = int(radius)
     pixels = _PACKET if picture.components == 1 else 1
     halo = parts(radius, pixels)
-    found = choose(device, implementation, "shuffle")
+    found = choose_full(device, implementation, "shuffle")
     if implementation == "auto" and 4 * halo > subgroup_size(device):
         found = "shared"
     values = chosen(device, "box_filter", found, tuning)
     workgroup, blocks = values["workgroup"], values["blocks"]
     rows = min(values["rows"], 2 * radius + 2)
+    require_full(device, found, workgroup)
     planner = Planner(device, "box_filter", found)
     image = planner.input("image", np.float32, shape)
     filtered = planner.output("filtered", np.float32, shape)
@@ -84,7 +85,7 @@ def plan_box_filter(
         workgroup=workgroup,
         specialization={"RADIUS": radius, "ROWS": rows, "BLOCKS": blocks},
     )
-    team = workgroup if found == "shared" else min(workgroup, subgroup_size(device))
+    team = workgroup if found == "shared" else subgroup_size(device)
     columns = team - 2 * halo if team > 2 * halo else team
     across = parts(parts(picture.width, pixels), columns)
     tiles = across * parts(picture.height, rows * blocks)

@@ -1,4 +1,4 @@
-"""How many workgroups a kernel of tiles gets, and checked tuning values for such kernels."""
+"""Kernels of tiles: how many workgroups they get, which version runs, and their tuning values, checked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch, Unsupported
+from vkgroup.kernels.pipelines import choose, full_subgroups, subgroup_size
 from vkgroup.kernels.tuning import TABLES, tuned
 
 
@@ -59,6 +60,22 @@ def chosen(device: Device, algorithm: str, implementation: str, given: dict[str,
         if value is not None and (not whole or value < 1):
             raise InvalidDispatch(f"{name} is a positive integer; {value!r} was given.")
     return tuned(device, algorithm, implementation, **given)
+
+
+def choose_full(device: Device, implementation: str, *operations: str, kinds: tuple[str, ...] = ()) -> str:
+    """Resolve ``"auto"`` for kernels whose subgroups have to be full: as `choose`.
+
+    Where the device does not promise that (`computeFullSubgroups`), it is the shared version.
+    """
+    found = choose(device, implementation, *operations, kinds=kinds)
+    return "shared" if implementation == "auto" and not full_subgroups(device) else found
+
+
+def require_full(device: Device, implementation: str, workgroup: int) -> None:
+    """Raise `InvalidDispatch` where subgroups have to be full and the workgroup is no multiple of them."""
+    size = subgroup_size(device)
+    if implementation == "subgroup" and workgroup % size:
+        raise InvalidDispatch(f"workgroup must be a multiple of the subgroup size {size}, not {workgroup}.")
 
 
 def require_power(**values: int) -> None:

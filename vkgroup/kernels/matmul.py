@@ -17,7 +17,7 @@ from vkgroup.device import CooperativeMatrix
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.grid import chosen, parts, require_multiple, require_power
+from vkgroup.kernels.grid import chosen, parts, require_full, require_multiple, require_power
 from vkgroup.kernels.pipelines import choose, subgroup_size, type_macros
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES
@@ -232,6 +232,7 @@ def _add_blocked(
         constants["DEPTH"] = values["depth"]
     else:
         require_power(across=across, workgroup=workgroup)
+        require_full(planner.device, "subgroup", workgroup)
     kernel = planner.kernel(
         f"matmul/{planner.implementation}.comp",
         macros={

@@ -15,14 +15,14 @@ import numpy.typing as npt
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.arguments import Arguments, Given
-from vkgroup.kernels.grid import chosen, line, parts
+from vkgroup.kernels.grid import choose_full, chosen, line, parts, require_full
 from vkgroup.kernels.image import Picture, picture_of
-from vkgroup.kernels.pipelines import choose, subgroup_size
+from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES
 
 _DEFAULTS: dict[str, Mapping[str, Any]] = {"any": {"workgroup": 256, "block": None}, "cpu": {"workgroup": 64}}
-TABLES["mip_chain.subgroup"] = dict(_DEFAULTS)
+TABLES["mip_chain.subgroup"] = {"any": _DEFAULTS["any"]}
 TABLES["mip_chain.shared"] = dict(_DEFAULTS)
 
 _ALIGNMENT = 64
@@ -93,6 +93,7 @@ def plan_mip_chain(
     implementation = _implementation(device, implementation)
     values = chosen(device, "mip_chain", implementation, tuning)
     side, block = _checked_sizes(values, picture)
+    require_full(device, implementation, side * side)
     planner = Planner(device, "mip_chain", implementation)
     image = planner.input("image", np.float32, shape)
     size = sum(_room(one) for one in shapes) * picture.components
@@ -182,7 +183,7 @@ def _room(shape: tuple[int, ...]) -> int:
 
 
 def _implementation(device: Device, implementation: str) -> str:
-    found = choose(device, implementation, "shuffle", "quad")
+    found = choose_full(device, implementation, "shuffle", "quad")
     if found == "subgroup" and subgroup_size(device) < _QUAD:
         if implementation == "auto":
             return "shared"

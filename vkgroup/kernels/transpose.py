@@ -17,8 +17,8 @@ import numpy.typing as npt
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.grid import chosen, line, parts, require_power
-from vkgroup.kernels.pipelines import choose, subgroup_size
+from vkgroup.kernels.grid import choose_full, chosen, line, parts, require_full, require_power
+from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES
 
@@ -111,8 +111,9 @@ def plan_transpose(
     kind, shape = np.dtype(dtype), _checked_shape(shape)
     if kind.itemsize not in (1, 2, 4, 8) or kind.hasobject:
         raise InvalidDispatch(f"Elements of 1, 2, 4 or 8 bytes can be transposed; {kind} was given.")
-    implementation = choose(device, implementation, "shuffle")
+    implementation = choose_full(device, implementation, "shuffle")
     values = chosen(device, "transpose", implementation, tuning)
+    require_full(device, implementation, values["workgroup"])
     most = _CPU_WORDS if device.capabilities.type == "cpu" else _MOST_WORDS
     words = values["words"] if tuning.get("words") else min(values["words"], most[kind.itemsize])
     blocks = blocks_of(shape, kind.itemsize, words)
