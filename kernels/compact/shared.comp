@@ -13,21 +13,16 @@
 const uint WORDS = (VECTORS + 1u) / 2u;
 shared uint ladder[2u * WORKGROUP * WORDS];
 
-uint vector_of(uint tile, uint k) {
-    return tile * (TILE / WIDTH) + k * WORKGROUP + gl_LocalInvocationIndex;
+uint place_of(uint k) {
+    return k * WORKGROUP + gl_LocalInvocationIndex;
 }
 
 #if OUTPUT == COUNT
 void main() {
     uint tile = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-    bool whole = (tile + 1u) * TILE <= count;
     if (tile >= tiles())
         return;
-    uint found = 0u;
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
-        Element x[WIDTH];
-        found += bitCount(read_flags(vector_of(tile, k), whole, x));
-    }
+    uint found = count_kept(tile);
     uint t = gl_LocalInvocationIndex;
     ladder[t] = found;
     barrier();
@@ -98,12 +93,9 @@ uint rank_vectors(uint flags[VECTORS], out uint before[VECTORS]) {
 }
 
 Known recompute(uint tile) {
-    bool whole = (tile + 1u) * TILE <= count;
+    Element x[VECTORS][WIDTH];
     uint flags[VECTORS];
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
-        Element x[WIDTH];
-        flags[k] = read_flags(vector_of(tile, k), whole, x);
-    }
+    read_tile(tile, x, flags);
     uint before[VECTORS];
     barrier();    // the ladder may still be read
     return Known(AGGREGATE, rank_vectors(flags, before));
@@ -113,20 +105,15 @@ void main() {
     uint tile = take_tile();
     if (tile >= tiles())
         return;
-    bool whole = (tile + 1u) * TILE <= count;
     Element x[VECTORS][WIDTH];
     uint flags[VECTORS];
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        flags[k] = read_flags(vector_of(tile, k), whole, x[k]);
-
+    read_tile(tile, x, flags);
     uint before[VECTORS];
     uint kept_here = rank_vectors(flags, before);
     if (gl_LocalInvocationIndex == 0u)
         publish(tile, AGGREGATE, kept_here);
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
-        uint place = (k * WORKGROUP + gl_LocalInvocationIndex) * WIDTH;
-        stage_vector(tile, place, x[k], flags[k], before[k], kept_here);
-    }
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+        stage_vector(tile, place_of(k) * WIDTH, x[k], flags[k], before[k], kept_here);
     write_staged(tile, find_before(tile, Known(AGGREGATE, kept_here)), kept_here);
 }
 #endif

@@ -19,23 +19,17 @@
 #define BALLOT 0
 #endif
 
-// The first vector of a lane in its tile; the next ones follow a subgroup's width apart.
-uint first_place() {
-    return gl_SubgroupID * gl_SubgroupSize * VECTORS + gl_SubgroupInvocationID;
+// A lane's vectors follow each other a subgroup's width apart.
+uint place_of(uint k) {
+    return (gl_SubgroupID * VECTORS + k) * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
 #if OUTPUT == COUNT
 void main() {
     uint tile = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-    bool whole = (tile + 1u) * TILE <= count;
     if (tile >= tiles())
         return;
-    uint found = 0u;
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
-        Element x[WIDTH];
-        found += bitCount(read_flags(tile * (TILE / WIDTH) + first_place() + k * gl_SubgroupSize, whole, x));
-    }
-    found = subgroupAdd(found);
+    uint found = subgroupAdd(count_kept(tile));
     if (subgroupElect())
         atomicAdd(total, found);
 }
@@ -99,13 +93,7 @@ void put_part(uint offset, uint found) {
 }
 
 Known recompute(uint tile) {
-    bool whole = (tile + 1u) * TILE <= count;
-    uint found = 0u;
-    for (uint k = 0u; k < VECTORS; ++k) {
-        Element x[WIDTH];
-        found += bitCount(read_flags(tile * (TILE / WIDTH) + first_place() + k * gl_SubgroupSize, whole, x));
-    }
-    put_part(SUBGROUPS, subgroupAdd(found));
+    put_part(SUBGROUPS, subgroupAdd(count_kept(tile)));
     return Known(AGGREGATE, sum_parts(SUBGROUPS, gl_NumSubgroups));
 }
 
@@ -113,22 +101,17 @@ void main() {
     uint tile = take_tile();
     if (tile >= tiles())
         return;
-    bool whole = (tile + 1u) * TILE <= count;
     Element x[VECTORS][WIDTH];
     uint flags[VECTORS];
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        flags[k] = read_flags(tile * (TILE / WIDTH) + first_place() + k * gl_SubgroupSize, whole, x[k]);
-
+    read_tile(tile, x, flags);
     uint before[VECTORS];
     put_part(0u, rank_vectors(flags, before));
     uint kept_here = sum_parts(0u, gl_NumSubgroups);
     if (gl_SubgroupID == 0u && subgroupElect())
         publish(tile, AGGREGATE, kept_here);
     uint offset = sum_parts(0u, gl_SubgroupID);
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
-        uint place = (first_place() + k * gl_SubgroupSize) * WIDTH;
-        stage_vector(tile, place, x[k], flags[k], offset + before[k], kept_here);
-    }
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+        stage_vector(tile, place_of(k) * WIDTH, x[k], flags[k], offset + before[k], kept_here);
     write_staged(tile, find_before(tile, Known(AGGREGATE, kept_here)), kept_here);
 }
 #endif

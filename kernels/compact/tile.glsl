@@ -108,14 +108,53 @@ bool is_kept(Element x) {
 #endif
 }
 
-// Which elements of a vector are kept: bit i of element i.
-uint flags_of(uint vector, bool whole, Element x[WIDTH]) {
-    uint flags = 0u;
-#if WHERE == MASK
-    uint bytes = 0u;
-    if (whole || vector * WIDTH < count)
-        bytes = mask[vector * WIDTH / 4u] >> (8u * (vector * WIDTH % 4u));
+// The kernel's own: where in its tile the vectors of this invocation are.
+uint place_of(uint k);
+
+uint vector_of(uint tile, uint k) {
+    return tile * (TILE / WIDTH) + place_of(k);
+}
+
+// Read a vector whose elements are all there.
+void read_whole(uint vector, out Element x[WIDTH]) {
+#if READS_VALUES
+    Vector all = values[vector];
+#if BITS == 16
+    x = Element[](all.x & 0xffffu, all.x >> 16, all.y & 0xffffu, all.y >> 16);
+#elif BITS == 32
+    x = Element[](all.x, all.y, all.z, all.w);
+#else
+    x = Element[](all.xy, all.zw);
 #endif
+#else
+    [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
+        x[i] = Element(0u);
+#endif
+}
+
+// Read a vector; elements that are not there are zeros.
+void read_part(uint vector, out Element x[WIDTH]) {
+    [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
+        x[i] = Element(0u);
+#if READS_VALUES
+        if (vector * WIDTH + i < count)
+            x[i] = Element(value_at[vector * WIDTH + i]);
+#endif
+    }
+}
+
+// The bytes of the mask that belong to a vector, in the low bits; of others than MASK nothing.
+uint mask_of(uint vector, bool whole) {
+#if WHERE == MASK
+    if (whole || vector * WIDTH < count)
+        return mask[vector * WIDTH / 4u] >> (8u * (vector * WIDTH % 4u));
+#endif
+    return 0u;
+}
+
+// Which elements of a vector are kept: bit i of element i.
+uint flags_of(uint vector, bool whole, Element x[WIDTH], uint bytes) {
+    uint flags = 0u;
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
 #if WHERE == MASK
         bool kept = (bytes >> (8u * i) & 0xffu) != 0u;
@@ -128,29 +167,35 @@ uint flags_of(uint vector, bool whole, Element x[WIDTH]) {
     return flags;
 }
 
-// Read a vector and tell which elements are kept. Elements that are not there are zeros.
-uint read_flags(uint vector, bool whole, out Element x[WIDTH]) {
-#if !READS_VALUES
-    [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
-        x[i] = Element(0u);
-#else
+// Read the vectors of this invocation and tell which elements are kept. Everything is loaded before the first
+// element is looked at, and nothing but loads stands between the loads.
+void read_tile(uint tile, out Element x[VECTORS][WIDTH], out uint flags[VECTORS]) {
+    bool whole = (tile + 1u) * TILE <= count;
+    uint bytes[VECTORS];
     if (whole) {
-        Vector all = values[vector];
-#if BITS == 16
-        x = Element[](all.x & 0xffffu, all.x >> 16, all.y & 0xffffu, all.y >> 16);
-#elif BITS == 32
-        x = Element[](all.x, all.y, all.z, all.w);
-#else
-        x = Element[](all.xy, all.zw);
-#endif
+        [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
+            read_whole(vector_of(tile, k), x[k]);
+            bytes[k] = mask_of(vector_of(tile, k), true);
+        }
     } else {
-        [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
-            uint index = vector * WIDTH + i;
-            x[i] = index < count ? Element(value_at[index]) : Element(0u);
+        [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
+            read_part(vector_of(tile, k), x[k]);
+            bytes[k] = mask_of(vector_of(tile, k), false);
         }
     }
-#endif
-    return flags_of(vector, whole, x);
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+        flags[k] = flags_of(vector_of(tile, k), whole, x[k], bytes[k]);
+}
+
+// How many elements this invocation keeps of a tile; for tiles whose elements are not moved here.
+uint count_kept(uint tile) {
+    Element x[VECTORS][WIDTH];
+    uint flags[VECTORS];
+    read_tile(tile, x, flags);
+    uint found = 0u;
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+        found += bitCount(flags[k]);
+    return found;
 }
 
 // --- where they go ----------------------------------------------------------------------------------------
@@ -177,20 +222,32 @@ void stage_vector(uint tile, uint place, Element x[WIDTH], uint flags, uint befo
     }
 }
 
-// Write what is staged, after a barrier. `before` elements are kept before this tile. The invocations begin
-// at a multiple of 32 elements, so that those of a subgroup write whole lines of memory.
+// Write `n` of the staged elements, from `from` on, to `target` and what follows. The invocations begin at a
+// multiple of 32 elements, so that those of a subgroup write whole lines of memory; each reads several
+// elements from shared memory before it writes the first.
+void write_run(uint from, uint target, uint n) {
+    uint skew = target % 32u;
+    for (uint first = gl_LocalInvocationIndex; first < n + skew; first += 4u * WORKGROUP) {
+        Moved moved[4];
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+            uint i = first + j * WORKGROUP;
+            if (i >= skew && i < n + skew)
+                moved[j] = staged[from + i - skew];
+        }
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+            uint i = first + j * WORKGROUP;
+            if (i >= skew && i < n + skew)
+                kept[target - skew + i] = Result(moved[j]);
+        }
+    }
+}
+
+// Write what is staged, after a barrier. `before` elements are kept before this tile.
 void write_staged(uint tile, uint before, uint kept_here) {
-    uint skew = before % 32u;
-    for (uint i = gl_LocalInvocationIndex; i < kept_here + skew; i += WORKGROUP)
-        if (i >= skew)
-            kept[before - skew + i] = Result(staged[i - skew]);
+    write_run(0u, before, kept_here);
 #if OUTPUT == PARTITION
     uint others = min(TILE, count - tile * TILE) - kept_here;
-    uint target = total + (tile * TILE - before);
-    skew = target % 32u;
-    for (uint i = gl_LocalInvocationIndex; i < others + skew; i += WORKGROUP)
-        if (i >= skew)
-            kept[target - skew + i] = Result(staged[kept_here + i - skew]);
+    write_run(kept_here, total + (tile * TILE - before), others);
 #else
     if (tile == tiles() - 1u && gl_LocalInvocationIndex == 0u)
         total = before + kept_here;

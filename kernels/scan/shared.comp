@@ -21,9 +21,11 @@
 #define PADDED(place) ((place) + (place) / 32u)
 const uint SUMS = WORKGROUP * VECTORS;
 shared T sums[SUMS + SUMS / 32u];        // what the vectors come to, then what comes before them in the tile
-shared bool headed[SUMS + SUMS / 32u];
 shared T ladder[2u * WORKGROUP];
+#if SEGMENTS != NONE
+shared bool headed[SUMS + SUMS / 32u];
 shared bool ladder_headed[2u * WORKGROUP];
+#endif
 
 // Something to be scanned: a sum since the last head, and whether there was one.
 struct Sum {
@@ -35,24 +37,38 @@ Sum add(Sum a, Sum b) {
     return Sum(SEGMENTS != NONE && b.headed ? b.value : COMBINE(a.value, b.value), a.headed || b.headed);
 }
 
+uint place_of(uint k) {
+    return k * WORKGROUP + gl_LocalInvocationIndex;
+}
+
 void put_sum(uint place, Sum sum) {
     sums[PADDED(place)] = sum.value;
-    if (SEGMENTS != NONE)
-        headed[PADDED(place)] = sum.headed;
+#if SEGMENTS != NONE
+    headed[PADDED(place)] = sum.headed;
+#endif
 }
 
 Sum get_sum(uint place) {
-    return Sum(sums[PADDED(place)], SEGMENTS != NONE && headed[PADDED(place)]);
+#if SEGMENTS != NONE
+    return Sum(sums[PADDED(place)], headed[PADDED(place)]);
+#else
+    return Sum(sums[PADDED(place)], false);
+#endif
 }
 
 void put_step(uint place, Sum sum) {
     ladder[place] = sum.value;
-    if (SEGMENTS != NONE)
-        ladder_headed[place] = sum.headed;
+#if SEGMENTS != NONE
+    ladder_headed[place] = sum.headed;
+#endif
 }
 
 Sum get_step(uint place) {
-    return Sum(ladder[place], SEGMENTS != NONE && ladder_headed[place]);
+#if SEGMENTS != NONE
+    return Sum(ladder[place], ladder_headed[place]);
+#else
+    return Sum(ladder[place], false);
+#endif
 }
 
 // What the invocations before this one come to; `all`: what the workgroup does. Each round makes sums of four
@@ -96,16 +112,11 @@ Known scan_sums() {
     return Known(all.headed ? HEADED : AGGREGATE, all.value);
 }
 
-// Vector k of this invocation in its tile, in the order of the scan.
-uint place_of(uint k) {
-    return k * WORKGROUP + gl_LocalInvocationIndex;
-}
-
 // A tile in its workgroup's stead: the same additions, so the same bits.
 Known recompute(uint tile) {
     bool whole = is_whole(tile);
     for (uint k = 0u; k < VECTORS; ++k) {
-        uint vector = vector_of(tile, place_of(k));
+        uint vector = vector_of(tile, k);
         T x[WIDTH];
         read_vector(vector, whole, x);
         uint head_bits = heads_of(vector);
@@ -121,12 +132,11 @@ void main() {
         return;
     bool whole = is_whole(tile);
     T x[VECTORS][WIDTH];
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        read_vector(vector_of(tile, place_of(k)), whole, x[k]);
+    read_tile(tile, whole, x);
 
     uint open[VECTORS];
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
-        uint head_bits = heads_of(vector_of(tile, place_of(k)));
+        uint head_bits = heads_of(vector_of(tile, k));
         put_sum(place_of(k), Sum(scan_vector(x[k], head_bits, open[k]), head_bits != 0u));
     }
     Known own = scan_sums();
@@ -139,5 +149,5 @@ void main() {
     }
     T prefix = find_before(tile, own);
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        finish_vector(vector_of(tile, place_of(k)), whole, x[k], open[k], part[k], prefix);
+        finish_vector(vector_of(tile, k), whole, x[k], open[k], part[k], prefix);
 }

@@ -47,7 +47,9 @@
 // What the subgroups come to, and from then on what comes before each in its tile: of this workgroup's tile,
 // and behind that of a tile that is computed in another's stead.
 shared T parts[2u * SUBGROUPS];
+#if SEGMENTS != NONE
 shared bool headed[2u * SUBGROUPS];
+#endif
 
 // Something to be scanned by lanes: a sum since the last head, and whether there was one.
 struct Sum {
@@ -86,10 +88,9 @@ Sum scan_lanes(Sum own, out Sum all) {
 #endif
 }
 
-// The first vector of a lane in its tile, in the order of the scan; the next ones follow a subgroup's width
-// apart.
-uint first_place() {
-    return gl_SubgroupID * gl_SubgroupSize * VECTORS + gl_SubgroupInvocationID;
+// A lane's vectors follow each other a subgroup's width apart.
+uint place_of(uint k) {
+    return (gl_SubgroupID * VECTORS + k) * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
 // Scan one row of vectors, one in each lane; `carry` is what the rows before come to.
@@ -101,6 +102,21 @@ Part scan_row(inout T x[WIDTH], uint head_bits, inout Sum carry, out uint open) 
     return Part(before.value, !before.headed);
 }
 
+void put_sum(uint place, Sum sum) {
+    parts[place] = sum.value;
+#if SEGMENTS != NONE
+    headed[place] = sum.headed;
+#endif
+}
+
+Sum get_sum(uint place) {
+#if SEGMENTS != NONE
+    return Sum(parts[place], headed[place]);
+#else
+    return Sum(parts[place], false);
+#endif
+}
+
 // Scan what the subgroups come to, by the first of them; returns what the tile comes to.
 Known scan_parts(uint offset) {
     Sum carry = Sum(IDENTITY, false);
@@ -108,14 +124,11 @@ Known scan_parts(uint offset) {
         uint i = first + gl_SubgroupInvocationID;
         Sum own = Sum(IDENTITY, false);
         if (i < gl_NumSubgroups)
-            own = Sum(parts[offset + i], SEGMENTS != NONE && headed[offset + i]);
+            own = get_sum(offset + i);
         Sum all;
         Sum before = add(carry, scan_lanes(own, all));
-        if (i < gl_NumSubgroups) {
-            parts[offset + i] = before.value;
-            if (SEGMENTS != NONE)
-                headed[offset + i] = before.headed;
-        }
+        if (i < gl_NumSubgroups)
+            put_sum(offset + i, before);
         carry = add(carry, all);
     }
     return Known(carry.headed ? HEADED : AGGREGATE, carry.value);
@@ -123,11 +136,8 @@ Known scan_parts(uint offset) {
 
 // Leave what this subgroup comes to for scan_parts.
 void put_part(uint offset, Sum sum) {
-    if (subgroupElect()) {
-        parts[offset + gl_SubgroupID] = sum.value;
-        if (SEGMENTS != NONE)
-            headed[offset + gl_SubgroupID] = sum.headed;
-    }
+    if (subgroupElect())
+        put_sum(offset + gl_SubgroupID, sum);
     barrier();
 }
 
@@ -136,7 +146,7 @@ Known recompute(uint tile) {
     bool whole = is_whole(tile);
     Sum carry = Sum(IDENTITY, false);
     for (uint k = 0u; k < VECTORS; ++k) {
-        uint vector = vector_of(tile, first_place() + k * gl_SubgroupSize);
+        uint vector = vector_of(tile, k);
         T x[WIDTH];
         read_vector(vector, whole, x);
         uint open;
@@ -152,16 +162,13 @@ void main() {
         return;
     bool whole = is_whole(tile);
     T x[VECTORS][WIDTH];
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        read_vector(vector_of(tile, first_place() + k * gl_SubgroupSize), whole, x[k]);
+    read_tile(tile, whole, x);
 
     Part part[VECTORS];
     uint open[VECTORS];
     Sum carry = Sum(IDENTITY, false);
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
-        uint head_bits = heads_of(vector_of(tile, first_place() + k * gl_SubgroupSize));
-        part[k] = scan_row(x[k], head_bits, carry, open[k]);
-    }
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+        part[k] = scan_row(x[k], heads_of(vector_of(tile, k)), carry, open[k]);
     put_part(0u, carry);
     Known own = Known(AGGREGATE, IDENTITY);
     if (gl_SubgroupID == 0u) {
@@ -171,11 +178,8 @@ void main() {
     }
     T prefix = find_before(tile, own);
 
-    T before = parts[gl_SubgroupID];
-    if (SEGMENTS == NONE || !headed[gl_SubgroupID])
-        before = COMBINE(prefix, before);
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
-        uint vector = vector_of(tile, first_place() + k * gl_SubgroupSize);
-        finish_vector(vector, whole, x[k], open[k], part[k], before);
-    }
+    Sum earlier = get_sum(gl_SubgroupID);
+    T before = earlier.headed ? earlier.value : COMBINE(prefix, earlier.value);
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+        finish_vector(vector_of(tile, k), whole, x[k], open[k], part[k], before);
 }

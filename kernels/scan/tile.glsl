@@ -47,8 +47,12 @@ uint tiles() {
     return (count + TILE - 1u) / TILE;
 }
 
-// The vector of memory that is vector `place` of a tile.
-uint vector_of(uint tile, uint place) {
+// The kernel's own: where in its tile, in the order of the scan, the vectors of this invocation are.
+uint place_of(uint k);
+
+// Vector k of this invocation, in memory.
+uint vector_of(uint tile, uint k) {
+    uint place = place_of(k);
     return REVERSE != 0 ? (tiles() - tile) * (TILE / WIDTH) - 1u - place : tile * (TILE / WIDTH) + place;
 }
 
@@ -100,6 +104,17 @@ void write_vector(uint vector, bool whole, T x[WIDTH]) {
         [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
             if (vector * WIDTH + component(i) < count)
                 write_element(vector * WIDTH + component(i), x[i]);
+    }
+}
+
+// Read the vectors of this invocation, with nothing but loads between the loads.
+void read_tile(uint tile, bool whole, out T x[VECTORS][WIDTH]) {
+    if (whole) {
+        [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+            read_vector(vector_of(tile, k), true, x[k]);
+    } else {
+        [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+            read_vector(vector_of(tile, k), false, x[k]);
     }
 }
 

@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 kernels: Any = vkgroup.kernels
 
 IMPLEMENTATIONS = ("subgroup", "shared")
-SMALL = {"workgroup": 128, "items": 4, "depth": 1}
+SMALL: dict[str, Any] = {"workgroup": 128, "items": 4, "depth": 1}
 """Tiles of 512 elements, so that short arrays have several."""
 
 RELATIONS = {
@@ -71,7 +71,7 @@ def _check(device: Device, lengths: tuple[int, ...], outputs: tuple[str, ...], *
     for length in lengths:
         x = _rng(1).integers(0, 2**32, length, dtype=np.uint32)
         for name, mask in _masks(length).items():
-            wanted = {
+            wanted: dict[str, Array] = {
                 "values": x[mask],
                 "indices": np.flatnonzero(mask),
                 "partition": np.concatenate([x[mask], x[~mask]]),

@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 kernels: Any = vkgroup.kernels
 
 IMPLEMENTATIONS = ("subgroup", "shared")
-SMALL = {"workgroup": 128, "items": 4, "depth": 1}
+SMALL: dict[str, Any] = {"workgroup": 128, "items": 4, "depth": 1}
 """Tiles of 512 elements, so that short arrays have several."""
 
 UFUNCS = {
@@ -190,8 +190,9 @@ def test_float_sums_are_the_same_whatever_is_published(
 ) -> None:
     x = _rng().standard_normal(10_007).astype(np.float32)
     first = _run(references[8], x, implementation=implementation)
-    for faults in ({"silent": 2}, {"mute": 1}, {"mute": 2}):
-        again = _run(references[8], x, implementation=implementation, spins=1, **faults)
+    for name, every in (("silent", 2), ("mute", 1), ("mute", 2)):
+        faults: dict[str, Any] = {name: every, "spins": 1}
+        again = _run(references[8], x, implementation=implementation, **faults)
         assert np.array_equal(first.view(np.uint32), again.view(np.uint32)), faults
 
 
@@ -330,6 +331,7 @@ def test_bad_arguments(references: dict[int, Device]) -> None:
         lambda: kernels.scan(device.buffer(x), segments=device.buffer(np.ones(6, bool))),
         lambda: plan_scan(device, "add", np.float32, 0),
         lambda: plan_scan(device, "add", np.float32, 8, 0, segments=True),
+        lambda: plan_scan(device, "add", np.float32, 8, workgroup=48),
         lambda: plan_scan(device, "add", np.float32, 8, items=6),
         lambda: plan_scan(device, "add", np.float32, 8, items=64),
         lambda: plan_scan(device, "add", np.float32, 8, payload=30),

@@ -161,7 +161,7 @@ def plan_compact(
         planner.output("kept", np.uint32 if output == "indices" else kind, count)
     planner.output("total", np.uint32, ())
     macros = {**found.macros, "BITS": 8 * kind.itemsize if reads else 32}
-    job = _Job(planner, macros, found, count, reads, _fitting(device, count, values, macros["BITS"]))
+    job = _Job(planner, macros, found, count, reads, _fitting(planner, count, values, macros["BITS"]))
     if output in ("partition", "count"):
         planner.fill("total", 0)
         job.dispatch("count")
@@ -170,11 +170,12 @@ def plan_compact(
     return planner.plan()
 
 
-def _fitting(device: Device, count: int, values: Mapping[str, Any], bits: int) -> Tiling:
+def _fitting(planner: Planner, count: int, values: Mapping[str, Any], bits: int) -> Tiling:
     """Cut the elements into tiles that fit into shared memory."""
+    device = planner.device
     room = int(device.capabilities.limits["maxComputeSharedMemorySize"]) - _OTHERS
     width, each = (2, 8) if bits == 64 else (4, 4)
-    tiling = tile(device, count, values, bits=32, width=width, payload=COUNTS)
+    tiling = tile(device, planner.implementation, count, values, bits=32, width=width, payload=COUNTS)
     items = tiling.items
     # Beside the tile: in the shared version two counts in each word, twice.
     while items > width and tiling.workgroup * (items * each + 8 * parts(items, 2 * width)) > room:

@@ -11,6 +11,7 @@ import numpy as np
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.grid import line, parts
+from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Planner
 
 LOOK_BACK = "look_back"
@@ -114,6 +115,7 @@ def checked(known: Mapping[str, Any], given: Mapping[str, Any]) -> None:
 
 def tile(
     device: Device,
+    implementation: str,
     count: int,
     tuning: Mapping[str, Any],
     *,
@@ -125,6 +127,7 @@ def tile(
 
     Parameters
     ----------
+    implementation : in the subgroup version a workgroup consists of full subgroups.
     tuning : checked values; ``items`` counts elements of 32 bits, of 64 bits half as many are taken.
     bits : of the published value.
     width : elements of a vector; the items of an invocation are a multiple of it, 32 at most.
@@ -133,12 +136,15 @@ def tile(
     Raises
     ------
     InvalidDispatch
-        The items are no multiple of the width, or more than 32.
+        The items are no multiple of the width, or more than 32; the workgroup is none of the subgroup size.
     Unsupported
         The device has no grid of so many tiles.
     """
     limits = device.capabilities.limits
     workgroup = min(int(tuning["workgroup"]), int(limits["maxComputeWorkGroupInvocations"]))
+    lanes = subgroup_size(device) if implementation == "subgroup" else 1
+    if workgroup % lanes:
+        raise InvalidDispatch(f"workgroup is a multiple of the subgroup size, {lanes}; not {workgroup}.")
     items = int(tuning["items"])
     if width == 2:
         items = max(width, items // 2)

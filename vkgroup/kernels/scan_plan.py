@@ -103,7 +103,7 @@ def _tiles(
 ) -> None:
     """Scan all elements, or rows that are one piece of memory each."""
     count, row, width = sizes
-    tiling = tile(planner.device, count, values, bits=macros["T_BITS"], width=width)
+    tiling = tile(planner.device, planner.implementation, count, values, bits=macros["T_BITS"], width=width)
     # By numbers: two of the kernel's blocks, one of vectors and one of elements, share each of 0 and 1.
     bindings = {0: "x", 1: "scanned", 2: tiling.clear(planner)} | ({3: "heads"} if segments else {})
     macros["SEGMENTS"] = "FLAGS" if segments else "NONE" if row == count else "ROWS"
