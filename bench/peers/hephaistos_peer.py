@@ -24,7 +24,10 @@ class _Prepared:
         module = compile_source(GLSL, stage="compute", target=Target.VULKAN_1_1)
         self._program = hephaistos.Program(module.to_bytes())
         self._program.bindParams(self._tensor)
-        commands = [self._program.dispatch(1) for _ in range(work.dispatches)]
+        # Its commands run side by side unless told otherwise; here each is to see what the one before wrote.
+        commands = [self._program.dispatch(1)]
+        for _ in range(work.dispatches - 1):
+            commands += [hephaistos.flushMemory(), self._program.dispatch(1)]
         self._execute = hephaistos.execute
         self._call: Callable[[], None]
         if work.recorded:

@@ -220,6 +220,7 @@ class FakeHephaistos(ModuleType):
         super().__init__("hephaistos")
         self.__spec__ = importlib.machinery.ModuleSpec("hephaistos", None)
         self.refuses, self.selected, self.executions = refuses, -1, 0
+        self.flushed: dict[int, Any] = {}
 
     def isDeviceSuitable(self, index: int) -> bool:  # noqa: N802
         return not self.refuses
@@ -233,15 +234,23 @@ class FakeHephaistos(ModuleType):
         bound: list[FakeTensor] = []
 
         def add() -> None:
-            bound[0].values += 1
+            # Until a flush, a dispatch may not see what the one before it wrote.
+            np.copyto(bound[0].values, self.seen(bound[0]) + 1)
 
         return SimpleNamespace(bindParams=bound.append, dispatch=lambda groups: add)
+
+    def seen(self, tensor: FakeTensor) -> Any:
+        return self.flushed.setdefault(id(tensor), tensor.values.copy())
+
+    def flushMemory(self) -> Any:  # noqa: N802
+        return self.flushed.clear
 
     def createSubroutine(self, commands: list[Any]) -> Any:  # noqa: N802
         return lambda: [command() for command in commands]
 
     def execute(self, work: Any) -> None:
         self.executions += 1
+        self.flushed.clear()
         work()
 
     def executeList(self, commands: list[Any]) -> None:  # noqa: N802
@@ -266,9 +275,9 @@ def _fresh_peer(name: str) -> Iterator[Any]:
 
 @pytest.mark.parametrize(
     ("work", "executions"),
-    [(Work(1, 5, True), 5), (Work(1, 5, False), 5), (Work(3, 5, True), 5), (Work(3, 5, False), 5)],
+    [(Work(1, 5, True), 6), (Work(1, 5, False), 6), (Work(3, 5, True), 6), (Work(3, 5, False), 6)],
 )
-def test_hephaistos_submits_once_a_call(
+def test_hephaistos_submits_once_a_call_and_once_before(
     vulkan_device: Device, monkeypatch: pytest.MonkeyPatch, work: Work, executions: int
 ) -> None:
     fake = FakeHephaistos()
@@ -331,7 +340,7 @@ def test_ours_does_all_of_its_work(device: Device, work: Work) -> None:
     for _ in range(2):
         prepared.poison()
         assert prepared.time() > 0
-        assert prepared.outputs()["numbers"].tolist() == [work.dispatches * work.calls] * COUNT
+        assert prepared.outputs()["numbers"].tolist() == [work.dispatches * (work.calls + 1)] * COUNT
     prepared.close()
 
 
