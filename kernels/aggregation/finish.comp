@@ -1,7 +1,7 @@
 #version 460
 // Turns the greatest key back into the element that has it. key: as aggregation.glsl leaves it. value: one element.
-#include "elements.glsl"
-#include "kernel.glsl"
+#include "../include/elements.glsl"
+#include "../include/kernel.glsl"
 
 #ifndef COMPLEMENT
 #define COMPLEMENT 0  // 1 for the least key, which came as its complement

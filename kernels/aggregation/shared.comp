@@ -2,8 +2,8 @@
 // Without subgroup operations: atomic operations of each invocation, on a word in shared memory from which one
 // operation a workgroup goes to the device's memory, or (THROUGH_SHARED false) on the device's memory itself.
 // Operations and bindings: aggregation.glsl.
-#include "elements.glsl"
-#include "kernel.glsl"
+#include "../include/elements.glsl"
+#include "../include/kernel.glsl"
 #include "aggregation.glsl"
 
 layout(constant_id = 10) const bool THROUGH_SHARED = true;

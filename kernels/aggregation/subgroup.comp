@@ -5,8 +5,8 @@
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
-#include "elements.glsl"
-#include "kernel.glsl"
+#include "../include/elements.glsl"
+#include "../include/kernel.glsl"
 #include "aggregation.glsl"
 
 void hand_in(uint mine) {

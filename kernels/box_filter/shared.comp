@@ -7,7 +7,7 @@
 //
 // image: the picture. filtered: the means, of the same size. See window.glsl; a team is a workgroup.
 #version 460
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "window.glsl"
 
 const bool FOURS = MIDDLE >= 8u;

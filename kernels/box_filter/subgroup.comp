@@ -4,7 +4,7 @@
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "window.glsl"
 
 // A lane at a distance. Lanes whose windows count find those of the subgroup; others may get anything.

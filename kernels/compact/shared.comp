@@ -46,7 +46,7 @@ void main() {
 #define COMBINE(a, b) ((a) + (b))
 #define IDENTITY 0u
 #define PAYLOAD 30
-#include "look_back_shared.glsl"
+#include "../include/look_back_shared.glsl"
 
 // Scan the words of all invocations. `own` becomes what is before this invocation; `all`: the sums. Each
 // round makes sums of four times as many invocations, reading one half of the ladder and writing the other,

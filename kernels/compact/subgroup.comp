@@ -40,7 +40,7 @@ void main() {
 #define IDENTITY 0u
 #define SUBGROUP_REDUCE subgroupAdd
 #define PAYLOAD 30
-#include "look_back_subgroup.glsl"
+#include "../include/look_back_subgroup.glsl"
 
 // How many elements each subgroup keeps: of this workgroup's tile, and behind that of one that is computed in
 // another's stead.

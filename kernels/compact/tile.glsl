@@ -11,7 +11,7 @@
 //           packDouble2x32, packUint2x32, int64_from (of 64 bits, with T_BITS 64)
 //   OUTPUT  VALUES: the kept elements; INDICES: their indices; PARTITION: the kept elements, then the others;
 //           COUNT: only how many are kept
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 
 #define MASK 0
 #define ANY 1

@@ -13,8 +13,8 @@
 #ifdef PARTITION
 #extension GL_NV_shader_subgroup_partitioned : require
 #endif
-#include "elements.glsl"
-#include "kernel.glsl"
+#include "../include/elements.glsl"
+#include "../include/kernel.glsl"
 #include "histogram.glsl"
 #include "table.glsl"
 #include "match.glsl"

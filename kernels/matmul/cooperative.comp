@@ -20,7 +20,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_shader_16bit_storage : require
 #pragma use_vulkan_memory_model
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 
 #ifndef RESULT
 #define RESULT float

@@ -14,7 +14,7 @@
 // columns an invocation has every DOWN-th and ACROSS-th group of four: invocations side by side read adjacent
 // vectors. Each 32 of them stand 8 × 4, which reads fewer different vectors than a row of 32.
 #version 460
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "operands.glsl"
 
 #ifndef ROWS

@@ -10,7 +10,7 @@
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "operands.glsl"
 #if T_BITS == 64 && !T_FLOAT
 #extension GL_EXT_shader_subgroup_extended_types_int64 : require

@@ -2,7 +2,7 @@
 //
 // Bindings: 0 the matrix, row by row; 1 the vector; 2 the results, or with FINISH SECOND the sums of parts.
 #version 460
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "products.glsl"
 
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -14,5 +14,5 @@
 State subgroup_combine(State s) { return subgroupAdd(s); }
 State exchange(State s, uint mask) { return subgroupShuffleXor(s, mask); }
 
-#include "team_subgroup.glsl"
+#include "../include/team_subgroup.glsl"
 #include "matvec.glsl"

@@ -1,8 +1,8 @@
 #version 460
 // 4 x 4 max pooling where each invocation loads its own windows, one row at a time: nothing is exchanged.
 // Bindings: pool.glsl.
-#include "elements.glsl"
-#include "kernel.glsl"
+#include "../include/elements.glsl"
+#include "../include/kernel.glsl"
 #include "pool.glsl"
 
 void main() {

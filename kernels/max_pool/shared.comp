@@ -1,8 +1,8 @@
 #version 460
 // 4 x 4 max pooling through shared memory: each invocation brings the maxima of single rows, and then takes together
 // the four rows of whole windows. Bindings: pool.glsl. The workgroup's size is a multiple of 4.
-#include "elements.glsl"
-#include "kernel.glsl"
+#include "../include/elements.glsl"
+#include "../include/kernel.glsl"
 #include "pool.glsl"
 
 // Row r of window w of item j: (4 j + r) * windows + w. Neighbours write, and read, neighbouring words.

@@ -24,8 +24,8 @@
 #else
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
-#include "elements.glsl"
-#include "kernel.glsl"
+#include "../include/elements.glsl"
+#include "../include/kernel.glsl"
 #include "pool.glsl"
 
 // The greatest key of the cluster, in each of its lanes.

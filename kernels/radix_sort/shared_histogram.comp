@@ -5,7 +5,7 @@
 // invocation's keys all have the same digit, as the high digits of small numbers do, it counts them at once.
 #version 460
 
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "count.glsl"
 
 void main() {

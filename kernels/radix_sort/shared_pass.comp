@@ -14,7 +14,7 @@
 #version 460
 #extension GL_KHR_memory_scope_semantics : require
 
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "keys.glsl"
 #include "pass.glsl"
 #include "look_back.glsl"

@@ -2,7 +2,7 @@
 // of the radix sort. One workgroup, which scans in shared memory without subgroup operations.
 #version 460
 
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "route.glsl"
 
 shared uint sums[2u * WORKGROUP];

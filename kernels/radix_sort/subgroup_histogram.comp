@@ -8,7 +8,7 @@
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "count.glsl"
 
 void main() {

@@ -17,7 +17,7 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_memory_scope_semantics : require
 
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "keys.glsl"
 #include "pass.glsl"
 #include "look_back.glsl"

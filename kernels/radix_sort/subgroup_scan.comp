@@ -4,7 +4,7 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "route.glsl"
 
 shared uint partial[PASSES * SUBGROUPS];

@@ -12,7 +12,7 @@
 // Bindings: 0 the elements; 1 (and 2 with ARG) the states of parts; 3 the results. FINISH is DIRECT, where
 // there is one part and `columns` is `inner`, or SECOND.
 #version 460
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "operation.glsl"
 #include "results.glsl"
 

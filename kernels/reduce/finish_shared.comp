@@ -3,9 +3,9 @@
 //
 // Bindings: 1 (and 2 with ARG) the states of parts; 3 the results.
 #version 460
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "operation.glsl"
-#include "team_shared.glsl"
+#include "../include/team_shared.glsl"
 #define FINISH PARTS
 #include "results.glsl"
 #include "finish.glsl"

@@ -3,10 +3,10 @@
 //
 // Bindings: 1 (and 2 with ARG) the states of parts; 3 the results.
 #version 460
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "operation.glsl"
 #include "operation_subgroup.glsl"
-#include "team_subgroup.glsl"
+#include "../include/team_subgroup.glsl"
 #define FINISH PARTS
 #include "results.glsl"
 #include "finish.glsl"

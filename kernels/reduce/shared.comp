@@ -4,9 +4,9 @@
 // Bindings: 0 the elements; 1 (and 2 with ARG) the states of parts; 3 the results; 4 the tickets. Which of them
 // there are says FINISH (results.glsl); types and operation are macros of operation.glsl.
 #version 460
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "operation.glsl"
-#include "team_shared.glsl"
+#include "../include/team_shared.glsl"
 #include "fold.glsl"
 #include "results.glsl"
 #include "reduce.glsl"

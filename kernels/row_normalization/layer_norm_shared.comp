@@ -2,9 +2,9 @@
 //
 // Bindings: 0 the elements; 1 the results; 2 weights and 3 biases of the columns.
 #version 460
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "layer_norm.glsl"
-#include "team_shared.glsl"
+#include "../include/team_shared.glsl"
 #include "row.glsl"
 #include "layer_norm_rows.glsl"
 #include "rows.glsl"

@@ -2,7 +2,7 @@
 //
 // Bindings: 0 the elements; 1 the results; 2 weights and 3 biases of the columns.
 #version 460
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "layer_norm.glsl"
 
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -22,7 +22,7 @@ State exchange(State s, uint mask) {
     );
 }
 
-#include "team_subgroup.glsl"
+#include "../include/team_subgroup.glsl"
 #include "row.glsl"
 #include "layer_norm_rows.glsl"
 #include "rows.glsl"

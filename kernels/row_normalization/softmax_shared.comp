@@ -2,9 +2,9 @@
 //
 // Bindings: 0 the elements; 1 the results.
 #version 460
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "softmax.glsl"
-#include "team_shared.glsl"
+#include "../include/team_shared.glsl"
 #include "row.glsl"
 #include "softmax_rows.glsl"
 #include "rows.glsl"

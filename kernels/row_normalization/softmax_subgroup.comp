@@ -2,7 +2,7 @@
 //
 // Bindings: 0 the elements; 1 the results.
 #version 460
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "softmax.glsl"
 
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -18,7 +18,7 @@ State exchange(State s, uint mask) {
     return State(subgroupShuffleXor(s.greatest, mask), subgroupShuffleXor(s.sum, mask));
 }
 
-#include "team_subgroup.glsl"
+#include "../include/team_subgroup.glsl"
 #include "row.glsl"
 #include "softmax_rows.glsl"
 #include "rows.glsl"

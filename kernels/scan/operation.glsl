@@ -7,7 +7,7 @@
 //   HALF       1: elements are 16 bits wide in memory; T is float for ADD and MUL, else uint
 //   KEYS       1: elements are the bits of floats, T is an unsigned integer; MIN and MAX compare keys in
 //              their place
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 
 #define ADD 0
 #define MUL 1

@@ -14,7 +14,7 @@
 #if SEGMENTS != NONE
 #define HEADS 1
 #endif
-#include "look_back_shared.glsl"
+#include "../include/look_back_shared.glsl"
 
 // A place is left free after every 32, so that invocations which read VECTORS places each find them in
 // different banks.

@@ -41,7 +41,7 @@
 
 #define CARRIED T
 #define CARRIED_BITS T_BITS
-#include "look_back_subgroup.glsl"
+#include "../include/look_back_subgroup.glsl"
 #include "tile.glsl"
 
 // What the subgroups come to, and from then on what comes before each in its tile: of this workgroup's tile,

@@ -11,7 +11,7 @@
 // different places modulo TILE, and read from such as well: no bank has to serve two, and no space is lost
 // to padding.
 #version 460
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "block.glsl"
 
 layout(constant_id = 10) const uint TILE = 16u; // blocks in a row and a column of a tile: a power of two

@@ -14,7 +14,7 @@
 #version 460
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
-#include "kernel.glsl"
+#include "../include/kernel.glsl"
 #include "block.glsl"
 
 // Blocks in a row of a workgroup: a power of two, at most WORKGROUP.

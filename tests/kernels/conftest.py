@@ -55,7 +55,6 @@ def checked() -> Callable[..., tuple[Finding, ...]]:
         module = compile_file(
             resources.kernel(path),
             defines=dict(defines or {}),
-            include_paths=[resources.kernels() / "include"],
             target=TARGET,
             debug=True,
         )

@@ -186,7 +186,6 @@ def test_the_cooperative_kernel_is_valid(vector: int, result: str) -> None:
             "RESULT": result,
             "RESULT_BITS": 32 if result == "float" else 16,
         },
-        include_paths=[resources.kernels() / "include"],
     )
     validate(module)
     assert {"CooperativeMatrixKHR", "VulkanMemoryModel"} <= module.reflection.capabilities

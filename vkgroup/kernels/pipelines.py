@@ -71,11 +71,7 @@ class Pipelines:
     def _module(self, path: str, defines: tuple[tuple[str, str], ...]) -> Module:
         modules = self._modules
         if (path, defines) not in modules:
-            modules[path, defines] = self._device.compile(
-                resources.kernel(path),
-                defines=dict(defines),
-                include_paths=[resources.kernels() / "include"],
-            )
+            modules[path, defines] = self._device.compile(resources.kernel(path), defines=dict(defines))
         return modules[path, defines]
 
     def _make(self, module: Module, workgroup: int | None, specialization: dict[int | str, Any]) -> Pipeline:
