@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,12 @@ def chosen(device: Device, algorithm: str, implementation: str, given: dict[str,
         if value is not None and (not whole or value < 1):
             raise InvalidDispatch(f"{name} is a positive integer; {value!r} was given.")
     return tuned(device, algorithm, implementation, **given)
+
+
+def of_version(algorithm: str, implementation: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some tuning values that a version of an algorithm has."""
+    known = TABLES[f"{algorithm}.{implementation}"]["any"]
+    return {name: value for name, value in values.items() if name in known}
 
 
 def choose_full(device: Device, implementation: str, *operations: str, kinds: tuple[str, ...] = ()) -> str:

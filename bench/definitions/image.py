@@ -1,0 +1,215 @@
+"""Benchmarks of pictures: mip chains, the box filter, and halving a picture while it is drawn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.bench import Case, Data, Definition, powers_of_two
+from vkgroup.bench.definition import Arrays, Contender
+from vkgroup.dispatch import Device
+from vkgroup.kernels.box_filter import plan_box_filter
+from vkgroup.kernels.grid import of_version
+from vkgroup.kernels.mip_chain import level_places, level_shapes, plan_mip_chain
+from vkgroup.kernels.quad_mip import VERSIONS, draw_quad_mip
+
+Array = npt.NDArray[Any]
+
+_SMALL, _EXACT = 16, 10
+"""Texels are whole numbers of four bits; so means are exact up to the tenth level, where they have 24."""
+
+_SMOKE = (16, 1021, 40_009)
+
+
+def _picture(rng: np.random.Generator, size: int, components: int) -> Array:
+    """A picture of about as many texels, nearly square."""
+    shape = _shape(size, components)
+    return rng.integers(0, _SMALL, shape, np.uint8).astype(np.float32)
+
+
+def _shape(size: int, components: int) -> tuple[int, ...]:
+    height = 1 << (size.bit_length() - 1) // 2
+    return (height, max(1, size // height), *((components,) if components > 1 else ()))
+
+
+def _mean_of_fours(x: Array) -> Array:
+    """The next level: rows and columns beyond an even size are left out, a single one counts twice."""
+    for axis in (1, 0):
+        size = x.shape[axis]
+        even = x.take(range(size // 2 * 2), axis) if size > 1 else x.repeat(2, axis)
+        shape = (*x.shape[:axis], -1, 2, *x.shape[axis + 1 :])
+        x = even.reshape(shape).sum(axis + 1)
+    return np.asarray(x * np.float32(0.25), np.float32)
+
+
+def _mip_chain(components: int, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+    shape = _shape(size, components)
+
+    def data(rng: np.random.Generator) -> Data:
+        x = _picture(rng, size, components)
+        levels = []
+        level = x
+        for _ in level_shapes(shape):
+            level = _mean_of_fours(level)
+            levels.append(level)
+
+        def verify(found: Arrays) -> str | None:
+            """Compare levels; three operations of each further one are rounded."""
+            for number, (start, room) in enumerate(level_places(shape), 1):
+                part = found["levels"][start : start + np.prod(room)].reshape(room)
+                bound = 3 * max(0, number - _EXACT) * 2.0**-23 * levels[number - 1]
+                if not np.all(np.abs(part - levels[number - 1]) <= bound):
+                    return f"level {number} is wrong"
+            return None
+
+        return Data({"image": x}, verify=verify)
+
+    def plan(implementation: str) -> Any:
+        values = of_version("mip_chain", implementation, tuning)
+        return plan_mip_chain(device, np.float32, shape, implementation, **values)
+
+    texels = int(np.prod(shape)) + sum(int(np.prod(one)) for one in level_shapes(shape))
+    return Case(
+        variants={name: partial(plan, name) for name in ("subgroup", "shared")},
+        data=data,
+        bytes=4 * texels,
+        items=shape[0] * shape[1],
+    )
+
+
+def _box_filter(components: int, radius: int, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+    shape = _shape(size, components)
+    scale = np.float32(1 / (2 * radius + 1) ** 2)
+
+    def data(rng: np.random.Generator) -> Data:
+        x = _picture(rng, size, components)
+        # Whole sums are exact; only their product with the scale is rounded, by one unit at most.
+        means = (_sums(_sums(x, radius, 0), radius, 1) * np.float64(scale)).astype(np.float32)
+        return Data({"image": x}, {"filtered": means}, bounds={"filtered": means * 2.0**-22})
+
+    def plan(implementation: str) -> Any:
+        values = of_version("box_filter", implementation, tuning)
+        return plan_box_filter(device, np.float32, shape, radius, implementation, **values)
+
+    def torch(torch: Any, image: Any) -> dict[str, Any]:
+        planes = image[None, None] if components == 1 else image.permute(2, 0, 1)[None]
+        wide = torch.nn.functional.pad(planes, (radius,) * 4, mode="replicate")
+        means = torch.nn.functional.avg_pool2d(wide, 2 * radius + 1, stride=1)[0]
+        return {"filtered": means[0] if components == 1 else means.permute(1, 2, 0)}
+
+    return Case(
+        variants={name: partial(plan, name) for name in ("subgroup", "shared")},
+        data=data,
+        bytes=8 * int(np.prod(shape)),
+        items=shape[0] * shape[1],
+        peers={"torch": torch},
+    )
+
+
+def _sums(x: Array, radius: int, axis: int) -> Array:
+    """Sums of 2 radius + 1 neighbours along an axis, by differences of running sums, which are whole."""
+    edges = [(radius + 1, radius) if other == axis else (0, 0) for other in range(x.ndim)]
+    running = np.cumsum(np.pad(x, edges, mode="edge"), axis, np.float64)
+    size = x.shape[axis]
+    begin, end = (np.take(running, np.arange(size) + by, axis) for by in (0, 2 * radius + 1))
+    return np.asarray(end - begin)
+
+
+class _Drawing:
+    """Draws by one of the versions, timed by the device."""
+
+    clock = "GPU timestamps around the draw; the host's clock where there are none"
+
+    def __init__(self, device: Device, version: str) -> None:
+        self.device, self.version = device, version
+
+    def prepare(self, data: Data) -> _Drawn:
+        """Put the picture in place."""
+        return _Drawn(self, data)
+
+
+class _Drawn:
+    """A picture that is drawn again and again, into new images each time."""
+
+    def __init__(self, drawing: _Drawing, data: Data) -> None:
+        self.drawing, self.picture = drawing, data.inputs["picture"]
+        self.found: dict[str, Array] = {}
+
+    def poison(self) -> None:
+        """Do nothing: each draw makes new images."""
+
+    def time(self) -> float:
+        """Draw once, and return the seconds."""
+        start = time.perf_counter()
+        found = draw_quad_mip(self.drawing.device, self.picture, self.drawing.version)
+        whole = time.perf_counter() - start
+        self.found = {name: found[name] for name in ("color", "smaller")}
+        return whole if found.seconds is None else found.seconds
+
+    def outputs(self) -> Arrays:
+        """Return what the last draw made."""
+        return self.found
+
+    def close(self) -> None:
+        """Do nothing: nothing is kept."""
+
+
+def _quad_mip(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+    shape = _shape(size, 4)
+
+    def data(rng: np.random.Generator) -> Data:
+        x = _picture(rng, size, 4)
+        return Data({"picture": x}, {"color": x, "smaller": _mean_of_fours(x)})
+
+    def contender(version: str) -> Contender:
+        return _Drawing(device, version)
+
+    half = max(1, shape[0] // 2) * max(1, shape[1] // 2)
+    return Case(
+        variants={name: partial(contender, name) for name in VERSIONS},
+        data=data,
+        bytes=16 * (2 * shape[0] * shape[1] + half),
+        items=shape[0] * shape[1],
+        pair=VERSIONS,
+    )
+
+
+_TUNING: dict[str, tuple[Any, ...]] = {"workgroup": (64, 128, 256, 512, 1024), "rows": (1, 2, 4, 8, 16)}
+
+DEFINITIONS = [
+    *(
+        Definition(
+            name=f"mip_chain.{name}",
+            title=f"all smaller levels of a picture of {what} in one dispatch; size in pixels",
+            make=partial(_mip_chain, components),
+            sizes=powers_of_two(10, 28 if components == 1 else 26, 2),
+            smoke=_SMOKE,
+            tuning={"workgroup": (64, 256, 1024), "block": (2, 4)},
+        )
+        for name, what, components in (("r", "one float", 1), ("rgba", "four floats", 4))
+    ),
+    *(
+        Definition(
+            name=f"box_filter.{name}.radius{radius}",
+            title=f"means over {2 * radius + 1} x {2 * radius + 1} pixels; size in pixels",
+            make=partial(_box_filter, components, radius),
+            sizes=powers_of_two(10, 28 if components == 1 else 26, 2),
+            smoke=_SMOKE,
+            tuning={**_TUNING, "blocks": (1, 2, 4, 8)},
+        )
+        for name, components in (("r", 1), ("rgba", 4))
+        for radius in (1, 4, 16)
+    ),
+    Definition(
+        name="quad_mip",
+        title="a picture drawn and halved in one pass; size in pixels",
+        make=_quad_mip,
+        sizes=powers_of_two(10, 24, 2),
+        smoke=_SMOKE,
+    ),
+]

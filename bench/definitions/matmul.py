@@ -1,0 +1,79 @@
+"""Benchmarks of products of square matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench.definition import PAIR
+from vkgroup.dispatch import Device
+from vkgroup.kernels.grid import of_version
+from vkgroup.kernels.matmul import cooperative_shape, plan_matmul
+
+_WHOLE = {"f2": 1, "f4": 4, "i4": 4}
+"""Elements are whole numbers up to this. Sums of their products are exact up to a side of 4096: singles hold
+24 bits, and of halves a sum of 2048, up to which they are exact, is tens of standard deviations away."""
+
+
+def _make(dtype: npt.DTypeLike, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+    kind = np.dtype(dtype)
+    half, most = kind == np.float16, _WHOLE[kind.str[1:]]
+
+    def data(rng: np.random.Generator) -> Data:
+        a, b = (rng.integers(-most, most, (size, size), endpoint=True).astype(kind) for _ in range(2))
+        product = a.astype(np.float32) @ b.astype(np.float32)
+        return Data({"a": a, "b": b}, expected={"product": product.astype(kind)})
+
+    def plan(implementation: str) -> Any:
+        values = of_version("matmul", implementation, tuning)
+        return plan_matmul(device, kind, (size, size), (size, size), implementation, **values)
+
+    names = ["subgroup", "shared"] + (["cooperative"] if half else [])
+    operations = 2 * size**3
+    return Case(
+        variants={name: partial(plan, name) for name in names},
+        data=data,
+        bytes=3 * size * size * kind.itemsize,
+        items=size * size,
+        operations=operations,
+        rate="operations",
+        needs={} if half else {f"arithmetic.{kind}": operations},
+        peers=_PEERS[kind.kind],
+        pair=("cooperative", "shared") if half and cooperative_shape(device) else PAIR,
+    )
+
+
+_FLOATS: dict[str, Any] = {
+    "torch": lambda torch, a, b: {"product": torch.matmul(a, b)},
+    "cupy": lambda cupy, a, b: {"product": cupy.matmul(a, b)},
+}
+_PEERS = {"f": _FLOATS, "i": {"numpy": lambda numpy, a, b: {"product": numpy.matmul(a, b)}}}
+
+_TUNING: dict[str, tuple[Any, ...]] = {
+    "workgroup": (64, 128, 256, 512),
+    "rows": (4, 8, 16),
+    "quads": (1, 2),
+    "across": (8, 16, 32),
+    "depth": (16, 32, 64),
+    "down": (1, 2, 4),
+    "along": (1, 2, 4),
+    "parts_down": (1, 2, 4),
+    "parts_along": (1, 2, 4),
+}
+
+DEFINITIONS = [
+    Definition(
+        name=f"matmul.{np.dtype(dtype)}",
+        title="two square matrices; size is their side",
+        make=partial(_make, dtype),
+        sizes=(64, 128, 256, 512, 1024, 2048, 4096),
+        smoke=(1, 37, 72),
+        tuning=_TUNING,
+    )
+    for dtype in (np.float32, np.float16, np.int32)
+]
