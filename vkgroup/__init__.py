@@ -39,7 +39,9 @@ _PUBLIC = {
     "devices": ("vkgroup.opening", "devices"),
     "disassemble": ("vkgroup.compiler", "disassemble"),
     "errors": ("vkgroup.errors", ""),
+    "gl": ("vkgroup.gl", ""),
     "interop": ("vkgroup.interop", ""),
+    "kernels": ("vkgroup.kernels", ""),
     "open": ("vkgroup.opening", "open_device"),
 }
 
@@ -60,7 +62,9 @@ __all__ = [
     "devices",
     "disassemble",
     "errors",
+    "gl",
     "interop",
+    "kernels",
     "open",
 ]
 

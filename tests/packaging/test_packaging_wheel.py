@@ -55,14 +55,15 @@ def _run(installed: Path, *command: str) -> str:
     return done.stdout
 
 
-def test_the_wheel_has_every_shader_of_the_clone(built: Path) -> None:
+@pytest.mark.parametrize(("folder", "place"), [("shaders", "shaders"), ("kernels", "kernels/glsl")])
+def test_the_wheel_has_every_shader_of_the_clone(built: Path, folder: str, place: str) -> None:
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    sources = [path for path in (_ROOT / "shaders").rglob("*") if path.is_file()]
+    sources = [path for path in (_ROOT / folder).rglob("*") if path.is_file()]
     assert sources
     for path in sources:
-        assert f"vkgroup/shaders/{path.relative_to(_ROOT / 'shaders').as_posix()}" in names
+        assert f"vkgroup/{place}/{path.relative_to(_ROOT / folder).as_posix()}" in names
     assert "vkgroup/py.typed" in names
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
 
@@ -104,9 +105,11 @@ def test_the_installed_package_finds_its_shaders(installed: Path) -> None:
     assert shader.is_file()
 
 
-def test_the_installed_command_compiles_a_shader_of_the_package(installed: Path) -> None:
-    code = "from vkgroup import resources; print(resources.shader('probe/layout.comp'))"
+@pytest.mark.parametrize("place", ["shader('probe/layout.comp')", "kernel('reduce/subgroup.comp')"])
+def test_the_installed_command_compiles_a_shader_of_the_package(installed: Path, place: str) -> None:
+    code = f"from vkgroup import resources; print(resources.{place})"
     shader = _run(installed, "python", "-c", code).strip()
+    assert Path(shader).is_relative_to(installed.parent)
     assert "valid; entry points: main (compute)" in _run(installed, "vkgroup", "compile", shader)
 
 

@@ -1,24 +1,69 @@
-"""Algorithms for GPUs, each with subgroup operations and with shared memory, under NumPy's names."""
+"""Algorithms for GPUs under NumPy's names, each with subgroup operations and with shared memory.
+
+Every function takes arrays and returns arrays, or takes `Buffer` objects (and arrays that a GPU has in shared
+memory) and returns buffers, on their device. `device` says where arrays go (None: the best device);
+`implementation` is ``"subgroup"``, ``"shared"``, or ``"auto"``: the subgroup version where the device has
+what it needs. Errors are those of `vkgroup.errors`. Each function says which dtypes it takes, and where its
+result differs from NumPy's.
+
+>>> from vkgroup import kernels
+>>> kernels.cumsum(np.arange(5, dtype=np.uint32))
+array([ 0,  1,  3,  6, 10], dtype=uint32)
+
+Reductions
+    `sum`, `prod`, `min`, `max`, `bitwise_and`, `bitwise_or`, `bitwise_xor`, `argmin`, `argmax`
+Scans
+    `cumsum`, `cumprod`, `maximum_accumulate`, `minimum_accumulate`; `scan` by any operation, exclusive, in
+    reverse, by segments
+Compaction, stable
+    `compress` by a mask, `compact` by a comparison, `flatnonzero`, `nonzero`, `partition_by`
+Counting
+    `histogram`, `bincount`; `count` by a comparison
+Sorting, stable
+    `sort`, `argsort`, `sort_by_key`
+Rows and matrices
+    `softmax`, `layer_norm`, `matvec`, `matmul`, `transpose`
+Images
+    `max_pool`, `mip_chain`, `box_filter`; `quad_mip` in the fragment stage
+
+A *plan* is the same work made ready for one device, shape and dtype, with every tuning value as an argument;
+recorded on buffers it is submitted as often as wanted:
+
+>>> plan = kernels.plan_reduce(device, 1 << 20, np.float32, "add")
+>>> with plan.record(x=buffer) as work:
+...     work.run()
+...     total = work.buffers["result"].read()
+
+    `plan_reduce`, `plan_arg_reduce`, `plan_scan`, `plan_compact`, `plan_histogram`, `plan_bincount`,
+    `plan_aggregation`, `plan_radix_sort`, `plan_softmax`, `plan_layer_norm`, `plan_matvec`, `plan_matmul`,
+    `plan_transpose`, `plan_max_pool`, `plan_mip_chain`, `plan_box_filter`
+"""
 
 from __future__ import annotations
 
-from vkgroup.kernels.aggregation import count
-from vkgroup.kernels.arg_reduce import argmax, argmin
-from vkgroup.kernels.box_filter import box_filter
+from vkgroup.kernels.aggregation import count, plan_aggregation
+from vkgroup.kernels.arg_reduce import argmax, argmin, plan_arg_reduce
+from vkgroup.kernels.box_filter import box_filter, plan_box_filter
 from vkgroup.kernels.compact import compact, compress, flatnonzero, nonzero, partition_by
-from vkgroup.kernels.histogram import bincount, histogram
-from vkgroup.kernels.matmul import matmul
-from vkgroup.kernels.matvec import matvec
-from vkgroup.kernels.max_pool import max_pool
-from vkgroup.kernels.mip_chain import mip_chain
+from vkgroup.kernels.compact_plan import plan_compact
+from vkgroup.kernels.histogram import bincount, histogram, plan_bincount, plan_histogram
+from vkgroup.kernels.matmul import matmul, plan_matmul
+from vkgroup.kernels.matvec import matvec, plan_matvec
+from vkgroup.kernels.max_pool import max_pool, plan_max_pool
+from vkgroup.kernels.mip_chain import mip_chain, plan_mip_chain
+from vkgroup.kernels.plan import Plan
 from vkgroup.kernels.quad_mip import quad_mip
+from vkgroup.kernels.radix_sort import plan_radix_sort
 from vkgroup.kernels.reduce import bitwise_and, bitwise_or, bitwise_xor, max, min, prod, sum
-from vkgroup.kernels.rows import layer_norm, softmax
+from vkgroup.kernels.reduce_plan import plan_reduce
+from vkgroup.kernels.rows import layer_norm, plan_layer_norm, plan_softmax, softmax
 from vkgroup.kernels.scan import cumprod, cumsum, maximum_accumulate, minimum_accumulate, scan
+from vkgroup.kernels.scan_plan import plan_scan
 from vkgroup.kernels.sort import argsort, sort, sort_by_key
-from vkgroup.kernels.transpose import transpose
+from vkgroup.kernels.transpose import plan_transpose, transpose
 
 __all__ = [
+    "Plan",
     "argmax",
     "argmin",
     "argsort",
@@ -45,6 +90,22 @@ __all__ = [
     "mip_chain",
     "nonzero",
     "partition_by",
+    "plan_aggregation",
+    "plan_arg_reduce",
+    "plan_bincount",
+    "plan_box_filter",
+    "plan_compact",
+    "plan_histogram",
+    "plan_layer_norm",
+    "plan_matmul",
+    "plan_matvec",
+    "plan_max_pool",
+    "plan_mip_chain",
+    "plan_radix_sort",
+    "plan_reduce",
+    "plan_scan",
+    "plan_softmax",
+    "plan_transpose",
     "prod",
     "quad_mip",
     "scan",
