@@ -206,7 +206,7 @@ DEFINITIONS = [
         for radius in (1, 4, 16)
     ),
     Definition(
-        name="quad_mip",
+        name="quad_mip.draw",
         title="a picture drawn and halved in one pass; size in pixels",
         make=_quad_mip,
         sizes=powers_of_two(10, 24, 2),
