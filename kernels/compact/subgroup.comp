@@ -3,12 +3,12 @@
 // values: count elements. mask: a byte for each, where the macros say so. kept: the kept elements or their
 // indices. total: how many. look_back: zeros before. COUNT: only total, zero before; PARTITION reads it.
 //
-// Each subgroup has a stretch of its tile, which it reads in vectors, neighbouring lanes neighbouring
-// vectors. Kept elements go to their places among those of the tile in shared memory, while the first
-// subgroup looks back, and from there to memory in one piece.
+// Each subgroup has a stretch of its tile, which it reads in vectors, neighbouring lanes neighbouring vectors. It
+// puts the kept elements of its stretch side by side in shared memory, and writes them to memory once it is known how
+// many the subgroups and tiles before it keep. So the elements leave the registers before the look-back, and a subgroup
+// waits for the others only to learn numbers.
 //
-// BALLOT: 1 ranks the kept elements by ballots and their bit counts, one for each element of a vector; 0 by a
-// scan of counts, those of two vectors in one word.
+// BALLOT: 1 ranks the kept elements by ballots over the bits of each lane's count; 0 by a scan of the counts.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -46,36 +46,73 @@ void main() {
 // another's stead.
 shared uint parts[2u * SUBGROUPS];
 
-// For each vector how many elements are kept in the subgroup's stretch before it; returns how many are in all
-// of it.
-uint rank_vectors(uint flags[VECTORS], out uint before[VECTORS]) {
-    uint carry = 0u;
+// How many elements the lanes before this one keep of a row of vectors, of which this lane keeps `n`; `all`: how many
+// the subgroup does.
+uint rank_row(uint n, out uint all) {
 #if BALLOT
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
-        before[k] = carry;
-        [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
-            uvec4 ballot = subgroupBallot((flags[k] >> i & 1u) != 0u);
-            before[k] += subgroupBallotExclusiveBitCount(ballot);
-            carry += subgroupBallotBitCount(ballot);
-        }
+    // n is at most WIDTH: its bits weigh 1, 2 and 4.
+    uint before = 0u;
+    all = 0u;
+    [[unroll]] for (uint bit = 0u; (1u << bit) <= WIDTH; ++bit) {
+        uvec4 ballot = subgroupBallot((n >> bit & 1u) != 0u);
+        before += subgroupBallotExclusiveBitCount(ballot) << bit;
+        all += subgroupBallotBitCount(ballot) << bit;
     }
+    return before;
 #else
-    [[unroll]] for (uint k = 0u; k < VECTORS; k += 2u) {
-        // A subgroup keeps at most 512 elements of a vector a lane, so two counts fit into a word.
-        uint counts = bitCount(flags[k]);
-        if (k + 1u < VECTORS)
-            counts |= bitCount(flags[k + 1u]) << 16;
-        uint lower = subgroupExclusiveAdd(counts);
-        uint all = subgroupShuffle(lower + counts, gl_SubgroupSize - 1u);
-        before[k] = carry + (lower & 0xffffu);
-        carry += all & 0xffffu;
-        if (k + 1u < VECTORS) {
-            before[k + 1u] = carry + (lower >> 16);
-            carry += all >> 16;
+    uint before = subgroupExclusiveAdd(n);
+    all = subgroupShuffle(before + n, gl_SubgroupSize - 1u);
+    return before;
+#endif
+}
+
+// The subgroup's stretch of the tile: elements from this one on.
+uint stretch() {
+    return gl_SubgroupID * gl_SubgroupSize * ITEMS;
+}
+
+// Put what is kept of the subgroup's stretch side by side into `staged`, from the stretch's beginning on, and with
+// PARTITION the others from its end backwards. Returns how many are kept.
+uint stage(uint tile, Element x[VECTORS][WIDTH], uint flags[VECTORS]) {
+    uint begin = stretch(), end = begin + gl_SubgroupSize * ITEMS - 1u;
+    uint found = 0u;
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
+        uint place = place_of(k) * WIDTH;    // of the vector in its tile
+        uint all;
+        uint at = found + rank_row(bitCount(flags[k]), all);
+        found += all;
+        [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
+#if OUTPUT == INDICES
+            Moved moved = tile * TILE + place + i;
+#else
+            Moved moved = x[k][i];
+#endif
+            if ((flags[k] >> i & 1u) != 0u)
+                staged[begin + at++] = moved;
+            else if (OUTPUT == PARTITION)
+                staged[end - (place + i - begin - at)] = moved;
         }
     }
-#endif
-    return carry;
+    return found;
+}
+
+// Write `n` elements that are staged at `from`, from + step, … to `target` and what follows. Lanes begin at a multiple of
+// 32 elements, so that they write whole lines of memory; each reads several elements before it writes the first.
+void write_row(uint from, uint step, uint target, uint n) {
+    uint skew = target % 32u;
+    for (uint first = gl_SubgroupInvocationID; first < n + skew; first += 4u * gl_SubgroupSize) {
+        Moved moved[4];
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+            uint i = first + j * gl_SubgroupSize;
+            if (i >= skew && i < n + skew)
+                moved[j] = staged[from + (i - skew) * step];
+        }
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+            uint i = first + j * gl_SubgroupSize;
+            if (i >= skew && i < n + skew)
+                kept[target - skew + i] = Result(moved[j]);
+        }
+    }
 }
 
 // The sum of the first `n` parts from `offset` on.
@@ -99,19 +136,36 @@ Known recompute(uint tile) {
 
 void main() {
     uint tile = take_tile();
+    if (AHEAD != 0u)
+        tile = run_ahead(tile, tiles());
     if (tile >= tiles())
         return;
-    Element x[VECTORS][WIDTH];
-    uint flags[VECTORS];
-    read_tile(tile, x, flags);
-    uint before[VECTORS];
-    put_part(0u, rank_vectors(flags, before));
-    uint kept_here = sum_parts(0u, gl_NumSubgroups);
-    if (gl_SubgroupID == 0u && subgroupElect())
-        publish(tile, AGGREGATE, kept_here);
-    uint offset = sum_parts(0u, gl_SubgroupID);
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        stage_vector(tile, place_of(k) * WIDTH, x[k], flags[k], offset + before[k], kept_here);
-    write_staged(tile, find_before(tile, Known(AGGREGATE, kept_here)), kept_here);
+    uint found;
+    {
+        Element x[VECTORS][WIDTH];
+        uint flags[VECTORS];
+        read_tile(tile, x, flags);
+        found = stage(tile, x, flags);
+    }
+    put_part(0u, found);
+    Known own = Known(AGGREGATE, IDENTITY);
+    if (gl_SubgroupID == 0u) {
+        own.value = sum_parts(0u, gl_NumSubgroups);
+        if (AHEAD == 0u && subgroupElect())
+            publish(tile, AGGREGATE, own.value);
+    }
+    uint offset = sum_parts(0u, gl_SubgroupID);    // kept in the tile before the subgroup's stretch
+    uint before = find_before(tile, own, AHEAD == 0u);
+    write_row(stretch(), 1u, before + offset, found);
+#if OUTPUT == PARTITION
+    uint held = min(TILE, count - tile * TILE);    // elements of the tile
+    uint begin = min(stretch(), held);
+    uint others = min(gl_SubgroupSize * ITEMS, held - begin) - found;
+    uint last = stretch() + gl_SubgroupSize * ITEMS - 1u;
+    write_row(last, ~0u, total + tile * TILE - before + begin - offset, others);
+#else
+    if (tile == tiles() - 1u && gl_SubgroupID == gl_NumSubgroups - 1u && subgroupElect())
+        total = before + offset + found;
+#endif
 }
 #endif

@@ -142,12 +142,11 @@ void main() {
     Known own = scan_sums();
     if (gl_LocalInvocationIndex == 0u)
         publish(tile, own.status, own.value);
-    Part part[VECTORS];
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
         Sum before = get_sum(place_of(k));
-        part[k] = Part(before.value, !before.headed);
+        settle_vector(x[k], open[k], before.value, !before.headed);
     }
     T prefix = find_before(tile, own);
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        finish_vector(vector_of(tile, k), whole, x[k], open[k], part[k], prefix);
+        finish_vector(vector_of(tile, k), whole, x[k], open[k], prefix);
 }

@@ -94,12 +94,12 @@ uint place_of(uint k) {
 }
 
 // Scan one row of vectors, one in each lane; `carry` is what the rows before come to.
-Part scan_row(inout T x[WIDTH], uint head_bits, inout Sum carry, out uint open) {
+void scan_row(inout T x[WIDTH], uint head_bits, inout Sum carry, out uint open) {
     T sum = scan_vector(x, head_bits, open);
     Sum all;
     Sum before = add(carry, scan_lanes(Sum(sum, head_bits != 0u), all));
     carry = add(carry, all);
-    return Part(before.value, !before.headed);
+    settle_vector(x, open, before.value, !before.headed);
 }
 
 void put_sum(uint place, Sum sum) {
@@ -141,9 +141,30 @@ void put_part(uint offset, Sum sum) {
     barrier();
 }
 
+#if SEGMENTS == NONE
+// What a tile comes to, and nothing else.
+Known sum_up(uint tile, bool whole) {
+    T x[VECTORS][WIDTH];
+    read_tile(tile, whole, x);
+    T sum = IDENTITY;
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+        [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
+            sum = COMBINE(sum, x[k][i]);
+    put_part(SUBGROUPS, Sum(SUBGROUP_REDUCE(sum), false));
+    sum = IDENTITY;
+    for (uint i = gl_SubgroupInvocationID; i < gl_NumSubgroups; i += gl_SubgroupSize)
+        sum = COMBINE(sum, parts[SUBGROUPS + i]);
+    return Known(AGGREGATE, SUBGROUP_REDUCE(sum));
+}
+#endif
+
 // A tile in its workgroup's stead: the same additions, so the same bits.
 Known recompute(uint tile) {
     bool whole = is_whole(tile);
+#if SEGMENTS == NONE
+    if (AHEAD != 0u)
+        return sum_up(tile, whole);
+#endif
     Sum carry = Sum(IDENTITY, false);
     for (uint k = 0u; k < VECTORS; ++k) {
         uint vector = vector_of(tile, k);
@@ -158,28 +179,29 @@ Known recompute(uint tile) {
 
 void main() {
     uint tile = take_tile();
+    if (AHEAD != 0u)
+        tile = run_ahead(tile, tiles());
     if (tile >= tiles())
         return;
     bool whole = is_whole(tile);
     T x[VECTORS][WIDTH];
     read_tile(tile, whole, x);
 
-    Part part[VECTORS];
     uint open[VECTORS];
     Sum carry = Sum(IDENTITY, false);
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        part[k] = scan_row(x[k], heads_of(vector_of(tile, k)), carry, open[k]);
+        scan_row(x[k], heads_of(vector_of(tile, k)), carry, open[k]);
     put_part(0u, carry);
     Known own = Known(AGGREGATE, IDENTITY);
     if (gl_SubgroupID == 0u) {
         own = scan_parts(0u);
-        if (subgroupElect())
+        if (AHEAD == 0u && subgroupElect())
             publish(tile, own.status, own.value);
     }
-    T prefix = find_before(tile, own);
+    T prefix = find_before(tile, own, AHEAD == 0u);
 
     Sum earlier = get_sum(gl_SubgroupID);
     T before = earlier.headed ? earlier.value : COMBINE(prefix, earlier.value);
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        finish_vector(vector_of(tile, k), whole, x[k], open[k], part[k], before);
+        finish_vector(vector_of(tile, k), whole, x[k], open[k], before);
 }

@@ -161,18 +161,22 @@ T scan_vector(inout T x[WIDTH], uint head_bits, out uint open) {
     return sum;
 }
 
-// The part of a scan that is known of one vector before what comes before it is: see finish_vector.
-struct Part {
-    T before;         // the sum since the last head before this vector
-    bool unfinished;  // whether that lacks what comes before the subgroup or workgroup
-};
-
-// Write a vector, now that it is known what comes before: `prefix`.
-void finish_vector(uint vector, bool whole, T x[WIDTH], uint open, Part part, T prefix) {
-    T incoming = part.unfinished ? COMBINE(prefix, part.before) : part.before;
+// Add what the vectors before this one come to, since the last head; `unfinished`: whether that lacks what comes before the
+// subgroup or workgroup. What is then left to be added to is open. Done before the look-back, so that nothing but the
+// elements has to be kept in registers meanwhile.
+void settle_vector(inout T x[WIDTH], inout uint open, T before, bool unfinished) {
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
         if (SEGMENTS == NONE || (open >> i & 1u) != 0u)
-            x[i] = COMBINE(incoming, x[i]);
+            x[i] = COMBINE(before, x[i]);
+    if (!unfinished)
+        open = 0u;
+}
+
+// Write a vector, now that it is known what comes before: `prefix`.
+void finish_vector(uint vector, bool whole, T x[WIDTH], uint open, T prefix) {
+    [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
+        if (SEGMENTS == NONE || (open >> i & 1u) != 0u)
+            x[i] = COMBINE(prefix, x[i]);
     write_vector(vector, whole, x);
 }
 

@@ -25,7 +25,7 @@ COUNTS = 30
 
 _COUNTERS = 16
 _AT_ONCE = 8
-_LARGEST = {"spins": 2**32 - 1, "silent": 2**32 - 1, "mute": 3, "order": 1, "ballot": 1}
+_LARGEST = {"spins": 2**32 - 1, "ahead": 2**16, "silent": 2**32 - 1, "mute": 3, "order": 1, "ballot": 1}
 """Tuning values that may be 0, with the greatest that makes sense."""
 
 
@@ -39,6 +39,7 @@ class Tiling:
     tiles : how many there are.
     bits : of the value that a tile publishes: 32 or 64.
     payload : of these bits, how many go into one atomic unit: 32, 16 or `COUNTS`.
+    subgroups : whether it is for the subgroup version.
     tuning : the values of `look_back_defaults`, and what else the algorithm has.
     """
 
@@ -47,7 +48,14 @@ class Tiling:
     tiles: int
     bits: int
     payload: int
+    subgroups: bool
     tuning: Mapping[str, Any]
+
+    @property
+    def ahead(self) -> int:
+        """How many tiles further on than the one it finishes a workgroup computes; 0 for few tiles."""
+        ahead = int(self.tuning["ahead"])
+        return ahead if self.subgroups and self.tiles > ahead else 0
 
     @property
     def nbytes(self) -> int:
@@ -65,11 +73,13 @@ class Tiling:
         found |= {name.upper(): self.tuning[name] for name in ("spins", "silent", "mute")}
         if implementation == "shared":
             found["GROUP"] = self.tuning["group"]
+        else:
+            found["AHEAD"] = self.ahead
         return found
 
     def grid(self, device: Device) -> tuple[int, int]:
         """Return how many workgroups are started, in two dimensions."""
-        return line(device, self.tiles)
+        return line(device, self.tiles + self.ahead)
 
     def clear(self, planner: Planner) -> str:
         """Declare the memory, and add a fill that makes it what the kernel expects."""
@@ -81,8 +91,10 @@ class Tiling:
 def look_back_defaults() -> dict[str, Any]:
     """Return the tuning values of every look-back, with their defaults.
 
-    ``depth``: groups of tiles read at once. ``group``: tiles of a group, in the shared version (the subgroup
-    version has as many as a subgroup has lanes). ``spins``: polls before an absent tile is computed by
+    ``depth``: in the subgroup version how many times as many tiles as a subgroup has lanes are a group; in the
+    shared one groups of tiles read at once. ``group``: tiles of a group, in the shared version. ``ahead``: how
+    many tiles a workgroup of the subgroup version computes in advance, so that nobody has to wait; 0: tiles
+    are read once. ``spins``: polls before an absent tile is computed by
     whoever waits. ``order``: 1 takes tiles in the order in which workgroups start, 0 in the order of their
     numbers. ``payload``: 32 for atomics of 64 bits, 16 for atomics of 32 bits, None for the first where the
     device has it. ``silent`` and ``mute`` are for tests: they leave out what tiles should publish.
@@ -93,6 +105,7 @@ def look_back_defaults() -> dict[str, Any]:
         "spins": 256,
         "order": 1,
         "payload": None,
+        "ahead": 0,
         "silent": 0,
         "mute": 0,
     }
@@ -142,7 +155,8 @@ def tile(
     """
     limits = device.capabilities.limits
     workgroup = min(int(tuning["workgroup"]), int(limits["maxComputeWorkGroupInvocations"]))
-    lanes = subgroup_size(device) if implementation == "subgroup" else 1
+    subgroups = implementation == "subgroup"
+    lanes = subgroup_size(device) if subgroups else 1
     if workgroup % lanes:
         raise InvalidDispatch(f"workgroup is a multiple of the subgroup size, {lanes}; not {workgroup}.")
     items = int(tuning["items"])
@@ -152,7 +166,7 @@ def tile(
         raise InvalidDispatch(f"items is a multiple of 4, and 32 at most; {tuning['items']} was given.")
     if payload is None:
         payload = _payload(device, tuning["payload"])
-    return Tiling(workgroup, items, parts(count, workgroup * items), bits, payload, tuning)
+    return Tiling(workgroup, items, parts(count, workgroup * items), bits, payload, subgroups, tuning)
 
 
 def _payload(device: Device, given: int | None) -> int:
