@@ -7,14 +7,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench import Case, Data, Definition, host
 from vkgroup.bench.definition import Arrays
 from vkgroup.dispatch import Device
 from vkgroup.kernels.aggregation import EACH, plan_aggregation
 
 _VARIANTS = ("subgroup", "shared", EACH)
 _HALF = 0.5
+_VALUES = 1 << 16
+"""Different elements where their order is free, so few that it can be counted how often each is there."""
+
 
 _SWEEPS: dict[str, tuple[Any, ...]] = {
     "workgroup": (64, 128, 256, 512, 1024),
@@ -31,8 +35,9 @@ def _contended(tuning: Mapping[str, Any]) -> dict[str, Any]:
 def _maximum(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
     def data(rng: np.random.Generator) -> Data:
         # Below 2^31: torch has no maximum of uint32, and sees the same numbers as int32.
-        x = rng.integers(0, 2**31, size, dtype=np.uint32)
-        return Data({"x": x}, expected={"value": np.array(x.max())})
+        x = host.drawn(rng, size, np.uint32, lambda rng, count: rng.integers(0, 2**31, count, np.uint32))
+        highest = max(host.each(lambda span: x[span].max(), host.spans(size)))
+        return Data({"x": x}, expected={"value": np.array(highest)})
 
     def plan(implementation: str) -> Any:
         return plan_aggregation(
@@ -54,8 +59,9 @@ def _maximum(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
 
 def _count(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
     def data(rng: np.random.Generator) -> Data:
-        x = rng.random(size, np.float32)
-        return Data({"x": x}, expected={"count": np.array(np.count_nonzero(x < _HALF), np.uint32)})
+        x = host.drawn(rng, size, np.float32, lambda rng, count: rng.random(count, np.float32))
+        count = sum(host.each(lambda span: np.count_nonzero(x[span] < _HALF), host.spans(size)))
+        return Data({"x": x}, expected={"count": np.array(count, np.uint32)})
 
     def plan(implementation: str) -> Any:
         return plan_aggregation(
@@ -75,19 +81,29 @@ def _count(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
     )
 
 
+def _numbers(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return the numbers of values below the limit, and -1 for what is none of them."""
+    numbers = values * np.float32(_VALUES)
+    known = (values >= 0) & (values < _HALF) & (numbers == np.floor(numbers))
+    return np.where(known, numbers, np.float32(-1))
+
+
 def _append(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
     def data(rng: np.random.Generator) -> Data:
-        x = rng.random(size, np.float32)
-        kept = x[x < _HALF]
-        count, total = len(kept), int(kept.view(np.uint32).sum(dtype=np.uint64))
+        whole = host.drawn(rng, size, np.int32, lambda rng, count: rng.integers(0, _VALUES, count, np.int32))
+        x = host.made(size, np.float32, lambda span: whole[span] / _VALUES)
+        counts = host.counted(whole, _VALUES)[: int(_HALF * _VALUES)]
+        count = int(counts.sum())
 
         def verify(found: Arrays) -> str | None:
-            got = found["kept"][:count]
+            """Count how often each value was kept: what is kept in any order is right where that is."""
             if int(found["count"]) != count:
                 return f"count is {found['count']} instead of {count}"
-            if not np.all(got < _HALF):
-                return "something is kept that is not below the limit"
-            if int(got.view(np.uint32).sum(dtype=np.uint64)) != total:
+            got = found["kept"][:count]
+            numbers = host.made(count, np.int32, lambda span: _numbers(got[span]))
+            if numbers.size and numbers.min() < 0:
+                return "something is kept that is no element below the limit"
+            if not np.array_equal(host.counted(numbers, counts.size), counts):
                 return "other elements are kept than those below the limit"
             return None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench import Case, Data, Definition, powers_of_two
+from vkgroup.bench import Case, Data, Definition, host, powers_of_two
 from vkgroup.bench.definition import Arrays
 from vkgroup.dispatch import Device
 from vkgroup.errors import Unsupported
@@ -51,7 +51,9 @@ def _constants(device: Device, tuning: Tuning) -> dict[str, Any]:
 
 
 def _words(generator: np.random.Generator, count: int) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    return generator.integers(0, 1 << 32, count, np.uint32)
+    return host.drawn(
+        generator, count, np.uint32, lambda rng, number: rng.integers(0, 1 << 32, number, np.uint32)
+    )
 
 
 def _copy(device: Device, count: int, tuning: Tuning) -> Case:
@@ -86,7 +88,8 @@ def _read(device: Device, count: int, tuning: Tuning) -> Case:
 
     def data(generator: np.random.Generator) -> Data:
         words = _words(generator, count)
-        right = np.bitwise_xor.reduce(words)
+        parts = host.each(lambda span: np.bitwise_xor.reduce(words[span]), host.spans(count))
+        right = np.bitwise_xor.reduce(parts)
 
         def verify(found: Arrays) -> str | None:
             got = np.bitwise_xor.reduce(np.asarray(found["result"]).view(np.uint32).ravel())
@@ -110,7 +113,8 @@ def _write(device: Device, count: int, tuning: Tuning) -> Case:
         return planner.plan()
 
     def data(generator: np.random.Generator) -> Data:
-        return Data({}, {"target": np.arange(count, dtype=np.uint32) + np.uint32(first)})
+        words = host.made(count, np.uint32, lambda span: np.arange(first + span.start, first + span.stop))
+        return Data({}, {"target": words})
 
     return Case({"write": plan}, data, bytes=4 * count, items=count, needs={}, pair=("write", "write"))
 

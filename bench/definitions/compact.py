@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench import Case, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.compact_plan import plan_compact
 
@@ -33,8 +34,8 @@ def _verify(wanted: Any) -> Callable[[Mapping[str, Any]], str | None]:
         total = int(found["total"]) if "total" in found else kept.size
         if total != wanted.size:
             return f"{total} elements are kept instead of {wanted.size}"
-        right = kept[:total] == wanted
-        return None if right.all() else f"kept[{int(np.argmin(right))}] is wrong"
+        place = host.first_difference(kept[:total], wanted)
+        return None if place is None else f"kept[{place}] is wrong"
 
     return check
 
@@ -43,15 +44,25 @@ def _variants(plan: Callable[..., Any]) -> dict[str, Callable[[], Any]]:
     return {name: partial(plan, implementation=name) for name in ("subgroup", "shared")}
 
 
+def _whole(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint32]:
+    """Return numbers below 2^31, so that peers without uint32 compare the same ones as int32."""
+    return rng.integers(0, _RANGE, count, np.uint32)
+
+
+def _chosen(chosen: npt.NDArray[np.bool_], x: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    return host.each(lambda span: x[span][chosen[span]], host.spans(x.size))
+
+
 def _compared(dtype: str, share: float, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
     """Elements below a limit, of which a share of the elements is."""
     limit: Any = int(share * _RANGE) if dtype == "uint32" else share
+    draw = _whole if dtype == "uint32" else lambda rng, count: rng.random(count, np.float32)
 
     def data(rng: np.random.Generator) -> Data:
-        # Below 2^31, so that peers without uint32 compare the same numbers as int32.
-        whole = rng.integers(0, _RANGE, size, dtype=np.uint32)
-        x = whole if dtype == "uint32" else (whole >> 7).astype(np.float32) / np.float32(_RANGE >> 7)
-        return Data({"x": x}, verify=_verify(x[x < np.asarray(limit, dtype)]))
+        x = host.drawn(rng, size, dtype, draw)
+        below = np.asarray(limit, dtype)
+        kept = host.joined(host.each(lambda span: x[span][x[span] < below], host.spans(size)))
+        return Data({"x": x}, verify=_verify(kept))
 
     def torch_keeps(torch: Any, x: Any) -> Mapping[str, Any]:
         x = x.view(torch.int32) if dtype == "uint32" else x
@@ -77,15 +88,17 @@ def _masked(output: str, device: Device, size: int, tuning: Mapping[str, Any]) -
 
     def data(rng: np.random.Generator) -> Data:
         mask = np.zeros(4 * words, np.uint8)
-        mask[:size] = rng.integers(0, 2, size, dtype=np.uint8)
-        chosen = mask[:size].astype(bool)
+        mask[:size] = host.drawn(rng, size, np.uint8, lambda rng, count: rng.integers(0, 2, count, np.uint8))
+        chosen = mask[:size].view(np.bool_)
         inputs = {"mask": mask.view(np.uint32)}
         if output == "indices":
-            return Data(inputs, verify=_verify(np.flatnonzero(chosen)))
-        x = inputs["x"] = rng.integers(0, _RANGE, size, dtype=np.uint32)
+            places = host.made(size, np.uint32, lambda span: np.arange(span.start, span.stop))
+            return Data(inputs, verify=_verify(host.joined(_chosen(chosen, places))))
+        x = inputs["x"] = host.drawn(rng, size, np.uint32, _whole)
+        kept = _chosen(chosen, x)
         if output == "values":
-            return Data(inputs, verify=_verify(x[chosen]))
-        parted = np.concatenate([x[chosen], x[~chosen]])
+            return Data(inputs, verify=_verify(host.joined(kept)))
+        parted = host.joined([*kept, *_chosen(~chosen, x)])
         return Data(inputs, expected={"kept": parted, "total": np.asarray(chosen.sum(), np.uint32)})
 
     def torch_keeps(torch: Any, mask: Any, x: Any = None) -> Mapping[str, Any]:

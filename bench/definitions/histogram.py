@@ -9,35 +9,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench import Case, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.histogram import MATCHES, plan_bincount, plan_histogram
 
 Words = NDArray[np.uint32]
 
-_CHUNK = 1 << 22
 _SMOKE = (1, 1021, 40_009)
 
 
 def _uniform(rng: np.random.Generator, size: int, bins: int) -> tuple[Words, Words]:
-    keys = rng.integers(0, bins, size, dtype=np.uint32)
-    counts = np.zeros(bins, np.int64)
-    for first in range(0, size, _CHUNK):
-        counts += np.bincount(keys[first : first + _CHUNK], minlength=bins)
-    return keys, counts.astype(np.uint32)
+    keys = host.drawn(rng, size, np.uint32, lambda rng, count: rng.integers(0, bins, count, np.uint32))
+    return keys, host.counted(keys, bins).astype(np.uint32)
 
 
 def _equal(rng: np.random.Generator, size: int, bins: int) -> tuple[Words, Words]:
     key = int(rng.integers(bins))
     counts = np.zeros(bins, np.uint32)
     counts[key] = size
-    return np.full(size, key, np.uint32), counts
+    return host.made(size, np.uint32, lambda span: key), counts
 
 
 def _alternating(rng: np.random.Generator, size: int, bins: int) -> tuple[Words, Words]:
     first, second = (int(key) for key in rng.choice(bins, 2, replace=False))
-    keys = np.empty(size, np.uint32)
-    keys[::2], keys[1::2] = first, second
+    # Blocks begin at even places.
+    both = np.resize(np.array([first, second], np.uint32), host.BLOCK)
+    keys = host.made(size, np.uint32, lambda span: both[: span.stop - span.start])
     counts = np.zeros(bins, np.uint32)
     counts[first], counts[second] = (size + 1) // 2, size // 2
     return keys, counts
@@ -45,7 +42,14 @@ def _alternating(rng: np.random.Generator, size: int, bins: int) -> tuple[Words,
 
 def _sorted(rng: np.random.Generator, size: int, bins: int) -> tuple[Words, Words]:
     counts = rng.multinomial(size, np.full(bins, 1 / bins)).astype(np.uint32)
-    return np.repeat(np.arange(bins, dtype=np.uint32), counts), counts
+    ends = np.cumsum(counts, dtype=np.int64)
+
+    def keys(span: slice) -> Words:
+        first, last = np.searchsorted(ends, [span.start, span.stop - 1], "right")
+        often: Any = np.diff(np.concatenate([[span.start], ends[first:last], [span.stop]]))
+        return np.repeat(np.arange(first, last + 1, dtype=np.uint32), often)
+
+    return host.made(size, np.uint32, keys), counts
 
 
 _PATTERNS: dict[str, Callable[[np.random.Generator, int, int], tuple[Words, Words]]] = {
@@ -73,13 +77,9 @@ def _float_case(pattern: str, device: Device, size: int, tuning: Mapping[str, An
 
     def data(rng: np.random.Generator) -> Data:
         keys, counts = _PATTERNS[pattern](rng, size, bins)
-        x = keys.astype(np.float32)
         # Multiples of 2^-10 below 1: added and divided without rounding.
-        inside = rng.integers(0, 1 << 10, min(size, _CHUNK)).astype(np.float32) / np.float32(1 << 10)
-        for first in range(0, size, _CHUNK):
-            part = x[first : first + _CHUNK]
-            part += inside[: len(part)]
-        x /= np.float32(bins)
+        inside = rng.integers(0, 1 << 10, min(size, host.BLOCK)) / (1 << 10)
+        x = host.made(size, np.float32, lambda span: (keys[span] + inside[: span.stop - span.start]) / bins)
         return Data({"x": x}, expected={"counts": counts})
 
     def plan(implementation: str) -> Any:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition, powers_of_two
+from vkgroup.bench import Case, Data, Definition, host, powers_of_two
 from vkgroup.bench.definition import Arrays, Contender
+from vkgroup.bench.verify import wrong
 from vkgroup.dispatch import Device
 from vkgroup.kernels.box_filter import plan_box_filter
 from vkgroup.kernels.grid import of_version
@@ -29,7 +30,7 @@ _SMOKE = (16, 1021, 40_009)
 def _picture(rng: np.random.Generator, size: int, components: int) -> Array:
     """A picture of about as many texels, nearly square."""
     shape = _shape(size, components)
-    return rng.integers(0, _SMALL, shape, np.uint8).astype(np.float32)
+    return host.drawn(rng, shape, np.float32, lambda rng, count: rng.integers(0, _SMALL, count, np.uint8))
 
 
 def _shape(size: int, components: int) -> tuple[int, ...]:
@@ -39,12 +40,17 @@ def _shape(size: int, components: int) -> tuple[int, ...]:
 
 def _mean_of_fours(x: Array) -> Array:
     """The next level: rows and columns beyond an even size are left out, a single one counts twice."""
-    for axis in (1, 0):
-        size = x.shape[axis]
-        even = x.take(range(size // 2 * 2), axis) if size > 1 else x.repeat(2, axis)
-        shape = (*x.shape[:axis], -1, 2, *x.shape[axis + 1 :])
-        x = even.reshape(shape).sum(axis + 1)
-    return np.asarray(x * np.float32(0.25), np.float32)
+    even = x[: len(x) // 2 * 2] if len(x) > 1 else x.repeat(2, 0)
+    return host.by_rows(_mean_of_pairs, even.reshape(-1, 2, *x.shape[1:]))
+
+
+def _mean_of_pairs(pairs: Array) -> Array:
+    """Return half as many columns of rows that stand in pairs."""
+    columns = pairs.shape[2]
+    even = pairs[:, :, : columns // 2 * 2] if columns > 1 else pairs.repeat(2, 2)
+    left, right = even[:, :, ::2], even[:, :, 1::2]
+    found: Array = ((left[:, 0] + right[:, 0]) + (left[:, 1] + right[:, 1])) * np.float32(0.25)
+    return found
 
 
 def _mip_chain(components: int, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
@@ -61,10 +67,11 @@ def _mip_chain(components: int, device: Device, size: int, tuning: Mapping[str, 
         def verify(found: Arrays) -> str | None:
             """Compare levels; three operations of each further one are rounded."""
             for number, (start, room) in enumerate(level_places(shape), 1):
-                part = found["levels"][start : start + np.prod(room)].reshape(room)
+                part = found["levels"][start : start + np.prod(room)]
                 bound = 3 * max(0, number - _EXACT) * 2.0**-23 * levels[number - 1]
-                if not np.all(np.abs(part - levels[number - 1]) <= bound):
-                    return f"level {number} is wrong"
+                message = wrong(Data({}, {"": levels[number - 1]}, {"": bound}), {"": part})
+                if message is not None:
+                    return f"level {number}{message}"
             return None
 
         return Data({"image": x}, verify=verify)
@@ -88,9 +95,18 @@ def _box_filter(components: int, radius: int, device: Device, size: int, tuning:
 
     def data(rng: np.random.Generator) -> Data:
         x = _picture(rng, size, components)
-        # Whole sums are exact; only their product with the scale is rounded, by one unit at most.
-        means = (_sums(_sums(x, radius, 0), radius, 1) * np.float64(scale)).astype(np.float32)
-        return Data({"image": x}, {"filtered": means}, bounds={"filtered": means * 2.0**-22})
+        means = np.empty_like(x)
+
+        def filter_rows(rows: slice) -> None:
+            """Whole sums are exact; only their product with the scale is rounded, by one unit at most."""
+            near = np.clip(np.arange(rows.start - radius, rows.stop + radius), 0, len(x) - 1)
+            down = _sums(x[near], radius, 0)[radius:-radius]
+            means[rows] = _sums(down, radius, 1) * np.float64(scale)
+
+        step = max(8 * radius, host.BLOCK // (x.size // len(x)))
+        host.each(filter_rows, host.spans(len(x), step))
+        bounds = host.by_rows(lambda part: part * np.float32(2.0**-22), means)
+        return Data({"image": x}, {"filtered": means}, {"filtered": bounds})
 
     def plan(implementation: str) -> Any:
         values = of_version("box_filter", implementation, tuning)
@@ -115,8 +131,7 @@ def _sums(x: Array, radius: int, axis: int) -> Array:
     """Sums of 2 radius + 1 neighbours along an axis, by differences of running sums, which are whole."""
     edges = [(radius + 1, radius) if other == axis else (0, 0) for other in range(x.ndim)]
     running = np.cumsum(np.pad(x, edges, mode="edge"), axis, np.float64)
-    size = x.shape[axis]
-    begin, end = (np.take(running, np.arange(size) + by, axis) for by in (0, 2 * radius + 1))
+    begin, end = np.split(running, [-2 * radius - 1], axis)[0], np.split(running, [2 * radius + 1], axis)[1]
     return np.asarray(end - begin)
 
 

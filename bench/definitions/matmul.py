@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench import Case, Data, Definition, host
 from vkgroup.bench.definition import PAIR
 from vkgroup.dispatch import Device
 from vkgroup.kernels.grid import of_version
@@ -24,8 +24,11 @@ def _make(dtype: npt.DTypeLike, device: Device, size: int, tuning: Mapping[str, 
     kind = np.dtype(dtype)
     half, most = kind == np.float16, _WHOLE[kind.str[1:]]
 
+    def draw(rng: np.random.Generator, count: int) -> npt.NDArray[np.int8]:
+        return rng.integers(-most, most, count, np.int8, endpoint=True)
+
     def data(rng: np.random.Generator) -> Data:
-        a, b = (rng.integers(-most, most, (size, size), endpoint=True).astype(kind) for _ in range(2))
+        a, b = (host.drawn(rng, (size, size), kind, draw) for _ in range(2))
         product = a.astype(np.float32) @ b.astype(np.float32)
         return Data({"a": a, "b": b}, expected={"product": product.astype(kind)})
 

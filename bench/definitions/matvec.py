@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench import Case, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.matvec import plan_matvec
 
@@ -27,6 +28,10 @@ def _wide(size: int) -> tuple[int, int]:
     return min(size, 8), max(1, size // 8)
 
 
+def _signs(rng: np.random.Generator, count: int) -> npt.NDArray[np.int8]:
+    return rng.integers(-1, 2, count, np.int8)
+
+
 def _case(
     shaped: Callable[[int], tuple[int, int]], device: Device, size: int, tuning: Mapping[str, Any]
 ) -> Case:
@@ -34,8 +39,7 @@ def _case(
 
     def data(rng: np.random.Generator) -> Data:
         # Products are -1, 0 and 1, of which sums are exact in float32 and in every order.
-        matrix = rng.integers(-1, 2, (rows, columns), dtype=np.int8).astype(np.float32)
-        vector = rng.integers(-1, 2, columns, dtype=np.int8).astype(np.float32)
+        matrix, vector = (host.drawn(rng, shape, np.float32, _signs) for shape in ((rows, columns), columns))
         return Data({"matrix": matrix, "vector": vector}, expected={"result": matrix @ vector})
 
     def plan(implementation: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench import Case, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.max_pool import DIRECT, plan_max_pool
 
@@ -38,8 +38,10 @@ def _make(dtype: Any, device: Device, size: int, tuning: Mapping[str, Any]) -> C
     shape = (max(4, size // columns), columns)
 
     def data(rng: np.random.Generator) -> Data:
-        x = rng.random(shape, np.float32).astype(dtype)
-        return Data({"x": x}, expected={"maxima": _pooled(x)})
+        x = host.drawn(rng, shape, dtype, lambda rng, count: rng.random(count, np.float32))
+        strips = x[: shape[0] // 4 * 4].reshape(-1, 4, shape[1])
+        maxima = host.by_rows(lambda part: _pooled(part.reshape(-1, shape[1])), strips)
+        return Data({"x": x}, expected={"maxima": maxima})
 
     def plan(name: str) -> Any:
         implementation, ways = _WAYS[name]

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench import Case, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.reduce import plan_reduce
 
 Array = npt.NDArray[Any]
+
+_GREATEST = 100
+"""Far above all that a normal distribution gives."""
 
 _SMOKE = (1, 1021, 40_009)
 _SWEEPS: dict[str, tuple[Any, ...]] = {
@@ -28,50 +31,31 @@ _SWEEPS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def _signs(rng: np.random.Generator, shape: Any, dtype: npt.DTypeLike) -> Array:
-    """Make -1, 0 and 1 at random: sums of 2^28 of them stay so far below 2^24 that all are exact."""
-    x: Array = rng.integers(-1, 2, shape, dtype=np.int8).astype(dtype)
-    return x
+def _signs(rng: np.random.Generator, count: int) -> Array:
+    """Return -1, 0 and 1 at random: sums of 2^28 of them stay so far below 2^24 that all are exact."""
+    return rng.integers(-1, 2, count, np.int8)
 
 
-def _words(rng: np.random.Generator, shape: Any, dtype: npt.DTypeLike) -> Array:
-    x: Array = rng.integers(0, 1 << 32, shape, dtype=np.uint32).astype(dtype)
-    return x
+def _words(rng: np.random.Generator, count: int) -> Array:
+    return rng.integers(-(1 << 31), 1 << 31, count, np.int32)
 
 
-def _normal(rng: np.random.Generator, shape: Any, dtype: npt.DTypeLike) -> Array:
-    return rng.standard_normal(shape, dtype=np.float32).astype(dtype)
+def _normal(rng: np.random.Generator, count: int) -> Array:
+    return rng.standard_normal(count, np.float32)
 
 
-def _summed(x: Array, axis: int | None) -> Array:
-    """Add as int64 what are whole numbers, and give them their dtype again: exact, and wrapped around."""
-    if x.dtype.kind == "f":
-        return np.sum(x, axis=axis, dtype=np.float64).astype(x.dtype)
-    return np.sum(x, axis=axis, dtype=np.int64).astype(x.dtype)
+def _reduced(operation: np.ufunc, x: Array, axis: int | None, dtype: npt.DTypeLike) -> Array:
+    """Reduce blocks of rows in a dtype that adds them up exactly; whole numbers are wrapped around last."""
+
+    def part(rows: slice) -> Array:
+        return np.asarray(operation.reduce(x[rows], axis, dtype))
+
+    parts = host.each(part, host.row_spans(x))
+    found = host.joined(parts) if axis == 1 else np.asarray(operation.reduce(parts, 0))
+    return found.astype(x.dtype)
 
 
-def _best(x: Array, axis: int | None) -> Array:
-    found: Array = np.max(x, axis=axis)
-    return found
-
-
-def _place(x: Array, axis: int | None) -> Array:
-    return np.asarray(np.argmax(x, axis=axis)).astype(np.int64)
-
-
-def _xored(x: Array, axis: int | None) -> Array:
-    return np.asarray(np.bitwise_xor.reduce(x, axis=axis))
-
-
-Make = Callable[[np.random.Generator, Any, npt.DTypeLike], Array]
-Right = Callable[[Array, int | None], Array]
-
-_KINDS: dict[str, tuple[str, Right]] = {
-    "sum": ("add", _summed),
-    "max": ("max", _best),
-    "argmax": ("argmax", _place),
-    "xor": ("xor", _xored),
-}
+_UFUNCS: dict[str, np.ufunc] = {"sum": np.add, "max": np.maximum, "xor": np.bitwise_xor}
 
 
 def _peers(name: str, axis: int | None, dtype: np.dtype[Any]) -> dict[str, Any]:
@@ -106,15 +90,18 @@ def _case(
     tuning: Mapping[str, Any],
 ) -> Case:
     shape, axis = shaped(size)
-    operation, right = _KINDS[name]
-    make: Make = _words if dtype.kind != "f" else _signs if name == "sum" else _normal
+    operation = "add" if name == "sum" else name
+    draw = _words if dtype.kind != "f" else _signs if name == "sum" else _normal
 
     def data(rng: np.random.Generator) -> Data:
-        x = make(rng, shape, dtype)
-        if name == "argmax" and axis is None:
+        x = host.drawn(rng, shape, dtype, draw)
+        if name == "argmax":
             # One greatest element: not all packages promise to find the first of several.
-            x[int(rng.integers(x.size))] = 100
-        return Data({"x": x}, expected={"result": right(x, axis)})
+            place = rng.integers(x.size)
+            x[place] = _GREATEST
+            return Data({"x": x}, expected={"result": np.asarray(place)})
+        exact = x.dtype if name != "sum" else np.float64 if dtype.kind == "f" else np.int64
+        return Data({"x": x}, expected={"result": _reduced(_UFUNCS[name], x, axis, exact)})
 
     def plan(implementation: str, **more: Any) -> Any:
         return plan_reduce(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.bench import Case, Data, Definition, powers_of_two
+from vkgroup.bench import Case, Data, Definition, host, powers_of_two
 from vkgroup.dispatch import Device
 from vkgroup.kernels.scan_plan import plan_scan
 
@@ -29,20 +29,24 @@ _NUMPY = {"add": "cumsum", "mul": "cumprod"}
 def _elements(rng: np.random.Generator, operation: str, dtype: str, size: int) -> Any:
     """Make elements whose scan is the same in every order of additions."""
     if operation == "max":
-        return rng.integers(0, 2**31, size, dtype=np.int32).astype(dtype)
+        return host.drawn(rng, size, dtype, lambda rng, count: rng.integers(0, 2**31, count, np.int32))
     if dtype.startswith("float"):
         # Whole numbers of which no run of neighbours comes to more than a float32 holds exactly.
-        return rng.integers(-8, 9, size, dtype=np.int8).astype(dtype)
-    return rng.integers(0, 2**32, size, dtype=np.uint32).astype(dtype)
+        return host.drawn(rng, size, dtype, lambda rng, count: rng.integers(-8, 9, count, np.int8))
+    return host.drawn(rng, size, dtype, lambda rng, count: rng.integers(0, 2**32, count, np.uint32))
 
 
 def _expected(x: Any, operation: str, exclusive: bool) -> Any:
     if operation == "max":
-        return np.maximum.accumulate(x)
-    found = np.cumsum(x, dtype=x.dtype)
-    if x.dtype.kind == "f" and found.size and np.abs(found).max() >= _EXACT:
-        raise ValueError("The prefix sums of the data left what float32 holds exactly.")
-    return np.concatenate([np.zeros(1, x.dtype), found[:-1]]) if exclusive else found
+        return host.accumulated(np.maximum, x)
+    found = np.empty_like(x)
+    found[:1] = 0
+    host.accumulated(np.add, x[:-1] if exclusive else x, found[1:] if exclusive else found)
+    if x.dtype.kind == "f":
+        highest = host.each(lambda span: np.abs(found[span]).max(), host.spans(x.size))
+        if max(highest) >= _EXACT:
+            raise ValueError("The prefix sums of the data left what float32 holds exactly.")
+    return found
 
 
 def _torch(operation: str, dtype: str) -> Any:
@@ -91,8 +95,9 @@ def _rows_case(width: int, device: Device, size: int, tuning: Mapping[str, Any])
     shape = (max(1, size // width), min(width, size))
 
     def data(rng: np.random.Generator) -> Data:
-        x = rng.integers(0, 9, shape, dtype=np.int8).astype(np.float32)
-        return Data({"x": x}, expected={"scanned": np.cumsum(x, 1, dtype=np.float32)})
+        x = host.drawn(rng, shape, np.float32, lambda rng, count: rng.integers(0, 9, count, np.int8))
+        scanned = host.by_rows(lambda rows: np.cumsum(rows, 1, np.float32), x)
+        return Data({"x": x}, expected={"scanned": scanned})
 
     def plan(implementation: str) -> Any:
         return plan_scan(device, "add", np.float32, shape, 1, implementation=implementation, **tuning)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench import Case, Data, Definition, host
 from vkgroup.bench.definition import Arrays
 from vkgroup.dispatch import Device
 from vkgroup.kernels.radix_sort import plan_radix_sort
@@ -18,7 +18,6 @@ from vkgroup.kernels.radix_sort_tuning import CLAIMS, MATCHES
 Array = npt.NDArray[Any]
 Tuning = Mapping[str, Any]
 
-_CHUNK = 1 << 22
 _SMOKE = (1, 1021, 5003)
 _SWEEPS: dict[str, tuple[Any, ...]] = {
     "workgroup": (128, 256, 384, 512),
@@ -27,6 +26,7 @@ _SWEEPS: dict[str, tuple[Any, ...]] = {
     "match": MATCHES,
     "claim": CLAIMS,
     "early": (False, True),
+    "late": (False, True),
     "look": (1, 2, 4, 8, 16),
     "spins": (16, 64, 256, 1024),
     "tickets": (False, True),
@@ -40,26 +40,35 @@ _SWEEPS: dict[str, tuple[Any, ...]] = {
 
 def _uniform(rng: np.random.Generator, size: int, dtype: np.dtype[Any]) -> Array:
     """All numbers of the dtype; floats uniform in [0, 1), whose digits are uneven as those of floats are."""
+    return host.drawn(rng, size, dtype, partial(_uniform_block, dtype))
+
+
+def _uniform_block(dtype: np.dtype[Any], rng: np.random.Generator, count: int) -> Array:
     if dtype.kind == "f":
-        return rng.random(size, dtype)
+        return rng.random(count, dtype)
     limits = np.iinfo(dtype)
-    return rng.integers(limits.min, limits.max, size, dtype, endpoint=True)
+    return rng.integers(limits.min, limits.max, count, dtype, endpoint=True)
 
 
 def _narrow(rng: np.random.Generator, size: int, dtype: np.dtype[Any]) -> Array:
     """Numbers below 2^16: half of the digits are the same in all keys of 32 bits."""
-    return rng.integers(0, 1 << 16, size, dtype)
+    return host.drawn(rng, size, dtype, lambda rng, count: rng.integers(0, 1 << 16, count, np.uint16))
 
 
 def _equal(rng: np.random.Generator, size: int, dtype: np.dtype[Any]) -> Array:
-    return np.full(size, rng.integers(0, 1 << 31), dtype)
+    key = rng.integers(0, 1 << 31)
+    return host.made(size, dtype, lambda span: key)
 
 
 def _skewed(rng: np.random.Generator, size: int, dtype: np.dtype[Any]) -> Array:
     """Nine keys of ten are the same number."""
-    keys = _uniform(rng, size, dtype)
-    keys[rng.random(size, np.float32) < 0.9] = 12345
-    return keys
+
+    def draw(rng: np.random.Generator, count: int) -> Array:
+        keys = _uniform_block(dtype, rng, count)
+        keys[rng.random(count, np.float32) < 0.9] = 12345
+        return keys
+
+    return host.drawn(rng, size, dtype, draw)
 
 
 _PATTERNS: dict[str, Callable[[np.random.Generator, int, np.dtype[Any]], Array]] = {
@@ -73,7 +82,7 @@ _PATTERNS: dict[str, Callable[[np.random.Generator, int, np.dtype[Any]], Array]]
 def _keys(pattern: str, dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> Case:
     def data(rng: np.random.Generator) -> Data:
         keys = _PATTERNS[pattern](rng, size, dtype)
-        return Data({"keys": keys}, {"sorted_keys": np.sort(keys)})
+        return Data({"keys": keys}, {"sorted_keys": host.ordered(keys)})
 
     def plan(implementation: str) -> Any:
         return plan_radix_sort(device, size, dtype, implementation=implementation, **tuning)
@@ -100,27 +109,30 @@ def _stable(keys: Array, order: Array, found: Array | None) -> str | None:
     """
     if order.shape != keys.shape:
         return f"there are {order.size} indices for {keys.size} keys"
-    before: tuple[Any, Any] | None = None
-    for first in range(0, keys.size, _CHUNK):
-        index = order[first : first + _CHUNK].astype(np.int64)
+
+    def within(span: slice) -> str | None:
+        """Look at a block, and at what stands before it."""
+        part = slice(max(0, span.start - 1), span.stop)
+        index = order[part].astype(np.int64)
         if index.min() < 0 or index.max() >= keys.size:
-            return f"an index of those from {first} on is none"
+            return f"an index of those from {part.start} on is none"
         key = keys[index]
-        if found is not None and not np.array_equal(found[first : first + _CHUNK], key):
-            return f"a key of those from {first} on is not that of its value"
-        if before is not None:
-            key, index = np.append(before[0], key), np.append(before[1], index)
-        if not np.all((key[:-1] < key[1:]) | ((key[:-1] == key[1:]) & (index[:-1] < index[1:]))):
-            return f"the order is wrong behind place {first}"
-        before = key[-1], index[-1]
-    return None
+        if found is not None and not np.array_equal(found[part], key):
+            return f"a key of those from {part.start} on is not that of its value"
+        rising = key[:-1] < key[1:]
+        if not rising.all() and not np.all(rising | ((key[:-1] == key[1:]) & (index[:-1] < index[1:]))):
+            return f"the order is wrong behind place {part.start}"
+        return None
+
+    return next(filter(None, host.each(within, host.spans(keys.size))), None)
 
 
 def _pairs(dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> Case:
     """Values are the numbers of their keys, since torch sorts no others along."""
 
     def data(rng: np.random.Generator) -> Data:
-        keys, values = _uniform(rng, size, dtype), np.arange(size, dtype=np.int32)
+        keys = _uniform(rng, size, dtype)
+        values = host.made(size, np.int32, lambda span: np.arange(span.start, span.stop))
 
         def verify(found: Arrays) -> str | None:
             return _stable(keys, np.asarray(found["sorted_values"]), np.asarray(found["sorted_keys"]))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench import Case, Data, Definition
+from vkgroup.bench import Case, Data, Definition, host
 from vkgroup.dispatch import Device
 from vkgroup.kernels.grid import of_version
 from vkgroup.kernels.transpose import plan_transpose
@@ -24,9 +24,11 @@ def _make(dtype: npt.DTypeLike, odd: bool, device: Device, size: int, tuning: Ma
         rows, columns = max(1, rows - 1), max(1, columns - 1)
 
     def data(rng: np.random.Generator) -> Data:
-        x = rng.integers(0, 256, rows * columns * kind.itemsize, np.uint8).view(f"u{kind.itemsize}")
-        matrix = x.reshape(rows, columns)
-        return Data({"x": matrix}, expected={"transposed": np.ascontiguousarray(matrix.T)})
+        limit = 1 << 8 * kind.itemsize
+        x = host.drawn(
+            rng, (rows, columns), kind, lambda rng, count: rng.integers(0, limit, count, kind.type)
+        )
+        return Data({"x": x}, expected={"transposed": host.by_rows(np.ascontiguousarray, x.T)})
 
     def plan(implementation: str) -> Any:
         values = of_version("transpose", implementation, tuning)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.bench import host
 from vkgroup.bench.definition import Arrays, Data
 
 
@@ -31,25 +32,42 @@ def _difference(expected: npt.NDArray[Any], found: npt.NDArray[Any], bound: npt.
     """Compare one output; an integer of another width or signedness must be the same modulo 2^bits."""
     if found.size != expected.size:
         return f" has {found.size} elements instead of {expected.size}"
-    found = found.reshape(expected.shape).astype(expected.dtype, copy=False)
-    if expected.dtype.kind in "fc":
-        right = _close(expected, found, np.asarray(bound, np.float64))
-    else:
-        right = found == expected
-    if right.all():
+    wanted, got, limits = expected.reshape(-1), found.reshape(-1), np.asarray(bound)
+    if limits.ndim:
+        limits = np.broadcast_to(limits, expected.shape).reshape(-1)
+
+    def judge(span: slice) -> tuple[int, int]:
+        """Return how many elements of a block are wrong, and the first of them."""
+        right = _right(wanted[span], got[span], limits[span] if limits.ndim else limits)
+        return int(right.size - np.count_nonzero(right)), span.start + int(np.argmin(right))
+
+    wrongs = [one for one in host.each(judge, host.spans(expected.size)) if one[0]]
+    if not wrongs:
         return None
-    first = np.unravel_index(int(np.argmin(right)), expected.shape)
-    place = f"[{', '.join(map(str, first))}]" if expected.ndim else ""
-    count = int(right.size - np.count_nonzero(right))
-    more = f" ({count} of {right.size} elements are wrong)" if right.size > 1 else ""
-    return f"{place} is {found[first]} instead of {expected[first]}{more}"
+    count, first = sum(many for many, _ in wrongs), wrongs[0][1]
+    place = f"[{', '.join(map(str, np.unravel_index(first, expected.shape)))}]" if expected.ndim else ""
+    more = f" ({count} of {expected.size} elements are wrong)" if expected.size > 1 else ""
+    return f"{place} is {got[first : first + 1].astype(expected.dtype)[0]} instead of {wanted[first]}{more}"
+
+
+def _right(
+    expected: npt.NDArray[Any], found: npt.NDArray[Any], bound: npt.NDArray[Any]
+) -> npt.NDArray[np.bool_]:
+    """Where elements are what was expected."""
+    found = found.astype(expected.dtype, copy=False)
+    if expected.dtype.kind in "fc":
+        return _close(expected, found, bound.astype(np.float64))
+    return np.asarray(found == expected)
 
 
 def _close(
     expected: npt.NDArray[Any], found: npt.NDArray[Any], bound: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.bool_]:
     """Where floats are equal, both NaN, or no further apart than the bound."""
-    same = (found == expected) | (np.isnan(expected) & np.isnan(found))
+    same = found == expected
+    if same.all():
+        return np.asarray(same)
+    same |= np.isnan(expected) & np.isnan(found)
     if not bound.any():
         return np.asarray(same)
     with np.errstate(invalid="ignore", over="ignore"):
