@@ -80,7 +80,7 @@ class Prepared(Protocol):
         """Run once, wait until it is done, and return the seconds (or the unit of the case)."""
 
     def outputs(self) -> Arrays:
-        """Return what the last run computed, by the names of the plan's outputs."""
+        """Return what the last run computed, by the names of the plan's outputs; valid until the next run."""
 
     def close(self) -> None:
         """Free everything."""

@@ -1,4 +1,4 @@
-"""Plans as contenders: their inputs on the device, shared by all variants, and recorded once for each set."""
+"""Plans as contenders: inputs and the way back are shared by all variants, and recorded once for each set."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.bench.definition import Arrays, Data, Recordable
+from vkgroup.bench.landing import Landing
 from vkgroup.closing import Closing
 from vkgroup.dispatch import Buffer, Device, Fill
 from vkgroup.errors import InvalidInput
@@ -23,10 +24,16 @@ _TIMEOUT = 120.0
 
 
 class Inputs(Closing):
-    """The sets of inputs on the device, each array once for all plans."""
+    """The sets of inputs on the device, each array once for all plans.
+
+    Attributes
+    ----------
+    landing : where the outputs of all plans come to the host.
+    """
 
     def __init__(self, device: Device) -> None:
         self._device = device
+        self.landing = Landing(device)
         # The sets are kept with their buffers: the id of one that is gone could be another's.
         self._buffers: dict[tuple[int, str], tuple[Data, Buffer]] = {}
 
@@ -46,6 +53,7 @@ class Inputs(Closing):
         for _, buffer in self._buffers.values():
             buffer.close()
         self._buffers.clear()
+        self.landing.close()
 
 
 class PlanContender:
@@ -65,13 +73,16 @@ class PlanContender:
                 " benchmark one that writes elsewhere."
             )
         buffers = {name: self._inputs.buffer(data, name) for name in self._plan.inputs}
-        return PreparedPlan(self._device, self._plan, buffers, self.clock)
+        return PreparedPlan(self._device, self._plan, buffers, self.clock, self._inputs.landing)
 
 
 class PreparedPlan(Closing):
     """A plan recorded on one set of inputs."""
 
-    def __init__(self, device: Device, plan: Recordable, buffers: dict[str, Buffer], clock: str) -> None:
+    def __init__(
+        self, device: Device, plan: Recordable, buffers: dict[str, Buffer], clock: str, landing: Landing
+    ) -> None:
+        self._landing = landing
         self._names = tuple(plan.outputs)
         self._stamped = clock == TIMESTAMPS
         with ExitStack() as stack:
@@ -99,8 +110,8 @@ class PreparedPlan(Closing):
         return time.perf_counter() - start
 
     def outputs(self) -> Arrays:
-        """Read what the last run wrote."""
-        return {name: self._work.buffers[name].read() for name in self._names}
+        """Return what the last run wrote, until the next run."""
+        return self._landing.fetch({name: self._work.buffers[name] for name in self._names})
 
     def close(self) -> None:
         """Free what was recorded and what it made; the inputs stay."""
