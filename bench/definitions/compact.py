@@ -49,10 +49,6 @@ def _whole(rng: np.random.Generator, count: int) -> npt.NDArray[np.uint32]:
     return rng.integers(0, _RANGE, count, np.uint32)
 
 
-def _chosen(chosen: npt.NDArray[np.bool_], x: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    return host.each(lambda span: x[span][chosen[span]], host.spans(x.size))
-
-
 def _compared(dtype: str, share: float, device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
     """Elements below a limit, of which a share of the elements is."""
     limit: Any = int(share * _RANGE) if dtype == "uint32" else share
@@ -61,8 +57,7 @@ def _compared(dtype: str, share: float, device: Device, size: int, tuning: Mappi
     def data(rng: np.random.Generator) -> Data:
         x = host.drawn(rng, size, dtype, draw)
         below = np.asarray(limit, dtype)
-        kept = host.joined(host.each(lambda span: x[span][x[span] < below], host.spans(size)))
-        return Data({"x": x}, verify=_verify(kept))
+        return Data({"x": x}, verify=_verify(host.selected(x, lambda span: x[span] < below)))
 
     def torch_keeps(torch: Any, x: Any) -> Mapping[str, Any]:
         x = x.view(torch.int32) if dtype == "uint32" else x
@@ -93,13 +88,14 @@ def _masked(output: str, device: Device, size: int, tuning: Mapping[str, Any]) -
         inputs = {"mask": mask.view(np.uint32)}
         if output == "indices":
             places = host.made(size, np.uint32, lambda span: np.arange(span.start, span.stop))
-            return Data(inputs, verify=_verify(host.joined(_chosen(chosen, places))))
+            return Data(inputs, verify=_verify(host.selected(places, lambda span: chosen[span])))
         x = inputs["x"] = host.drawn(rng, size, np.uint32, _whole)
-        kept = _chosen(chosen, x)
         if output == "values":
-            return Data(inputs, verify=_verify(host.joined(kept)))
-        parted = host.joined([*kept, *_chosen(~chosen, x)])
-        return Data(inputs, expected={"kept": parted, "total": np.asarray(chosen.sum(), np.uint32)})
+            return Data(inputs, verify=_verify(host.selected(x, lambda span: chosen[span])))
+        parted = np.empty_like(x)
+        total = host.selected(x, lambda span: chosen[span], parted).size
+        host.selected(x, lambda span: ~chosen[span], parted[total:])
+        return Data(inputs, expected={"kept": parted, "total": np.asarray(total, np.uint32)})
 
     def torch_keeps(torch: Any, mask: Any, x: Any = None) -> Mapping[str, Any]:
         chosen = mask.view(torch.bool)[:size]

@@ -51,7 +51,7 @@ def _reduced(operation: np.ufunc, x: Array, axis: int | None, dtype: npt.DTypeLi
         return np.asarray(operation.reduce(x[rows], axis, dtype))
 
     parts = host.each(part, host.row_spans(x))
-    found = host.joined(parts) if axis == 1 else np.asarray(operation.reduce(parts, 0))
+    found = np.concatenate(parts) if axis == 1 else np.asarray(operation.reduce(parts, 0))
     return found.astype(x.dtype)
 
 

@@ -67,8 +67,10 @@ def test_what_is_made_is_what_numpy_makes(cores: int) -> None:
     x = host.made(SIZE, np.int32, lambda span: np.arange(span.start, span.stop))
     assert np.array_equal(x, np.arange(SIZE))
     assert np.array_equal(host.made(SIZE, np.uint8, lambda span: 7), np.full(SIZE, 7))
-    parts = [x[span][x[span] % 3 == 0] for span in host.spans(SIZE)]
-    assert np.array_equal(host.joined(parts), x[x % 3 == 0])
+    assert np.array_equal(host.selected(x, lambda span: x[span] % 3 == 0), x[x % 3 == 0])
+    out = np.zeros_like(x)
+    assert np.shares_memory(host.selected(x, lambda span: x[span] > SIZE - 3, out), out)
+    assert out[:3].tolist() == [SIZE - 2, SIZE - 1, 0]
     table = x[: SIZE // 37 * 37].reshape(-1, 37)
     assert np.array_equal(host.by_rows(lambda rows: rows.max(1), table), table.max(1))
     assert np.array_equal(host.by_rows(lambda rows: rows * 2, table), table * 2)

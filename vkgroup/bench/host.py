@@ -8,7 +8,7 @@ fits into one block is handled at once, without threads.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -93,24 +93,39 @@ def drawn(
     return found
 
 
-def joined(parts: Sequence[Array]) -> Array:
-    """Return arrays one after another, as `numpy.concatenate` does; at least one."""
-    if len(parts) == 1:
-        return parts[0]
-    ends = np.cumsum([len(part) for part in parts])
-    found = np.empty((int(ends[-1]), *parts[0].shape[1:]), parts[0].dtype)
+def selected(x: Array, keep: Callable[[slice], npt.NDArray[np.bool_]], out: Array | None = None) -> Array:
+    """Return the elements of a vector of which `keep`, called with slices, says so, in their order.
 
-    def copy(place: tuple[int, Array]) -> None:
-        end, part = place
-        found[end - len(part) : end] = part
+    Parameters
+    ----------
+    out : gets them as its first elements; None makes an array.
+    """
+    blocks = spans(x.size)
+    ends = np.cumsum([0, *each(lambda span: np.count_nonzero(keep(span)), blocks)]).tolist()
+    found = np.empty(ends[-1], x.dtype) if out is None else out[: ends[-1]]
 
-    each(copy, zip(ends.tolist(), parts, strict=True))
+    def fill(number: int) -> None:
+        span = blocks[number]
+        found[ends[number] : ends[number + 1]] = x[span][keep(span)]
+
+    each(fill, range(len(blocks)))
     return found
 
 
 def by_rows(function: Callable[[Array], Array], x: Array) -> Array:
     """Return what a function gives for blocks of whole rows, which is a row or an element for each row."""
-    return joined(each(lambda rows: function(x[rows]), row_spans(x)))
+    first, *others = row_spans(x)
+    part = function(x[first])
+    if not others:
+        return part
+    found = np.empty((len(x), *part.shape[1:]), part.dtype)
+    found[first] = part
+
+    def fill(rows: slice) -> None:
+        found[rows] = function(x[rows])
+
+    each(fill, others)
+    return found
 
 
 def accumulated(operation: np.ufunc, x: Array, out: Array | None = None) -> Array:
@@ -148,9 +163,16 @@ def ordered(x: Array) -> Array:
     together. A number at which is cut has a part of its own, which is in order as it stands: so numbers that
     are there very often keep no core longer than others.
     """
-    runs = each(lambda span: np.sort(x[span]), spans(x.size, _RUN))
-    if len(runs) == 1:
-        return runs[0]
+    if x.size <= _RUN:
+        return np.sort(x)
+    copy = np.empty_like(x)
+    runs = [copy[span] for span in spans(x.size, _RUN)]
+
+    def sort(number: int) -> None:
+        runs[number][:] = x[number * _RUN : (number + 1) * _RUN]
+        runs[number].sort()
+
+    each(sort, range(len(runs)))
     samples = np.sort(np.concatenate([run[:: max(1, run.size // _SAMPLES)] for run in runs]))
     pivots = np.unique(samples[:: max(1, samples.size // _MOST_PIVOTS)])
 
