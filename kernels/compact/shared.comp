@@ -3,10 +3,15 @@
 // values, mask, kept, total, look_back: as in subgroup.comp.
 //
 // The workgroup reads its tile in vectors, neighbouring invocations neighbouring vectors. How many elements
-// each invocation keeps of each of its vectors is scanned in shared memory, two counts in a word; then the
-// elements go to their places among those of the tile in shared memory, and from there to memory in one
-// piece.
+// each invocation keeps of each of its vectors is scanned in shared memory, two counts in a word.
+//
+// STAGED: 1: the kept elements go to their places among those of the tile in shared memory, and from there to memory in
+// one piece; 0: straight from registers to memory, where the elements of a vector are neighbours.
 #include "tile.glsl"
+
+#ifndef STAGED
+#define STAGED 1
+#endif
 
 // Counts go two and two into words: no more than 65,535 elements can be kept of one vector of each
 // invocation.
@@ -92,13 +97,84 @@ uint rank_vectors(uint flags[VECTORS], out uint before[VECTORS]) {
     return carry;
 }
 
+#if STAGED
+shared Moved staged[TILE];
+
+// Put the elements of a vector, the first of which is element `place` of its tile, to where they are to be
+// among the elements of the tile: the kept ones, and with PARTITION behind all of these, `kept_here`, the
+// others. `before` are kept in the tile before this vector.
+void stage_vector(uint tile, uint place, Element x[WIDTH], uint flags, uint before, uint kept_here) {
+    [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
+#if OUTPUT == INDICES
+        Moved moved = tile * TILE + place + i;
+#else
+        Moved moved = x[i];
+#endif
+        if ((flags >> i & 1u) != 0u) {
+            staged[before] = moved;
+            ++before;
+        } else if (OUTPUT == PARTITION) {
+            staged[kept_here + place + i - before] = moved;
+        }
+    }
+}
+
+// Write `n` of the staged elements, from `from` on, to `target` and what follows. The invocations begin at a
+// multiple of 32 elements, so that those of a subgroup write whole lines of memory; each reads several
+// elements from shared memory before it writes the first.
+void write_run(uint from, uint target, uint n) {
+    uint skew = target % 32u;
+    for (uint first = gl_LocalInvocationIndex; first < n + skew; first += 4u * WORKGROUP) {
+        Moved moved[4];
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+            uint i = first + j * WORKGROUP;
+            if (i >= skew && i < n + skew)
+                moved[j] = staged[from + i - skew];
+        }
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) {
+            uint i = first + j * WORKGROUP;
+            if (i >= skew && i < n + skew)
+                kept[target - skew + i] = Result(moved[j]);
+        }
+    }
+}
+
+// Write what is staged, after a barrier. `before` elements are kept before this tile.
+void write_staged(uint tile, uint before, uint kept_here) {
+    write_run(0u, before, kept_here);
+#if OUTPUT == PARTITION
+    uint others = min(TILE, count - tile * TILE) - kept_here;
+    write_run(kept_here, total + (tile * TILE - before), others);
+#endif
+}
+#else
+// Write the elements of a vector; `before` are kept before it, and `place` is its first element's index.
+void write_vector(uint place, Element x[WIDTH], uint flags, uint before) {
+    [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
+        bool keep = (flags >> i & 1u) != 0u;
+        uint index = place + i;
+        uint target = before;
+        if (OUTPUT == PARTITION && !keep)
+            target = total + index - before;
+        if (keep || (OUTPUT == PARTITION && index < count))
+#if OUTPUT == INDICES
+            kept[target] = index;
+#else
+            kept[target] = Result(x[i]);
+#endif
+        if (keep)
+            ++before;
+    }
+}
+#endif
+
 Known recompute(uint tile) {
     Element x[VECTORS][WIDTH];
     uint flags[VECTORS];
     read_tile(tile, x, flags);
     uint before[VECTORS];
     barrier();    // the ladder may still be read
-    return Known(AGGREGATE, rank_vectors(flags, before));
+    return Known(PRESENT, rank_vectors(flags, before));
 }
 
 void main() {
@@ -111,9 +187,21 @@ void main() {
     uint before[VECTORS];
     uint kept_here = rank_vectors(flags, before);
     if (gl_LocalInvocationIndex == 0u)
-        publish(tile, AGGREGATE, kept_here);
+        publish(tile, Known(PRESENT, kept_here));
+#if STAGED
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
         stage_vector(tile, place_of(k) * WIDTH, x[k], flags[k], before[k], kept_here);
-    write_staged(tile, find_before(tile, Known(AGGREGATE, kept_here)), kept_here);
+#endif
+    uint prefix = find_before(tile, Known(PRESENT, kept_here));
+#if STAGED
+    write_staged(tile, prefix, kept_here);
+#else
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+        write_vector(vector_of(tile, k) * WIDTH, x[k], flags[k], prefix + before[k]);
+#endif
+#if OUTPUT != PARTITION
+    if (tile == tiles() - 1u && gl_LocalInvocationIndex == 0u)
+        total = prefix + kept_here;
+#endif
 }
 #endif

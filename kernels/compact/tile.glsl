@@ -9,6 +9,8 @@
 //           limit. COMPARED: those for which AS(element) RELATION AS(limit)
 //   AS      the number that bits are, for COMPARED: uint, int, uintBitsToFloat, half_from (of 16 bits),
 //           packDouble2x32, packUint2x32, int64_from (of 64 bits, with T_BITS 64)
+//   HELD    1: elements wait in shared memory until it is known where they go, not in registers, of which a processor
+//           has too few to have enough tiles under way; 2: the same, and loops are unrolled
 //   OUTPUT  VALUES: the kept elements; INDICES: their indices; PARTITION: the kept elements, then the others;
 //           COUNT: only how many are kept
 #include "../include/kernel.glsl"
@@ -18,6 +20,9 @@
 #define COMPARED 2
 #ifndef WHERE
 #define WHERE COMPARED
+#endif
+#ifndef HELD
+#define HELD 0
 #endif
 #ifndef BITS
 #define BITS 32
@@ -152,6 +157,26 @@ uint mask_of(uint vector, bool whole) {
     return 0u;
 }
 
+// Read an element, and the byte of the mask that belongs to it.
+void read_one(uint index, out Element x, out uint byte) {
+    x = Element(0u);
+    byte = 0u;
+#if READS_VALUES
+    x = Element(value_at[index]);
+#endif
+#if WHERE == MASK
+    byte = mask[index / 4u] >> (8u * (index % 4u)) & 0xffu;
+#endif
+}
+
+bool keeps(Element x, uint byte) {
+#if WHERE == MASK
+    return byte != 0u;
+#else
+    return is_kept(x);
+#endif
+}
+
 // Which elements of a vector are kept: bit i of element i.
 uint flags_of(uint vector, bool whole, Element x[WIDTH], uint bytes) {
     uint flags = 0u;
@@ -197,60 +222,3 @@ uint count_kept(uint tile) {
         found += bitCount(flags[k]);
     return found;
 }
-
-// --- where they go ----------------------------------------------------------------------------------------
-
-#if OUTPUT != COUNT
-shared Moved staged[TILE];
-
-// Put the elements of a vector, the first of which is element `place` of its tile, to where they are to be
-// among the elements of the tile: the kept ones, and with PARTITION behind all of these, `kept_here`, the
-// others. `before` are kept in the tile before this vector.
-void stage_vector(uint tile, uint place, Element x[WIDTH], uint flags, uint before, uint kept_here) {
-    [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
-#if OUTPUT == INDICES
-        Moved moved = tile * TILE + place + i;
-#else
-        Moved moved = x[i];
-#endif
-        if ((flags >> i & 1u) != 0u) {
-            staged[before] = moved;
-            ++before;
-        } else if (OUTPUT == PARTITION) {
-            staged[kept_here + place + i - before] = moved;
-        }
-    }
-}
-
-// Write `n` of the staged elements, from `from` on, to `target` and what follows. The invocations begin at a
-// multiple of 32 elements, so that those of a subgroup write whole lines of memory; each reads several
-// elements from shared memory before it writes the first.
-void write_run(uint from, uint target, uint n) {
-    uint skew = target % 32u;
-    for (uint first = gl_LocalInvocationIndex; first < n + skew; first += 4u * WORKGROUP) {
-        Moved moved[4];
-        [[unroll]] for (uint j = 0u; j < 4u; ++j) {
-            uint i = first + j * WORKGROUP;
-            if (i >= skew && i < n + skew)
-                moved[j] = staged[from + i - skew];
-        }
-        [[unroll]] for (uint j = 0u; j < 4u; ++j) {
-            uint i = first + j * WORKGROUP;
-            if (i >= skew && i < n + skew)
-                kept[target - skew + i] = Result(moved[j]);
-        }
-    }
-}
-
-// Write what is staged, after a barrier. `before` elements are kept before this tile.
-void write_staged(uint tile, uint before, uint kept_here) {
-    write_run(0u, before, kept_here);
-#if OUTPUT == PARTITION
-    uint others = min(TILE, count - tile * TILE) - kept_here;
-    write_run(kept_here, total + (tile * TILE - before), others);
-#else
-    if (tile == tiles() - 1u && gl_LocalInvocationIndex == 0u)
-        total = before + kept_here;
-#endif
-}
-#endif

@@ -1,18 +1,27 @@
-// What the tiles of a one-pass algorithm publish for those after them: a value and a status, seen together.
+// What the tiles of a one-pass algorithm publish for those after them: values with a status, seen together.
 //
-// A tile publishes its aggregate (what its own elements come to), and some tiles later their prefix (what all
-// elements up to their end come to). The tile's workgroup is the only writer. Value and status travel in the
-// same atomic unit, or, where the value is too long for that, in several units, each with the status: a state
-// counts only if all units have the same status, and since each status is written once to each unit, the
-// parts then belong together. So relaxed atomics suffice: no other memory is read on the strength of what
-// they say.
+// A tile publishes its aggregate: what its own elements come to. Its prefix is what all elements up to its end come to;
+// the leader of its group publishes that, for all tiles of the group at once. What comes before a tile is the prefix of
+// the tile before it: usually a workgroup waits for one word, which nobody else waits for. Waiting means reading again and
+// again, by atomics, of which memory makes far fewer a second than ordinary loads; so the fewer words are waited for, the
+// better.
+//
+// Tiles are added up by rows (look_back_*.glsl says what those are), in a fixed order: the prefix of a tile is the prefix of the
+// row before plus what the row comes to, from its beginning to the tile. Whoever computes it, and whenever, does the
+// same additions: sums of floats come out the same every time.
+//
+// Value and status travel in the same atomic unit, or, where the value is too long for that, in several units, each
+// with the status: a state counts only if all units have the same status, and since a unit is only ever written from
+// ABSENT to one other status, the parts then belong together. So relaxed atomics suffice: no other memory is read on the
+// strength of what they say.
 //
 // Macros:
 //   CARRIED       the type of the values
 //   CARRIED_BITS  64 for 64-bit types, else 32: bits of a value
 //   PAYLOAD       bits of a value in one unit. 32: 64-bit atomics; 16 and 30: 32-bit atomics. The value must
 //                 fit into 30 bits where that is chosen
-//   SPINS         (specialization constant 10) polls of an absent state before its tile is computed here
+//   HEADS         1: tiles may be HEADED
+//   SPINS         (specialization constant 10) reads in vain before a workgroup stops waiting
 //   SILENT        (specialization constant 11) for tests: every so manieth tile publishes nothing; 0: none
 //   MUTE          (specialization constant 12) for tests: 1 leaves out aggregates, 2 prefixes
 #ifndef LOOK_BACK_GLSL
@@ -25,6 +34,9 @@
 #endif
 #ifndef PAYLOAD
 #define PAYLOAD 16
+#endif
+#ifndef HEADS
+#define HEADS 0
 #endif
 
 #if PAYLOAD == 32
@@ -44,16 +56,15 @@ layout(constant_id = 10) const uint SPINS = 256u;
 layout(constant_id = 11) const uint SILENT = 0u;
 layout(constant_id = 12) const uint MUTE = 0u;
 
-// Statuses, in the order in which a tile has them. HEADED is of scans by segments: a segment begins in the
-// tile, so that its prefix depends on nothing before it.
+// Statuses. HEADED is of scans by segments: a segment begins in the tile, so that its prefix depends on nothing before it
+// and is what the aggregate says.
 const uint ABSENT = 0u;
-const uint AGGREGATE = 1u;
-const uint PREFIX = 2u;
-const uint HEADED = 3u;
+const uint PRESENT = 1u;
+const uint HEADED = 2u;
 
 const uint NO_TILE = ~0u;
 
-// What is known of a tile: AGGREGATE or HEADED, and what it comes to.
+// What is known of a tile: PRESENT or HEADED, and what it comes to.
 struct Known {
     uint status;
     CARRIED value;
@@ -68,8 +79,11 @@ Known recompute(uint tile);
 layout(std430, binding = 2) buffer LookBack {
     uint started;    // workgroups that have taken a tile
     uint unused;
-    Unit states[];   // UNITS for each tile
+    Unit states[];   // UNITS for each tile's aggregate, then UNITS for each tile's prefix
 };
+
+// The algorithm's own: how many tiles there are.
+uint tiles();
 
 shared uint shared_tile;
 
@@ -112,12 +126,7 @@ void set_bits(out int64_t x, uvec2 bits) { x = int64_t(packUint2x32(bits)); }
 
 // --- states -----------------------------------------------------------------------------------------------
 
-// Publish what is known of a tile. One invocation does so.
-void publish(uint tile, uint status, CARRIED value) {
-    if (SILENT != 0u && tile % SILENT == SILENT - 1u)
-        return;
-    if ((MUTE & status) != 0u && status != HEADED)
-        return;
+void put_state(uint place, uint status, CARRIED value) {
     uvec2 bits = bits_of(value);
     [[unroll]] for (uint i = 0u; i < UNITS; ++i) {
 #if PAYLOAD == 32
@@ -127,16 +136,15 @@ void publish(uint tile, uint status, CARRIED value) {
 #else
         Unit unit = (bits[i / 2u] >> (16u * (i % 2u)) & 0xffffu) | status << 16;
 #endif
-        atomicStore(states[tile * UNITS + i], unit, gl_ScopeDevice, 0, gl_SemanticsRelaxed);
+        atomicStore(states[place * UNITS + i], unit, gl_ScopeDevice, 0, gl_SemanticsRelaxed);
     }
 }
 
-// Read what is known of a tile: its status, and where that is not ABSENT its value.
-uint read_state(uint tile, out CARRIED value) {
+uint get_state(uint place, out CARRIED value) {
     uvec2 bits = uvec2(0u);
     uint status = ABSENT;
     [[unroll]] for (uint i = 0u; i < UNITS; ++i) {
-        Unit unit = atomicLoad(states[tile * UNITS + i], gl_ScopeDevice, 0, gl_SemanticsRelaxed);
+        Unit unit = atomicLoad(states[place * UNITS + i], gl_ScopeDevice, 0, gl_SemanticsRelaxed);
 #if PAYLOAD == 32
         uvec2 words = unpackUint2x32(unit);
         bits[i] = words.x;
@@ -152,6 +160,48 @@ uint read_state(uint tile, out CARRIED value) {
     }
     set_bits(value, bits);
     return status;
+}
+
+bool is_silent(uint tile) {
+    return SILENT != 0u && tile % SILENT == SILENT - 1u;
+}
+
+// Publish what a tile comes to. One invocation does so.
+void publish(uint tile, Known own) {
+    if (!is_silent(tile) && (MUTE & 1u) == 0u)
+        put_state(tile, own.status, own.value);
+}
+
+// Publish what all elements up to a tile's end come to.
+void publish_prefix(uint tile, CARRIED value) {
+    if (!is_silent(tile) && (MUTE & 2u) == 0u)
+        put_state(tiles() + tile, PRESENT, value);
+}
+
+// Read what a tile comes to.
+Known read_aggregate(uint tile) {
+    Known found;
+    found.status = get_state(tile, found.value);
+    return found;
+}
+
+// Read what all elements up to a tile's end come to, if it is known.
+bool read_prefix(uint tile, out CARRIED value) {
+    if (get_state(tiles() + tile, value) != ABSENT)
+        return true;
+#if HEADS
+    return get_state(tile, value) == HEADED;
+#else
+    return false;
+#endif
+}
+
+// The same, with patience. One invocation does so.
+bool await_prefix(uint tile, out CARRIED value) {
+    for (uint spins = SPINS; !read_prefix(tile, value); --spins)
+        if (spins == 0u)
+            return false;
+    return true;
 }
 
 #endif

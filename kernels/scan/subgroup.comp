@@ -17,32 +17,35 @@
 #endif
 
 #if OPERATION == ADD
-#define SUBGROUP_REDUCE subgroupAdd
+#define SUBGROUP_SCAN subgroupInclusiveAdd
 #define SUBGROUP_BEFORE subgroupExclusiveAdd
 #elif OPERATION == MUL
-#define SUBGROUP_REDUCE subgroupMul
+#define SUBGROUP_SCAN subgroupInclusiveMul
 #define SUBGROUP_BEFORE subgroupExclusiveMul
 #elif OPERATION == MIN
-#define SUBGROUP_REDUCE subgroupMin
+#define SUBGROUP_SCAN subgroupInclusiveMin
 #define SUBGROUP_BEFORE subgroupExclusiveMin
 #elif OPERATION == MAX
-#define SUBGROUP_REDUCE subgroupMax
+#define SUBGROUP_SCAN subgroupInclusiveMax
 #define SUBGROUP_BEFORE subgroupExclusiveMax
 #elif OPERATION == AND
-#define SUBGROUP_REDUCE subgroupAnd
+#define SUBGROUP_SCAN subgroupInclusiveAnd
 #define SUBGROUP_BEFORE subgroupExclusiveAnd
 #elif OPERATION == OR
-#define SUBGROUP_REDUCE subgroupOr
+#define SUBGROUP_SCAN subgroupInclusiveOr
 #define SUBGROUP_BEFORE subgroupExclusiveOr
 #else
-#define SUBGROUP_REDUCE subgroupXor
+#define SUBGROUP_SCAN subgroupInclusiveXor
 #define SUBGROUP_BEFORE subgroupExclusiveXor
 #endif
 
 #define CARRIED T
 #define CARRIED_BITS T_BITS
-#include "../include/look_back_subgroup.glsl"
 #include "tile.glsl"
+#if SEGMENTS != NONE
+#define HEADS 1
+#endif
+#include "../include/look_back_subgroup.glsl"
 
 // What the subgroups come to, and from then on what comes before each in its tile: of this workgroup's tile,
 // and behind that of a tile that is computed in another's stead.
@@ -131,7 +134,7 @@ Known scan_parts(uint offset) {
             put_sum(offset + i, before);
         carry = add(carry, all);
     }
-    return Known(carry.headed ? HEADED : AGGREGATE, carry.value);
+    return Known(carry.headed ? HEADED : PRESENT, carry.value);
 }
 
 // Leave what this subgroup comes to for scan_parts.
@@ -141,30 +144,9 @@ void put_part(uint offset, Sum sum) {
     barrier();
 }
 
-#if SEGMENTS == NONE
-// What a tile comes to, and nothing else.
-Known sum_up(uint tile, bool whole) {
-    T x[VECTORS][WIDTH];
-    read_tile(tile, whole, x);
-    T sum = IDENTITY;
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
-            sum = COMBINE(sum, x[k][i]);
-    put_part(SUBGROUPS, Sum(SUBGROUP_REDUCE(sum), false));
-    sum = IDENTITY;
-    for (uint i = gl_SubgroupInvocationID; i < gl_NumSubgroups; i += gl_SubgroupSize)
-        sum = COMBINE(sum, parts[SUBGROUPS + i]);
-    return Known(AGGREGATE, SUBGROUP_REDUCE(sum));
-}
-#endif
-
 // A tile in its workgroup's stead: the same additions, so the same bits.
 Known recompute(uint tile) {
     bool whole = is_whole(tile);
-#if SEGMENTS == NONE
-    if (AHEAD != 0u)
-        return sum_up(tile, whole);
-#endif
     Sum carry = Sum(IDENTITY, false);
     for (uint k = 0u; k < VECTORS; ++k) {
         uint vector = vector_of(tile, k);
@@ -174,34 +156,44 @@ Known recompute(uint tile) {
         scan_row(x, heads_of(vector), carry, open);
     }
     put_part(SUBGROUPS, carry);
-    return gl_SubgroupID == 0u ? scan_parts(SUBGROUPS) : Known(AGGREGATE, IDENTITY);
+    return gl_SubgroupID == 0u ? scan_parts(SUBGROUPS) : Known(PRESENT, IDENTITY);
 }
 
 void main() {
     uint tile = take_tile();
-    if (AHEAD != 0u)
-        tile = run_ahead(tile, tiles());
     if (tile >= tiles())
         return;
     bool whole = is_whole(tile);
-    T x[VECTORS][WIDTH];
-    read_tile(tile, whole, x);
-
+    T x[BATCH][WIDTH];
     uint open[VECTORS];
     Sum carry = Sum(IDENTITY, false);
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
-        scan_row(x[k], heads_of(vector_of(tile, k)), carry, open[k]);
+    EACH_BATCH (uint first = 0u; first < VECTORS; first += BATCH) {
+        read_batch(tile, first, whole, x);
+        [[unroll]] for (uint k = 0u; k < BATCH; ++k) {
+            if (first + k >= VECTORS)
+                continue;
+            scan_row(x[k], heads_of(vector_of(tile, first + k)), carry, open[first + k]);
+#if HELD
+            hold(first + k, x[k]);
+#endif
+        }
+    }
     put_part(0u, carry);
-    Known own = Known(AGGREGATE, IDENTITY);
+    Known own = Known(PRESENT, IDENTITY);
     if (gl_SubgroupID == 0u) {
         own = scan_parts(0u);
-        if (AHEAD == 0u && subgroupElect())
-            publish(tile, own.status, own.value);
+        if (subgroupElect())
+            publish(tile, own);
     }
-    T prefix = find_before(tile, own, AHEAD == 0u);
+    T prefix = find_before(tile, own);
 
     Sum earlier = get_sum(gl_SubgroupID);
     T before = earlier.headed ? earlier.value : COMBINE(prefix, earlier.value);
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
+#if HELD
+        finish_vector(vector_of(tile, k), whole, held_vector(k), open[k], before);
+#else
         finish_vector(vector_of(tile, k), whole, x[k], open[k], before);
+#endif
+    }
 }

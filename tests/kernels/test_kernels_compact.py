@@ -97,8 +97,8 @@ def test_reference_compacts_at_every_subgroup_size(reference: Device, implementa
 def test_counts_and_indices(references: dict[int, Device]) -> None:
     for implementation in IMPLEMENTATIONS:
         _check(references[32], (1021,), ("indices", "count"), implementation=implementation)
-    _check(references[8], (1021,), ("indices",), implementation="subgroup", ballot=1)
-    _check(references[128], (1021,), ("indices",), implementation="subgroup", ballot=1)
+    _check(references[8], (1021,), ("indices",), implementation="shared", staged=0)
+    _check(references[128], (1021,), ("indices",), implementation="shared", staged=0)
 
 
 def test_million(vulkan_device: Device) -> None:
@@ -215,7 +215,7 @@ def test_bad_arguments(references: dict[int, Device]) -> None:
         lambda: plan_compact(device, np.float32, 0),
         lambda: plan_compact(device, np.float32, 2**30),
         lambda: plan_compact(device, np.float32, 8, output="mask"),
-        lambda: plan_compact(device, np.float32, 8, ballot=2),
+        lambda: plan_compact(device, np.float32, 8, staged=2),
         lambda: plan_compact(device, np.float32, 8, items=3),
     ):
         with pytest.raises(InvalidDispatch):

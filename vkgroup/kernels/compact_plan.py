@@ -20,7 +20,7 @@ from vkgroup.kernels.scan_look_back import COUNTS, OPERATIONS, Tiling, checked, 
 from vkgroup.kernels.tuning import TABLES, tuned
 
 TABLES["compact"] = {
-    "any": {"workgroup": 256, "items": 16, "ballot": 0, **look_back_defaults()},
+    "any": {"workgroup": 256, "items": 16, "staged": 1, **look_back_defaults()},
     "cpu": {"workgroup": 128, "items": 8},
 }
 
@@ -129,8 +129,9 @@ def plan_compact(
         ``"partition"``, the kept elements and then the others, both in their order; ``"count"``, none.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` of an
-        invocation (a multiple of 4, at most 32; fewer are taken where shared memory is short), ``ballot`` (1
-        ranks by ballots, 0 by a scan of counts), and those of `look_back_defaults`.
+        invocation (a multiple of 4, at most 32; fewer are taken where shared memory is short), ``staged`` (in the
+        shared version 1 brings the kept elements together before they are written), and those of
+        `look_back_defaults`.
 
     Raises
     ------
@@ -199,7 +200,9 @@ class _Job:
         planner, tiling, counting = self.planner, self.tiling, output == "count"
         bindings = {4: "total"} | ({0: "x"} if self.reads else {}) | ({3: "mask"} if self.where.mask else {})
         constants: dict[int | str, Any] = {"ITEMS": tiling.items}
-        macros = {**self.macros, "OUTPUT": output.upper(), "BALLOT": tiling.tuning["ballot"]}
+        macros = {**self.macros, "OUTPUT": output.upper()}
+        if planner.implementation == "shared":
+            macros["STAGED"] = tiling.tuning["staged"]
         if counting:
             # A count of what a mask keeps does not look at the elements.
             bindings = {slot: name for slot, name in bindings.items() if slot or not self.where.mask}

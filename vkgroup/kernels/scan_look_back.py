@@ -24,8 +24,7 @@ COUNTS = 30
 """Payload of numbers below 2**30: they fit into one word of 32 bits with their status."""
 
 _COUNTERS = 16
-_AT_ONCE = 8
-_LARGEST = {"spins": 2**32 - 1, "ahead": 2**16, "silent": 2**32 - 1, "mute": 3, "order": 1, "ballot": 1}
+_LARGEST = {"spins": 2**32 - 1, "silent": 2**32 - 1, "mute": 3, "order": 1, "staged": 1, "held": 2}
 """Tuning values that may be 0, with the greatest that makes sense."""
 
 
@@ -39,7 +38,6 @@ class Tiling:
     tiles : how many there are.
     bits : of the value that a tile publishes: 32 or 64.
     payload : of these bits, how many go into one atomic unit: 32, 16 or `COUNTS`.
-    subgroups : whether it is for the subgroup version.
     tuning : the values of `look_back_defaults`, and what else the algorithm has.
     """
 
@@ -48,24 +46,18 @@ class Tiling:
     tiles: int
     bits: int
     payload: int
-    subgroups: bool
     tuning: Mapping[str, Any]
 
     @property
-    def ahead(self) -> int:
-        """How many tiles further on than the one it finishes a workgroup computes; 0 for few tiles."""
-        ahead = int(self.tuning["ahead"])
-        return ahead if self.subgroups and self.tiles > ahead else 0
-
-    @property
     def nbytes(self) -> int:
-        """Bytes of the counter and of all states."""
+        """Bytes of the counter, and of the aggregates and prefixes of all tiles."""
         units = 1 if self.payload == COUNTS else self.bits // self.payload
-        return _COUNTERS + self.tiles * units * (8 if self.payload == 32 else 4)
+        return _COUNTERS + 2 * self.tiles * units * (8 if self.payload == 32 else 4)
 
     def macros(self) -> dict[str, Any]:
         """Return the macros of ``kernels/include/look_back*.glsl``."""
-        return {"PAYLOAD": self.payload, "DEPTH": self.tuning["depth"], "ORDER": self.tuning["order"]}
+        names = ("depth", "order", "held")
+        return {"PAYLOAD": self.payload, **{name.upper(): self.tuning[name] for name in names}}
 
     def constants(self, implementation: str) -> dict[int | str, Any]:
         """Return the specialization constants of the kernel."""
@@ -73,13 +65,11 @@ class Tiling:
         found |= {name.upper(): self.tuning[name] for name in ("spins", "silent", "mute")}
         if implementation == "shared":
             found["GROUP"] = self.tuning["group"]
-        else:
-            found["AHEAD"] = self.ahead
         return found
 
     def grid(self, device: Device) -> tuple[int, int]:
         """Return how many workgroups are started, in two dimensions."""
-        return line(device, self.tiles + self.ahead)
+        return line(device, self.tiles)
 
     def clear(self, planner: Planner) -> str:
         """Declare the memory, and add a fill that makes it what the kernel expects."""
@@ -91,21 +81,21 @@ class Tiling:
 def look_back_defaults() -> dict[str, Any]:
     """Return the tuning values of every look-back, with their defaults.
 
-    ``depth``: in the subgroup version how many times as many tiles as a subgroup has lanes are a group; in the
-    shared one groups of tiles read at once. ``group``: tiles of a group, in the shared version. ``ahead``: how
-    many tiles a workgroup of the subgroup version computes in advance, so that nobody has to wait; 0: tiles
-    are read once. ``spins``: polls before an absent tile is computed by
-    whoever waits. ``order``: 1 takes tiles in the order in which workgroups start, 0 in the order of their
-    numbers. ``payload``: 32 for atomics of 64 bits, 16 for atomics of 32 bits, None for the first where the
-    device has it. ``silent`` and ``mute`` are for tests: they leave out what tiles should publish.
+    ``depth``: in the subgroup version the leader of a group publishes the prefixes of so many times as many
+    tiles as a subgroup has lanes. ``group``: tiles of a group in the shared version. ``spins``: polls before
+    a workgroup stops waiting, and computes what others should have. ``order``: 1 takes tiles in the order in
+    which workgroups start, 0 in the order of their numbers. ``payload``: 32 for atomics of 64 bits, 16 for
+    atomics of 32 bits, None for the first where the device has it. ``held``: 1 and 2 leave the elements in
+    shared memory while their tile waits, 2 with loops unrolled; 0 leaves them in registers.
+    ``silent`` and ``mute`` are for tests: they leave out what tiles should publish.
     """
     return {
         "depth": 2,
-        "group": 32,
+        "group": 64,
+        "held": 0,
         "spins": 256,
         "order": 1,
         "payload": None,
-        "ahead": 0,
         "silent": 0,
         "mute": 0,
     }
@@ -122,8 +112,6 @@ def checked(known: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not whole or not least <= value <= most:
             raise InvalidDispatch(f"{name} is a whole number from {least} to {most}; {value!r} was given.")
-        if name == "group" and value % _AT_ONCE:
-            raise InvalidDispatch(f"group is a multiple of {_AT_ONCE}; {value} was given.")
 
 
 def tile(
@@ -155,8 +143,7 @@ def tile(
     """
     limits = device.capabilities.limits
     workgroup = min(int(tuning["workgroup"]), int(limits["maxComputeWorkGroupInvocations"]))
-    subgroups = implementation == "subgroup"
-    lanes = subgroup_size(device) if subgroups else 1
+    lanes = subgroup_size(device) if implementation == "subgroup" else 1
     if workgroup % lanes:
         raise InvalidDispatch(f"workgroup is a multiple of the subgroup size, {lanes}; not {workgroup}.")
     items = int(tuning["items"])
@@ -166,7 +153,7 @@ def tile(
         raise InvalidDispatch(f"items is a multiple of 4, and 32 at most; {tuning['items']} was given.")
     if payload is None:
         payload = _payload(device, tuning["payload"])
-    return Tiling(workgroup, items, parts(count, workgroup * items), bits, payload, subgroups, tuning)
+    return Tiling(workgroup, items, parts(count, workgroup * items), bits, payload, tuning)
 
 
 def _payload(device: Device, given: int | None) -> int:
