@@ -17,7 +17,7 @@ _SMOKE = (1, 1021, 20_011)
 _SWEEPS: dict[str, tuple[Any, ...]] = {
     "workgroup": (128, 256, 512, 1024),
     "items": (4, 8, 12, 16, 20, 24, 32),
-    "ballot": (0, 1),
+    "staged": (0, 1),
     "depth": (1, 2, 3, 4),
     "order": (0, 1),
     "group": (16, 32, 64),
@@ -116,20 +116,20 @@ def _masked(output: str, device: Device, size: int, tuning: Mapping[str, Any]) -
     )
 
 
-def _ranks(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
-    """Two ways to find an element's place in its subgroup."""
+def _ways(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
+    """How elements get to their places in the shared version."""
     case = _compared("uint32", 0.5, device, size, tuning)
 
-    def plan(ballot: int) -> Any:
-        given = {**tuning, "ballot": ballot}
-        return plan_compact(device, "uint32", size, "<", _RANGE // 2, implementation="subgroup", **given)
+    def plan(staged: int) -> Any:
+        given = {**tuning, "staged": staged}
+        return plan_compact(device, "uint32", size, "<", _RANGE // 2, implementation="shared", **given)
 
     return Case(
-        variants={"ballots": partial(plan, 1), "scan of counts": partial(plan, 0)},
+        variants={"straight": partial(plan, 0), "staged": partial(plan, 1)},
         data=case.data,
         bytes=case.bytes,
         items=size,
-        pair=("ballots", "scan of counts"),
+        pair=("straight", "staged"),
     )
 
 
@@ -160,9 +160,9 @@ DEFINITIONS = [
         for output in ("values", "indices", "partition")
     ),
     Definition(
-        name="compact.ranks",
-        title="compaction of uint32, places by ballots or by a scan of counts",
-        make=_ranks,
+        name="compact.ways",
+        title="compaction of uint32 without subgroups, straight from registers or through shared memory",
+        make=_ways,
         smoke=_SMOKE[1:2],
         tuning={name: _SWEEPS[name] for name in ("workgroup", "items", "depth", "order")},
     ),

@@ -132,6 +132,7 @@ def _states_case(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
             "packed": partial(plan, payload=32),
             "split": partial(plan, payload=16),
             "by number": partial(plan, order=0),
+            "by ticket": partial(plan, order=1),
         },
         data=data,
         bytes=8 * size,

@@ -26,7 +26,6 @@ _SWEEPS: dict[str, tuple[Any, ...]] = {
     "match": MATCHES,
     "claim": CLAIMS,
     "early": (False, True),
-    "late": (False, True),
     "look": (1, 2, 4, 8, 16),
     "spins": (16, 64, 256, 1024),
     "tickets": (False, True),

@@ -48,52 +48,31 @@ uint element_of(uint tile, uint k) {
     return tile * TILE + stretch() + k * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
-// Elements of an invocation that are loaded at once.
-#if HELD
-const uint BATCH = (ITEMS + 1u) / 2u;
-#else
-#define BATCH ITEMS
-#endif
-#if HELD == 1
-#define EACH_BATCH [[dont_unroll]] for
-#else
-#define EACH_BATCH [[unroll]] for
-#endif
-#if HELD && OUTPUT != INDICES
-shared Element held[TILE];    // each invocation reads only what it has written
-#endif
-
-// Read elements of rows from `first` on, and tell in bit k whether that of row k is kept. Everything is loaded before the first
+// Read an element of each row, and tell in bit k whether that of row k is kept. Everything is loaded before the first
 // element is looked at.
-uint read_rows(uint tile, uint first, out Element x[BATCH]) {
-    bool whole = (tile + 1u) * TILE <= count && first + BATCH <= ITEMS;
-    uint bytes[BATCH];
+uint read_rows(uint tile, out Element x[ITEMS]) {
+    bool whole = (tile + 1u) * TILE <= count;
+    uint bytes[ITEMS];
     if (whole) {
-        [[unroll]] for (uint k = 0u; k < BATCH; ++k)
-            read_one(element_of(tile, first + k), x[k], bytes[k]);
+        [[unroll]] for (uint k = 0u; k < ITEMS; ++k)
+            read_one(element_of(tile, k), x[k], bytes[k]);
     } else {
-        [[unroll]] for (uint k = 0u; k < BATCH; ++k) {
+        [[unroll]] for (uint k = 0u; k < ITEMS; ++k) {
             x[k] = Element(0u);
             bytes[k] = 0u;
-            if (first + k < ITEMS && element_of(tile, first + k) < count)
-                read_one(element_of(tile, first + k), x[k], bytes[k]);
+            if (element_of(tile, k) < count)
+                read_one(element_of(tile, k), x[k], bytes[k]);
         }
     }
     uint flags = 0u;
-    [[unroll]] for (uint k = 0u; k < BATCH; ++k) {
-        bool there = whole || (first + k < ITEMS && element_of(tile, first + k) < count);
-        if (there && keeps(x[k], bytes[k]))
-            flags |= 1u << (first + k);
-#if HELD && OUTPUT != INDICES
-        if (first + k < ITEMS)
-            held[(first + k) * WORKGROUP + gl_LocalInvocationIndex] = x[k];
-#endif
-    }
+    [[unroll]] for (uint k = 0u; k < ITEMS; ++k)
+        if (keeps(x[k], bytes[k]) && (whole || element_of(tile, k) < count))
+            flags |= 1u << k;
     return flags;
 }
 
 // Write the elements of the rows to where they belong; `at` are kept before the stretch.
-void write_rows(uint tile, Element x[BATCH], uint flags, uint at) {
+void write_rows(uint tile, Element x[ITEMS], uint flags, uint at) {
     [[unroll]] for (uint k = 0u; k < ITEMS; ++k) {
         bool keep = (flags >> k & 1u) != 0u;
         uvec4 ballot = subgroupBallot(keep);
@@ -105,8 +84,6 @@ void write_rows(uint tile, Element x[BATCH], uint flags, uint at) {
         if (keep || (OUTPUT == PARTITION && index < count))
 #if OUTPUT == INDICES
             kept[target] = index;
-#elif HELD
-            kept[target] = Result(held[k * WORKGROUP + gl_LocalInvocationIndex]);
 #else
             kept[target] = Result(x[k]);
 #endif
@@ -136,10 +113,8 @@ void main() {
     uint tile = take_tile();
     if (tile >= tiles())
         return;
-    Element x[BATCH];
-    uint flags = 0u;
-    EACH_BATCH (uint first = 0u; first < ITEMS; first += BATCH)
-        flags |= read_rows(tile, first, x);
+    Element x[ITEMS];
+    uint flags = read_rows(tile, x);
     uint found = subgroupAdd(bitCount(flags));
     put_part(0u, found);
     Known own = Known(PRESENT, IDENTITY);

@@ -9,8 +9,6 @@
 //           limit. COMPARED: those for which AS(element) RELATION AS(limit)
 //   AS      the number that bits are, for COMPARED: uint, int, uintBitsToFloat, half_from (of 16 bits),
 //           packDouble2x32, packUint2x32, int64_from (of 64 bits, with T_BITS 64)
-//   HELD    1: elements wait in shared memory until it is known where they go, not in registers, of which a processor
-//           has too few to have enough tiles under way; 2: the same, and loops are unrolled
 //   OUTPUT  VALUES: the kept elements; INDICES: their indices; PARTITION: the kept elements, then the others;
 //           COUNT: only how many are kept
 #include "../include/kernel.glsl"
@@ -20,9 +18,6 @@
 #define COMPARED 2
 #ifndef WHERE
 #define WHERE COMPARED
-#endif
-#ifndef HELD
-#define HELD 0
 #endif
 #ifndef BITS
 #define BITS 32

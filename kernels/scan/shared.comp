@@ -131,43 +131,22 @@ void main() {
     if (tile >= tiles())
         return;
     bool whole = is_whole(tile);
-    T x[BATCH][WIDTH];
+    T x[VECTORS][WIDTH];
+    read_tile(tile, whole, x);
+
     uint open[VECTORS];
-    EACH_BATCH (uint first = 0u; first < VECTORS; first += BATCH) {
-        read_batch(tile, first, whole, x);
-        [[unroll]] for (uint k = 0u; k < BATCH; ++k) {
-            if (first + k >= VECTORS)
-                continue;
-            uint head_bits = heads_of(vector_of(tile, first + k));
-            put_sum(place_of(first + k), Sum(scan_vector(x[k], head_bits, open[first + k]), head_bits != 0u));
-#if HELD
-            hold(first + k, x[k]);
-#endif
-        }
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
+        uint head_bits = heads_of(vector_of(tile, k));
+        put_sum(place_of(k), Sum(scan_vector(x[k], head_bits, open[k]), head_bits != 0u));
     }
     Known own = scan_sums();
     if (gl_LocalInvocationIndex == 0u)
         publish(tile, own);
-    // What is in `sums` has to leave before somebody else's tile may have to be computed there.
-    T earlier[VECTORS];
-    uint closed = 0u;
     [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
         Sum before = get_sum(place_of(k));
-#if HELD
-        earlier[k] = before.value;
-        closed |= uint(before.headed) << k;
-#else
         settle_vector(x[k], open[k], before.value, !before.headed);
-#endif
     }
     T prefix = find_before(tile, own);
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
-#if HELD
-        T y[WIDTH] = held_vector(k);
-        settle_vector(y, open[k], earlier[k], (closed >> k & 1u) == 0u);
-        finish_vector(vector_of(tile, k), whole, y, open[k], prefix);
-#else
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
         finish_vector(vector_of(tile, k), whole, x[k], open[k], prefix);
-#endif
-    }
 }

@@ -164,20 +164,13 @@ void main() {
     if (tile >= tiles())
         return;
     bool whole = is_whole(tile);
-    T x[BATCH][WIDTH];
+    T x[VECTORS][WIDTH];
+    read_tile(tile, whole, x);
+
     uint open[VECTORS];
     Sum carry = Sum(IDENTITY, false);
-    EACH_BATCH (uint first = 0u; first < VECTORS; first += BATCH) {
-        read_batch(tile, first, whole, x);
-        [[unroll]] for (uint k = 0u; k < BATCH; ++k) {
-            if (first + k >= VECTORS)
-                continue;
-            scan_row(x[k], heads_of(vector_of(tile, first + k)), carry, open[first + k]);
-#if HELD
-            hold(first + k, x[k]);
-#endif
-        }
-    }
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+        scan_row(x[k], heads_of(vector_of(tile, k)), carry, open[k]);
     put_part(0u, carry);
     Known own = Known(PRESENT, IDENTITY);
     if (gl_SubgroupID == 0u) {
@@ -189,11 +182,6 @@ void main() {
 
     Sum earlier = get_sum(gl_SubgroupID);
     T before = earlier.headed ? earlier.value : COMBINE(prefix, earlier.value);
-    [[unroll]] for (uint k = 0u; k < VECTORS; ++k) {
-#if HELD
-        finish_vector(vector_of(tile, k), whole, held_vector(k), open[k], before);
-#else
+    [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
         finish_vector(vector_of(tile, k), whole, x[k], open[k], before);
-#endif
-    }
 }

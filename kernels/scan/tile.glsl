@@ -6,8 +6,6 @@
 // Macros:
 //   REVERSE    1: the scan runs from the last element to the first
 //   EXCLUSIVE  1: each result leaves its own element out
-//   HELD       1: what has been scanned waits in shared memory for what comes before the tile, not in registers, of
-//              which a processor has too few to have enough tiles under way; 2: the same, and loops are unrolled
 //   SEGMENTS   NONE; ROWS: a segment begins every `row` elements; FLAGS: where the byte of the element in
 //              heads is not 0
 #ifndef TILE_GLSL
@@ -27,22 +25,6 @@
 #endif
 
 #define TILE (WORKGROUP * ITEMS)
-
-#ifndef HELD
-#define HELD 0
-#endif
-// Vectors of an invocation that are loaded at once.
-#if HELD
-const uint BATCH = (VECTORS + 1u) / 2u;
-shared T held[TILE];
-#else
-#define BATCH VECTORS
-#endif
-#if HELD == 1
-#define EACH_BATCH [[dont_unroll]] for
-#else
-#define EACH_BATCH [[unroll]] for
-#endif
 
 // The same memory as in operation.glsl.
 #if HALF
@@ -125,32 +107,16 @@ void write_vector(uint vector, bool whole, T x[WIDTH]) {
     }
 }
 
-// Read vectors of this invocation from `first` on, with nothing but loads between the loads.
-void read_batch(uint tile, uint first, bool whole, out T x[BATCH][WIDTH]) {
-    if (whole && first + BATCH <= VECTORS) {
-        [[unroll]] for (uint k = 0u; k < BATCH; ++k)
-            read_vector(vector_of(tile, first + k), true, x[k]);
+// Read the vectors of this invocation, with nothing but loads between the loads.
+void read_tile(uint tile, bool whole, out T x[VECTORS][WIDTH]) {
+    if (whole) {
+        [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+            read_vector(vector_of(tile, k), true, x[k]);
     } else {
-        [[unroll]] for (uint k = 0u; k < BATCH; ++k)
-            if (first + k < VECTORS)
-                read_vector(vector_of(tile, first + k), whole, x[k]);
+        [[unroll]] for (uint k = 0u; k < VECTORS; ++k)
+            read_vector(vector_of(tile, k), false, x[k]);
     }
 }
-
-#if HELD
-// Each invocation reads only what it has written, and neighbours use neighbouring banks.
-void hold(uint k, T x[WIDTH]) {
-    [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
-        held[(k * WIDTH + i) * WORKGROUP + gl_LocalInvocationIndex] = x[i];
-}
-
-T[WIDTH] held_vector(uint k) {
-    T x[WIDTH];
-    [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
-        x[i] = held[(k * WIDTH + i) * WORKGROUP + gl_LocalInvocationIndex];
-    return x;
-}
-#endif
 
 // Which elements of a vector begin a segment, in the order of the scan: bit i of element i. Read backwards, a
 // segment begins with the element whose successor in memory begins one.

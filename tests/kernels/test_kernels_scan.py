@@ -336,7 +336,7 @@ def test_bad_arguments(references: dict[int, Device]) -> None:
         lambda: plan_scan(device, "add", np.float32, 8, items=64),
         lambda: plan_scan(device, "add", np.float32, 8, payload=30),
         lambda: plan_scan(device, "add", np.float32, 8, depth=0),
-        lambda: plan_scan(device, "add", np.float32, 8, group=4),
+        lambda: plan_scan(device, "add", np.float32, 8, group=0),
         lambda: plan_scan(device, "add", np.float32, 8, wide=True),
     ):
         with pytest.raises(InvalidDispatch):

@@ -23,6 +23,8 @@ TABLES["compact"] = {
     "any": {"workgroup": 256, "items": 16, "staged": 1, **look_back_defaults()},
     "cpu": {"workgroup": 128, "items": 8},
 }
+TABLES["compact.subgroup"] = {"nvidia": {"workgroup": 256, "items": 24, "depth": 2, "order": 0}}
+TABLES["compact.shared"] = {"nvidia": {"workgroup": 384, "items": 24, "staged": 0, "group": 32, "order": 0}}
 
 RELATIONS = ("<", "<=", ">", ">=", "==", "!=")
 OUTPUTS = ("values", "indices", "partition", "count")
@@ -129,8 +131,8 @@ def plan_compact(
         ``"partition"``, the kept elements and then the others, both in their order; ``"count"``, none.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` of an
-        invocation (a multiple of 4, at most 32; fewer are taken where shared memory is short), ``staged`` (in the
-        shared version 1 brings the kept elements together before they are written), and those of
+        invocation (a multiple of 4, at most 32; fewer are taken where shared memory is short), ``staged`` (in
+        the shared version 1 brings the kept elements together before they are written), and those of
         `look_back_defaults`.
 
     Raises

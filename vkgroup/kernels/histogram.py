@@ -35,6 +35,10 @@ TABLES["histogram"] = {
     },
     "cpu": {"workgroup": 128, "groups": 16, "copies": 4},
 }
+TABLES["histogram.subgroup"] = {
+    "nvidia": {"workgroup": 1024, "items": 4, "groups": 264, "copies": 16},
+}
+TABLES["histogram.shared"] = {"nvidia": {"copies": 8, "runs": True}}
 TABLES["histogram.memory"] = {
     "any": {**TABLES["histogram"]["any"], "match": "neighbours", "groups": 1056},
     "cpu": {"workgroup": 128, "groups": 16},

@@ -50,7 +50,8 @@ _CPU = {
     "histogram_items": 4,
     "histogram_groups": 16,
 }
-TABLES["radix_sort.subgroup"] = {"any": _ANY, "cpu": _CPU}
+_NVIDIA = {"workgroup": 384, "items": 22, "early": True, "look": 8, "tickets": False, "spins": 100_000}
+TABLES["radix_sort.subgroup"] = {"any": _ANY, "nvidia": _NVIDIA, "cpu": _CPU}
 TABLES["radix_sort.shared"] = {"any": _ANY, "cpu": {**_CPU, "items": 31}}
 
 _NAMED = {"match": MATCHES, "claim": CLAIMS}

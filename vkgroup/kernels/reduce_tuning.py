@@ -34,6 +34,7 @@ TABLES["reduce"] = {
         "team_columns": 1024,
         "radix": 4,
     },
+    "nvidia": {"workgroup": 512, "groups_each": 4},
     "cpu": {"workgroup": 128, "groups": 16, "finish_workgroup": 64},
 }
 

@@ -22,6 +22,9 @@ DTYPES = (np.dtype(np.float32), np.dtype(np.float16))
 _MOST_TEAM = 32
 _TEAM_WORKGROUP = 256
 _LONG_ITEMS = 4
+_LARGE = 256
+"""Invocations of a workgroup from which on it is better to hold more in each than to have more."""
+
 _WORKGROUPS = (64, 128, 256, 512, 1024)
 
 
@@ -233,6 +236,11 @@ def _plan(
     return planner.plan()
 
 
+def _items_in(workgroup: int) -> int:
+    """Return how many vectors an invocation of a workgroup of that size is to hold of a long row."""
+    return _LONG_ITEMS if workgroup < _LARGE else 2 * _LONG_ITEMS
+
+
 def _sizes(device: Device, implementation: str, length: int, values: dict[str, Any]) -> tuple[int, int, int]:
     """Choose invocations of a workgroup and of a team, and vectors of each, by the length of rows.
 
@@ -248,7 +256,8 @@ def _sizes(device: Device, implementation: str, length: int, values: dict[str, A
     if workgroup is None:
         workgroup = min(_TEAM_WORKGROUP, most)
         if not team:
-            fitting = [n for n in _WORKGROUPS if n * (items or _LONG_ITEMS) >= needed and n <= most]
+            able = [n for n in _WORKGROUPS if n <= most]
+            fitting = [n for n in able if n * (items or _items_in(n)) >= needed]
             workgroup = min(fitting, default=min(_WORKGROUPS[-1], most))
             workgroup = max(workgroup, min(size, most))
     if team > workgroup:

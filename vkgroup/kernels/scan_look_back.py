@@ -24,7 +24,7 @@ COUNTS = 30
 """Payload of numbers below 2**30: they fit into one word of 32 bits with their status."""
 
 _COUNTERS = 16
-_LARGEST = {"spins": 2**32 - 1, "silent": 2**32 - 1, "mute": 3, "order": 1, "staged": 1, "held": 2}
+_LARGEST = {"spins": 2**32 - 1, "silent": 2**32 - 1, "mute": 3, "order": 1, "staged": 1}
 """Tuning values that may be 0, with the greatest that makes sense."""
 
 
@@ -56,8 +56,7 @@ class Tiling:
 
     def macros(self) -> dict[str, Any]:
         """Return the macros of ``kernels/include/look_back*.glsl``."""
-        names = ("depth", "order", "held")
-        return {"PAYLOAD": self.payload, **{name.upper(): self.tuning[name] for name in names}}
+        return {"PAYLOAD": self.payload, "DEPTH": self.tuning["depth"], "ORDER": self.tuning["order"]}
 
     def constants(self, implementation: str) -> dict[int | str, Any]:
         """Return the specialization constants of the kernel."""
@@ -85,14 +84,12 @@ def look_back_defaults() -> dict[str, Any]:
     tiles as a subgroup has lanes. ``group``: tiles of a group in the shared version. ``spins``: polls before
     a workgroup stops waiting, and computes what others should have. ``order``: 1 takes tiles in the order in
     which workgroups start, 0 in the order of their numbers. ``payload``: 32 for atomics of 64 bits, 16 for
-    atomics of 32 bits, None for the first where the device has it. ``held``: 1 and 2 leave the elements in
-    shared memory while their tile waits, 2 with loops unrolled; 0 leaves them in registers.
-    ``silent`` and ``mute`` are for tests: they leave out what tiles should publish.
+    atomics of 32 bits, None for the first where the device has it. ``silent`` and ``mute`` are for tests:
+    they leave out what tiles should publish.
     """
     return {
         "depth": 2,
         "group": 64,
-        "held": 0,
         "spins": 256,
         "order": 1,
         "payload": None,

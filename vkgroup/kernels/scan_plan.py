@@ -21,6 +21,8 @@ TABLES["scan"] = {
     "any": {"workgroup": 256, "items": 16, **look_back_defaults()},
     "cpu": {"workgroup": 128, "items": 8},
 }
+TABLES["scan.subgroup"] = {"nvidia": {"workgroup": 384, "items": 24, "depth": 1, "order": 0}}
+TABLES["scan.shared"] = {"nvidia": {"workgroup": 256, "items": 20, "group": 64, "order": 0}}
 
 
 def plan_scan(
