@@ -12,13 +12,6 @@ from vkgroup.bench.array_peers import ArrayPeer, ArrayPlace, cuda_ordinal, refus
 from vkgroup.dispatch import Device
 
 
-def _ordinal(cupy: Any, device: Device) -> int | None:
-    runtime = cupy.cuda.runtime
-    properties = runtime.getDeviceProperties
-    uuids = {number: bytes(properties(number)["uuid"]).hex() for number in range(runtime.getDeviceCount())}
-    return cuda_ordinal(device, uuids)
-
-
 class _Cuda(ArrayPlace):
     """A GPU; events are on its current stream, on which the operations run."""
 
@@ -54,13 +47,13 @@ class _CuPy(ArrayPeer):
         cupy = self.module()
         if not cupy.cuda.is_available():
             return "CuPy finds no CUDA driver."
-        if _ordinal(cupy, device) is None:
+        if cuda_ordinal(device) is None:
             return f"CuPy has no CUDA device with the UUID of {device.name}."
         return None
 
     def place(self, device: Device) -> ArrayPlace:
         cupy = self.module()
-        ordinal = _ordinal(cupy, device)
+        ordinal = cuda_ordinal(device)
         assert ordinal is not None, "asked only where it is available"
         return _Cuda(cupy, ordinal)
 

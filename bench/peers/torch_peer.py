@@ -12,12 +12,6 @@ from vkgroup.bench.array_peers import ArrayPeer, ArrayPlace, cuda_ordinal, refus
 from vkgroup.dispatch import Device
 
 
-def _ordinal(torch: Any, device: Device) -> int | None:
-    properties = torch.cuda.get_device_properties
-    uuids = {number: str(properties(number).uuid) for number in range(torch.cuda.device_count())}
-    return cuda_ordinal(device, uuids)
-
-
 class _Cuda(ArrayPlace):
     """A GPU; events are on its current stream, on which the operations run."""
 
@@ -53,13 +47,13 @@ class _Torch(ArrayPeer):
         torch = self.module()
         if not torch.cuda.is_available():
             return "This torch has no CUDA, or no driver for it."
-        if _ordinal(torch, device) is None:
+        if cuda_ordinal(device) is None:
             return f"torch has no CUDA device with the UUID of {device.name}."
         return None
 
     def place(self, device: Device) -> ArrayPlace:
         torch = self.module()
-        ordinal = _ordinal(torch, device)
+        ordinal = cuda_ordinal(device)
         assert ordinal is not None, "asked only where it is available"
         return _Cuda(torch, ordinal)
 

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 import vkgroup
-from vkgroup.bench import Data
-from vkgroup.bench.array_peers import cuda_ordinal
+from vkgroup.bench import Data, array_peers
 from vkgroup.bench.catalogue import choose, peers
 from vkgroup.bench.overhead import COUNT, Submitting, Work, only_driver
 from vkgroup.bench.run import Options, run
@@ -83,14 +82,21 @@ def _module(monkeypatch: pytest.MonkeyPatch, name: str, **members: Any) -> Modul
     return module
 
 
+def _our_number_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let CUDA have several devices, of which that with our UUID is number 1."""
+
+    def find(uuid: str) -> Any:
+        return SimpleNamespace(ordinal=1) if uuid == UUID else None
+
+    monkeypatch.setattr(array_peers, "find_device", find)
+
+
 @pytest.fixture
 def torch(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A torch with two devices, the second of which is ours."""
-    uuids = ["ff" * 16, "01ab01ab-01ab-01ab-01ab-01ab01ab01ab"]
+    _our_number_is_1(monkeypatch)
     cuda = SimpleNamespace(
         is_available=lambda: True,
-        device_count=lambda: 2,
-        get_device_properties=lambda number: SimpleNamespace(uuid=uuids[number]),
         Event=FakeEvent,
         synchronize=lambda: None,
         device=nullcontext,
@@ -131,13 +137,9 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     def asarray(values: Any) -> FakeTensor:
         return FakeTensor(values.copy(), f"cuda:{FakeCudaDevice.current}")
 
-    uuids = [bytes(16), bytes.fromhex(UUID)]
+    _our_number_is_1(monkeypatch)
     cuda = SimpleNamespace(
         is_available=lambda: True,
-        runtime=SimpleNamespace(
-            getDeviceCount=lambda: 2,
-            getDeviceProperties=lambda number: {"uuid": uuids[number]},
-        ),
         Device=FakeCudaDevice,
         Event=FakeEvent,
         get_elapsed_time=lambda start, end: start.elapsed_time(end),
@@ -193,11 +195,6 @@ def test_a_package_that_is_not_there_is_named_with_the_command_that_installs_it(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda module: None)
     assert PEERS[name].available(_device(H200)) == f"{name} is not installed (pip install 'vkgroup[peers]')."
-
-
-def test_uuids_are_compared_however_they_are_written() -> None:
-    assert cuda_ordinal(_device(H200), {3: "01AB01AB-01ab-01ab-01ab-01ab01ab01ab"}) == 3
-    assert cuda_ordinal(_device(H200), {}) is None
 
 
 def test_numpy_runs_on_the_cpu_alone(vulkan_device: Device) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.bench.definition import Arrays, Data, Prepared
+from vkgroup.device.cuda import find_device
 from vkgroup.dispatch import Device
 
 Function = Callable[..., Mapping[str, Any]]
@@ -104,18 +105,14 @@ class PreparedArrays:
         self._inputs, self._results = {}, {}
 
 
-def cuda_ordinal(device: Device, uuids: Mapping[int, str]) -> int | None:
+def cuda_ordinal(device: Device) -> int | None:
     """Return CUDA's number of the device, found by its UUID; None where CUDA does not have it.
 
-    NVIDIA's driver gives a GPU the same UUID as `VkPhysicalDeviceIDProperties.deviceUUID` and to CUDA.
-
-    Parameters
-    ----------
-    uuids : of CUDA's devices by number, in hexadecimal with or without dashes.
+    CUDA's driver is asked, not the package, whose numbers are the same: CuPy 14 did not give the UUID of one
+    H200 that the driver gave.
     """
-    wanted = device.capabilities.uuid.replace("-", "").lower()
-    found = (number for number, uuid in uuids.items() if uuid.replace("-", "").lower() == wanted)
-    return next(found, None)
+    found = find_device(device.capabilities.uuid)
+    return None if found is None else found.ordinal
 
 
 def refuses_cuda(device: Device, name: str) -> str | None:
