@@ -1,15 +1,16 @@
-// What all versions share: each invocation folds its elements in registers, by grid-stride over vectors of 16 bytes.
+// What all versions share: each invocation folds its elements in registers, by grid-stride over vectors of 16
+// bytes.
 //
 // How the subgroup, or the workgroup, brings together what its invocations have is the including file's:
 // hand_in() for the folds, hand_out() for the places of elements that are kept.
 //
-// vectors, scalars: the same memory, as whole vectors of 16 bytes and as elements. result: one number, 0 before.
-// kept (APPEND): the elements that are kept, in any order; room for all.
+// vectors, scalars: the same memory, as whole vectors of 16 bytes and as elements. result: one number, 0
+// before. kept (APPEND): the elements that are kept, in any order; room for all.
 #ifndef AGGREGATION_GLSL
 #define AGGREGATION_GLSL
 
-// OPERATION: the greatest or least key (NaNs beyond all others, and the least key as its complement, so that both are
-// maxima that begin at 0), how many keys lie in a range, or these themselves.
+// OPERATION: the greatest or least key (NaNs beyond all others, and the least key as its complement, so that
+// both are maxima that begin at 0), how many keys lie in a range, or these themselves.
 #define MAXIMUM 0
 #define MINIMUM 1
 #define COUNT 2

@@ -1,5 +1,6 @@
 #version 460
-// Turns the greatest key back into the element that has it. key: as aggregation.glsl leaves it. value: one element.
+// Turns the greatest key back into the element that has it. key: as aggregation.glsl leaves it. value: one
+// element.
 #include "../include/elements.glsl"
 #include "../include/kernel.glsl"
 

@@ -21,7 +21,8 @@ void hand_in(uint mine) {
 #endif
 }
 
-// The highest lane knows how many places all lanes want. It takes them, and the others have theirs below its own.
+// The highest lane knows how many places all lanes want. It takes them, and the others have theirs below its
+// own.
 uint hand_out(uint mine) {
     uint through = subgroupInclusiveAdd(mine);
     uint highest = subgroupBallotFindMSB(subgroupBallot(true));

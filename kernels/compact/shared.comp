@@ -5,8 +5,8 @@
 // The workgroup reads its tile in vectors, neighbouring invocations neighbouring vectors. How many elements
 // each invocation keeps of each of its vectors is scanned in shared memory, two counts in a word.
 //
-// STAGED: 1: the kept elements go to their places among those of the tile in shared memory, and from there to memory in
-// one piece; 0: straight from registers to memory, where the elements of a vector are neighbours.
+// STAGED: 1: the kept elements go to their places among those of the tile in shared memory, and from there to
+// memory in one piece; 0: straight from registers to memory, where the elements of a vector are neighbours.
 #include "tile.glsl"
 
 #ifndef STAGED

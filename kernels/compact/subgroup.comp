@@ -3,8 +3,9 @@
 // values: count elements. mask: a byte for each, where the macros say so. kept: the kept elements or their
 // indices. total: how many. look_back: zeros before. COUNT: only total, zero before; PARTITION reads it.
 //
-// Each subgroup has a stretch of its tile, and reads it in rows, an element in each lane. A ballot over a row says where its
-// kept elements go: side by side, so that a subgroup writes them to memory as they are, from registers.
+// Each subgroup has a stretch of its tile, and reads it in rows, an element in each lane. A ballot over a row
+// says where its kept elements go: side by side, so that a subgroup writes them to memory as they are, from
+// registers.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -48,8 +49,8 @@ uint element_of(uint tile, uint k) {
     return tile * TILE + stretch() + k * gl_SubgroupSize + gl_SubgroupInvocationID;
 }
 
-// Read an element of each row, and tell in bit k whether that of row k is kept. Everything is loaded before the first
-// element is looked at.
+// Read an element of each row, and tell in bit k whether that of row k is kept. Everything is loaded before the
+// first element is looked at.
 uint read_rows(uint tile, out Element x[ITEMS]) {
     bool whole = (tile + 1u) * TILE <= count;
     uint bytes[ITEMS];

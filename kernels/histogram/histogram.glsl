@@ -1,15 +1,16 @@
-// What both histograms share: from vectors of 16 bytes to numbers of bins, and over all elements by grid-stride.
+// What both histograms share: from vectors of 16 bytes to numbers of bins, and over all elements by
+// grid-stride.
 //
-// Counting is the including file's: begin(), count_vector(), count_one() and finish(). It includes elements.glsl and
-// kernel.glsl before this.
+// Counting is the including file's: begin(), count_vector(), count_one() and finish(). It includes
+// elements.glsl and kernel.glsl before this.
 //
-// vectors, scalars: the same memory, as whole vectors of 16 bytes and as elements. counts: one of each bin; is added to.
-// edges (BINNING EDGES): the least key of each bin, ascending.
+// vectors, scalars: the same memory, as whole vectors of 16 bytes and as elements. counts: one of each bin; is
+// added to. edges (BINNING EDGES): the least key of each bin, ascending.
 #ifndef HISTOGRAM_GLSL
 #define HISTOGRAM_GLSL
 
-// BINNING: DIRECT, a bin for each whole number from `low` on; EDGES, bins between edges; EXACT, equal bins of which
-// the device's arithmetic gives the right ones without looking at edges.
+// BINNING: DIRECT, a bin for each whole number from `low` on; EDGES, bins between edges; EXACT, equal bins of
+// which the device's arithmetic gives the right ones without looking at edges.
 #define DIRECT 0
 #define EDGES 1
 #define EXACT 2
@@ -74,10 +75,10 @@ uint search(Key key) {
     return found;
 }
 
-// The result is exactly that of comparing with all edges. `margin` bounds the error of the position, together with the
-// edges' own distances from where equal bins would have them. A position farther than that from any whole number is
-// in its bin. A nearer one lies beside one edge, and is compared with it. A margin of 1 says that positions tell
-// nothing: then the bin is searched for.
+// The result is exactly that of comparing with all edges. `margin` bounds the error of the position, together
+// with the edges' own distances from where equal bins would have them. A position farther than that from any
+// whole number is in its bin. A nearer one lies beside one edge, and is compared with it. A margin of 1 says
+// that positions tell nothing: then the bin is searched for.
 uint bin_of(Raw raw) {
     Key key = key_of(raw);
     if (!between(key, low, high))
@@ -112,8 +113,8 @@ uint bin_of(Raw raw) {
 }
 #endif
 
-// One tile: ITEMS vectors of each invocation, all loads before the first use. Each invocation of the workgroup gets to
-// count_vector() as often as any other, with nothing in its hands where the vectors are at their end.
+// One tile: ITEMS vectors of each invocation, all loads before the first use. Each invocation of the workgroup
+// gets to count_vector() as often as any other, with nothing in its hands where the vectors are at their end.
 void count_tile(uint first, uint total, bool whole) {
     uvec4 data[ITEMS];
     [[unroll]] for (uint j = 0u; j < ITEMS; ++j) {

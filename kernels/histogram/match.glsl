@@ -1,7 +1,8 @@
 // Which lanes of the subgroup hold the same value: ways to let one lane act for all of them.
 //
-// Each function gives the number of lanes for which this one acts, 0 where another one does. Over the lanes that hold a
-// value these numbers add up to how many there are, at every subgroup size and whichever lanes are active.
+// Each function gives the number of lanes for which this one acts, 0 where another one does. Over the lanes
+// that hold a value these numbers add up to how many there are, at every subgroup size and whichever lanes are
+// active.
 #ifndef MATCH_GLSL
 #define MATCH_GLSL
 
@@ -11,8 +12,8 @@
 #define BALLOTS 3      // a ballot for each bit of the value
 #define PARTITIONED 4  // subgroupPartitionNV; needs the macro PARTITION
 
-// A lane begins a run where it is the lowest one, where the lane below is not active, or holds another value. The run
-// goes to the next beginning. Ranks among the active lanes, not their numbers, tell how many that are.
+// A lane begins a run where it is the lowest one, where the lane below is not active, or holds another value.
+// The run goes to the next beginning. Ranks among the active lanes, not their numbers, tell how many that are.
 uint match_neighbours(uint value) {
     uvec4 active_lanes = subgroupBallot(true);
     uint rank = subgroupBallotExclusiveBitCount(active_lanes);
@@ -29,8 +30,8 @@ uint match_neighbours(uint value) {
     return first ? end - rank : 0u;
 }
 
-// As many rounds as there are values. Lanes that act or are acted for wait for the others, and are not counted again:
-// what counts is who is active within the branches.
+// As many rounds as there are values. Lanes that act or are acted for wait for the others, and are not counted
+// again: what counts is who is active within the branches.
 uint match_rounds(uint value) {
     uint lanes = 0u;
     bool left = true;
@@ -51,7 +52,8 @@ uint acts_for(uvec4 same) {
     return subgroupBallotFindLSB(same) == gl_SubgroupInvocationID ? subgroupBallotBitCount(same) : 0u;
 }
 
-// Of the active lanes those stay whose value has the same first bit, of these those with the same second bit, and so on.
+// Of the active lanes those stay whose value has the same first bit, of these those with the same second bit,
+// and so on.
 uint match_ballots(uint value, uint bits) {
     uvec4 same = subgroupBallot(true);
     for (uint b = 0u; b < bits; ++b) {

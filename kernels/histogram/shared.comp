@@ -1,9 +1,10 @@
 #version 460
 // Counts of each bin, without subgroup operations. Binnings and bindings: histogram.glsl.
 //
-// Bins that fit into shared memory are counted there, in several copies (table.glsl). With IN_MEMORY 1 they are counted
-// in the device's memory, and shared memory keeps the counts of a few: each slot belongs to the first bin that comes to
-// it, so bins that come often (all keys equal, two keys alternating, sorted keys) rarely leave the workgroup.
+// Bins that fit into shared memory are counted there, in several copies (table.glsl). With IN_MEMORY 1 they are
+// counted in the device's memory, and shared memory keeps the counts of a few: each slot belongs to the first
+// bin that comes to it, so bins that come often (all keys equal, two keys alternating, sorted keys) rarely
+// leave the workgroup.
 #include "../include/elements.glsl"
 #include "../include/kernel.glsl"
 #include "histogram.glsl"

@@ -1,9 +1,10 @@
 #version 460
-// Counts of each bin, with one atomic operation for all lanes that are in the same bin. Binnings and bindings: histogram.glsl.
+// Counts of each bin, with one atomic operation for all lanes that are in the same bin. Binnings and bindings:
+// histogram.glsl.
 //
 // VOTE asks first whether all elements of a vector, in all lanes, are in one bin: then one lane adds them all.
-// Otherwise MATCH finds for each element the lanes that are in the same bin (match.glsl). Both keep atomic operations on
-// one address from waiting for each other; copies of the table (table.glsl) do so without asking.
+// Otherwise MATCH finds for each element the lanes that are in the same bin (match.glsl). Both keep atomic
+// operations on one address from waiting for each other; copies of the table (table.glsl) do so without asking.
 // With IN_MEMORY 1 bins are counted in the device's memory, where there are no copies.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_vote : require

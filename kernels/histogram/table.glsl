@@ -1,10 +1,11 @@
-// Where a workgroup counts: in shared memory, in several copies of all bins, or directly in the device's memory.
+// Where a workgroup counts: in shared memory, in several copies of all bins, or directly in the device's
+// memory.
 //
 // IN_MEMORY: 1 where the bins do not fit into shared memory.
-// Copies keep invocations from waiting for each other. Interleaved, copy c of bin b is at COPIES b + c, and an invocation
-// uses the copy of its number modulo COPIES: with as many copies as there are banks, neighbours use different banks and
-// different addresses whatever the data. One behind the other, padded by one, they suit copies by subgroup: there,
-// the same bin of two subgroups is in different banks.
+// Copies keep invocations from waiting for each other. Interleaved, copy c of bin b is at COPIES b + c, and an
+// invocation uses the copy of its number modulo COPIES: with as many copies as there are banks, neighbours use
+// different banks and different addresses whatever the data. One behind the other, padded by one, they suit
+// copies by subgroup: there, the same bin of two subgroups is in different banks.
 #ifndef TABLE_GLSL
 #define TABLE_GLSL
 
@@ -31,8 +32,8 @@ void table_clear() {
     barrier();
 }
 
-// Adds up the copies of each bin, beginning with another one in each invocation so that they read from different
-// banks, and adds what is there to the device's memory: one atomic operation a bin and workgroup.
+// Adds up the copies of each bin, beginning with another one in each invocation so that they read from
+// different banks, and adds what is there to the device's memory: one atomic operation a bin and workgroup.
 void table_merge() {
     barrier();
     for (uint bin = gl_LocalInvocationIndex; bin < bins; bin += WORKGROUP) {

@@ -1,5 +1,6 @@
-// Elements of 8, 16, 32 or 64 bits out of vectors of 16 bytes, and their keys: unsigned numbers in the order of the values.
-// Nothing here needs the device to compute with those types: elements are cut out of words of 32 bits.
+// Elements of 8, 16, 32 or 64 bits out of vectors of 16 bytes, and their keys: unsigned numbers in the order of
+// the values. Nothing here needs the device to compute with those types: elements are cut out of words of 32
+// bits.
 //
 // BITS: of an element. KIND: UNSIGNED, SIGNED or FLOATING. A Raw is an element's bits, and so is its Key, which
 // orders as the values do: -0 just below +0, NaNs below -infinity or above +infinity.
@@ -54,9 +55,9 @@ Raw element(uvec4 vector, uint i) {
 #endif
 }
 
-// Two's complement orders as unsigned numbers do once its sign bit is turned over. Floats are a sign and a magnitude:
-// turning over all bits of the negative ones, and the sign of the others, orders them (IEEE 754 totalOrder).
-// Whole numbers of 8 and 16 bits have the keys that they have as 32 bits.
+// Two's complement orders as unsigned numbers do once its sign bit is turned over. Floats are a sign and a
+// magnitude: turning over all bits of the negative ones, and the sign of the others, orders them (IEEE 754
+// totalOrder). Whole numbers of 8 and 16 bits have the keys that they have as 32 bits.
 Key key_of(Raw raw) {
 #if KIND == UNSIGNED
     return raw;

@@ -1,19 +1,19 @@
 // What the tiles of a one-pass algorithm publish for those after them: values with a status, seen together.
 //
-// A tile publishes its aggregate: what its own elements come to. Its prefix is what all elements up to its end come to;
-// the leader of its group publishes that, for all tiles of the group at once. What comes before a tile is the prefix of
-// the tile before it: usually a workgroup waits for one word, which nobody else waits for. Waiting means reading again and
-// again, by atomics, of which memory makes far fewer a second than ordinary loads; so the fewer words are waited for, the
-// better.
+// A tile publishes its aggregate: what its own elements come to. Its prefix is what all elements up to its end
+// come to; the leader of its group publishes that, for all tiles of the group at once. What comes before a tile
+// is the prefix of the tile before it: usually a workgroup waits for one word, which nobody else waits for.
+// Waiting means reading again and again, which keeps others from reading and writing; so the fewer words are
+// waited for, and by the fewer, the better.
 //
-// Tiles are added up by rows (look_back_*.glsl says what those are), in a fixed order: the prefix of a tile is the prefix of the
-// row before plus what the row comes to, from its beginning to the tile. Whoever computes it, and whenever, does the
-// same additions: sums of floats come out the same every time.
+// Tiles are added up by rows (look_back_*.glsl says what those are), in a fixed order: the prefix of a tile is
+// the prefix of the row before plus what the row comes to, from its beginning to the tile. Whoever computes it,
+// and whenever, does the same additions: sums of floats come out the same every time.
 //
-// Value and status travel in the same atomic unit, or, where the value is too long for that, in several units, each
-// with the status: a state counts only if all units have the same status, and since a unit is only ever written from
-// ABSENT to one other status, the parts then belong together. So relaxed atomics suffice: no other memory is read on the
-// strength of what they say.
+// Value and status travel in the same atomic unit, or, where the value is too long for that, in several units,
+// each with the status: a state counts only if all units have the same status, and since a unit is only ever
+// written from ABSENT to one other status, the parts then belong together. So relaxed atomics suffice: no other
+// memory is read on the strength of what they say.
 //
 // Macros:
 //   CARRIED       the type of the values
@@ -56,8 +56,8 @@ layout(constant_id = 10) const uint SPINS = 256u;
 layout(constant_id = 11) const uint SILENT = 0u;
 layout(constant_id = 12) const uint MUTE = 0u;
 
-// Statuses. HEADED is of scans by segments: a segment begins in the tile, so that its prefix depends on nothing before it
-// and is what the aggregate says.
+// Statuses. HEADED is of scans by segments: a segment begins in the tile, so that its prefix depends on nothing
+// before it and is what the aggregate says.
 const uint ABSENT = 0u;
 const uint PRESENT = 1u;
 const uint HEADED = 2u;

@@ -1,7 +1,8 @@
 // The look-back of one tile by a workgroup, through shared memory and without subgroup operations.
 //
-// A row is GROUP tiles, from a multiple of that number on, and its last tile leads it: see look_back_subgroup.glsl, whose rows
-// are shorter. The leader's invocations read one aggregate each, and scan them in shared memory.
+// A row is GROUP tiles, from a multiple of that number on, and its last tile leads it: see
+// look_back_subgroup.glsl, whose rows are shorter. The leader's invocations read one aggregate each, and scan
+// them in shared memory.
 //
 // Macros: COMBINE(a, b), IDENTITY for CARRIED, and
 //   GROUP  (specialization constant 13) tiles of a row
@@ -32,8 +33,8 @@ void clear_row() {
         row_status[i] = ABSENT;
 }
 
-// Read those tiles of a row that are not there yet, with patience. Tiles behind `last` are nothing. Each invocation has its
-// own; a barrier has to follow.
+// Read those tiles of a row that are not there yet, with patience. Tiles behind `last` are nothing. Each
+// invocation has its own; a barrier has to follow.
 void read_row(uint row, uint last, Known own) {
     for (uint i = gl_LocalInvocationIndex; i < GROUP; i += WORKGROUP) {
         uint tile = row * GROUP + i;
@@ -54,8 +55,9 @@ void read_row(uint row, uint last, Known own) {
     }
 }
 
-// Scan the row, in rounds of doubling distance. Afterwards a HEADED tile is one behind the beginning of a segment, to
-// which nothing is to be added. Returns where in row_status and row_value the result is. Begins and ends with a barrier.
+// Scan the row, in rounds of doubling distance. Afterwards a HEADED tile is one behind the beginning of a
+// segment, to which nothing is to be added. Returns where in row_status and row_value the result is. Begins and
+// ends with a barrier.
 uint scan_row_of_tiles() {
     uint from = 0u;
     barrier();
@@ -91,8 +93,9 @@ uint nearest_row(uint row, out CARRIED before) {
     return 0u;
 }
 
-// Wait for the tiles of the row that `tile` leads and for the prefix of the row before, and publish the row's prefixes;
-// false if patience came to its end. `before`: the prefix of the tile before. All of the workgroup calls it.
+// Wait for the tiles of the row that `tile` leads and for the prefix of the row before, and publish the row's
+// prefixes; false if patience came to its end. `before`: the prefix of the tile before. All of the workgroup
+// calls it.
 bool lead(uint tile, Known own, out CARRIED before) {
     uint row = tile / GROUP;
     clear_row();
@@ -118,8 +121,8 @@ bool lead(uint tile, Known own, out CARRIED before) {
     return shared_found;
 }
 
-// Find what comes before a tile, whatever others do: from the nearest known prefix on row by row, and what is missing, and
-// stays so, is computed here. All of the workgroup calls it.
+// Find what comes before a tile, whatever others do: from the nearest known prefix on row by row, and what is
+// missing, and stays so, is computed here. All of the workgroup calls it.
 CARRIED work_out(uint tile, Known own) {
     barrier();    // what is shared has been read by all
     uint last = tile / GROUP;
@@ -159,7 +162,8 @@ CARRIED work_out(uint tile, Known own) {
     }
 }
 
-// Return what comes before a tile, to all of the workgroup; `own` is what the tile comes to. Contains a barrier.
+// Return what comes before a tile, to all of the workgroup; `own` is what the tile comes to. Contains a
+// barrier.
 CARRIED find_before(uint tile, Known own) {
     CARRIED before = IDENTITY;
     bool found;

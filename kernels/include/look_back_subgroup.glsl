@@ -1,9 +1,10 @@
 // The look-back of one tile by the lanes of a subgroup.
 //
-// A row is as many tiles as a subgroup has lanes, from a multiple of that number on; DEPTH rows, from a multiple of DEPTH on,
-// are a group, whose last tile leads it. The leader waits for the aggregates of the group and scans them, row by row;
-// then for the prefix of the group before, to which all is added. From one group's prefix to the next it is one trip to
-// memory, whose latency nothing hides, so nothing else is done between: a long array takes at least that trip for each group.
+// A row is as many tiles as a subgroup has lanes, from a multiple of that number on; DEPTH rows, from a
+// multiple of DEPTH on, are a group, whose last tile leads it. The leader waits for the aggregates of the group
+// and scans them, row by row; then for the prefix of the group before, to which all is added. From one group's
+// prefix to the next it is one trip to memory, whose latency nothing hides, so nothing else is done between: a
+// long array takes at least that trip for each group.
 //
 // Macros: COMBINE(a, b), IDENTITY, SUBGROUP_SCAN(x), the inclusive scan of the lanes, for CARRIED, and
 //   DEPTH  rows of a group
@@ -102,8 +103,8 @@ bool await_rows(uint first, uint tile, Known own, out Known known[DEPTH]) {
     }
 }
 
-// Publish the prefixes of all tiles of the group that `tile` leads, if all that takes is there before patience is at an
-// end. `before`: the prefix of the tile before. All lanes of one subgroup call it.
+// Publish the prefixes of all tiles of the group that `tile` leads, if all that takes is there before patience
+// is at an end. `before`: the prefix of the tile before. All lanes of one subgroup call it.
 bool lead(uint tile, Known own, out CARRIED before) {
     uint row = tile / gl_SubgroupSize, lane = tile % gl_SubgroupSize, first = row - row % DEPTH;
     Known known[DEPTH];
@@ -116,7 +117,8 @@ bool lead(uint tile, Known own, out CARRIED before) {
         if (first + k == row)
             mine = scanned_in(scanned[k], lane);
     }
-    // The next group waits for this tile's prefix, and everybody behind: who sees the prefix before at once adds to it.
+    // The next group waits for this tile's prefix, and everybody behind: who sees the prefix before at once
+    // adds to it.
     CARRIED base = IDENTITY;
     bool found = first == 0u;
     if (subgroupElect()) {
@@ -143,8 +145,8 @@ bool lead(uint tile, Known own, out CARRIED before) {
     return true;
 }
 
-// Find the nearest row before `row` whose prefix is there. Returns the row behind it and that prefix, or row 0. All lanes of
-// one subgroup call it.
+// Find the nearest row before `row` whose prefix is there. Returns the row behind it and that prefix, or row 0.
+// All lanes of one subgroup call it.
 uint nearest_row(uint row, out CARRIED before) {
     for (uint first = 0u; first < row; first += gl_SubgroupSize) {
         uint back = first + gl_SubgroupInvocationID;
@@ -161,8 +163,8 @@ uint nearest_row(uint row, out CARRIED before) {
     return 0u;
 }
 
-// Find what comes before a tile, whatever others do: from the nearest known prefix on row by row, and what is missing, and
-// stays so, is computed here. All of the workgroup calls it.
+// Find what comes before a tile, whatever others do: from the nearest known prefix on row by row, and what is
+// missing, and stays so, is computed here. All of the workgroup calls it.
 CARRIED work_out(uint tile, Known own) {
     uint last = tile / gl_SubgroupSize, row = 0u, spins = SPINS;
     Known known = Known(ABSENT, IDENTITY);

@@ -2,8 +2,8 @@
 // vector is loaded once for all of them; of long rows it may read a part only.
 //
 // Macros: T, T4 the elements in memory and four of them; A, A4, A_BITS what is computed with: T, or float for
-// halves; R what the results are stored as; FINISH: DIRECT, where a row is one part, or SECOND, where the sums of
-// parts are written for reduce/finish_*.comp.
+// halves; R what the results are stored as; FINISH: DIRECT, where a row is one part, or SECOND, where the sums
+// of parts are written for reduce/finish_*.comp.
 
 #define DIRECT 0
 #define SECOND 1

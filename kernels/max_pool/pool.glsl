@@ -1,9 +1,9 @@
 // What all versions share: where windows of 4 x 4 elements lie, and the maximum of one row of a window.
 //
-// The image is planes of height x width elements, one behind the other; so are the maxima. A window at the right or
-// lower border may have fewer elements, at least one.
-// rows: the image as pieces of 4 elements (used where width is a multiple of 4, so that pieces begin with rows).
-// scalars: the same memory as elements. maxima: one element a window.
+// The image is planes of height x width elements, one behind the other; so are the maxima. A window at the
+// right or lower border may have fewer elements, at least one.
+// rows: the image as pieces of 4 elements (used where width is a multiple of 4, so that pieces begin with
+// rows). scalars: the same memory as elements. maxima: one element a window.
 #ifndef POOL_GLSL
 #define POOL_GLSL
 

@@ -4,8 +4,8 @@
 //
 // METHOD: SHUFFLE, subgroupShuffleXor in 2 or 4 steps; QUAD, swaps within quads (4 lanes); CLUSTERED, the
 // clustered maximum (32 bits or fewer).
-// Where subgroups have fewer lanes than a cluster, or the workgroup is not made of full ones, each invocation takes
-// whole windows.
+// Where subgroups have fewer lanes than a cluster, or the workgroup is not made of full ones, each invocation
+// takes whole windows.
 #define SHUFFLE 0
 #define QUAD 1
 #define CLUSTERED 2
@@ -49,7 +49,8 @@ void main() {
             pool_alone(window);
         return;
     }
-    // Clusters are numbered by lanes, and not by invocations: which of them share a subgroup, nothing else tells.
+    // Clusters are numbered by lanes, and not by invocations: which of them share a subgroup, nothing else
+    // tells.
     uint across = WORKGROUP / CLUSTER;
     uint tile = ITEMS * across;
     uint lane = gl_SubgroupInvocationID % CLUSTER;

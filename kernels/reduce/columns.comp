@@ -6,8 +6,8 @@
 // arrays are reduced in parts, whose states finish_*.comp reduces.
 //
 // Seen by the shader the array is (slices, rows, columns). Few columns would leave most invocations without
-// work: then `columns` is a multiple of the real number, which is `inner`, so that several rows lie side by side.
-// The last row may be shorter then; `length` is how many elements a slice has.
+// work: then `columns` is a multiple of the real number, which is `inner`, so that several rows lie side by
+// side. The last row may be shorter then; `length` is how many elements a slice has.
 //
 // Bindings: 0 the elements; 1 (and 2 with ARG) the states of parts; 3 the results. FINISH is DIRECT, where
 // there is one part and `columns` is `inner`, or SECOND.
@@ -37,8 +37,8 @@ const uint parts = 1u;
 #endif
 
 // Reduce every `parts`-th row, beginning with `part`, at one column, or at four. ITEMS rows are loaded before
-// the first is used; what lies behind the last row is replaced by that row, and not taken. A place is the number of
-// the real row: there are `side` of them side by side, of which this is number `beside`.
+// the first is used; what lies behind the last row is replaced by that row, and not taken. A place is the
+// number of the real row: there are `side` of them side by side, of which this is number `beside`.
 #define FOLD(NAME, STATE, NEUTRAL, LOADED, PLACE, SOURCE) \
     STATE NAME(uint first, uint step, uint part, uint rows, PLACE beside) { \
         STATE s = NEUTRAL; \

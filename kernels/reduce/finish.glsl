@@ -1,4 +1,5 @@
-// The second dispatch of a reduction in parts: a team reads the states of a result's parts and writes the result.
+// The second dispatch of a reduction in parts: a team reads the states of a result's parts and writes the
+// result.
 //
 // The states are (slices, parts, inner), as columns.comp writes them; of rows the inner size is 1.
 

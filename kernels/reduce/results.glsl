@@ -61,8 +61,8 @@ void write_result(uint row, State s) {
 #endif
 
 #if FINISH == TICKET || FINISH == PARTS
-// Make a state of this invocation's share of the states of a result's parts, in an order that is always the same.
-// They are at `first` and every `step` behind it.
+// Make a state of this invocation's share of the states of a result's parts, in an order that is always the
+// same. They are at `first` and every `step` behind it.
 State fold_partials(uint first, uint step, uint parts) {
     State s = identity();
     uint lane = team_lane(), lanes = team_lanes();

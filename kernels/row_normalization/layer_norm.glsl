@@ -1,9 +1,9 @@
 // Layer norm: (x - mean) / sqrt(variance + epsilon) of a row, times a weight and plus a bias for each column.
 //
-// A state is the number of elements, their mean, and the sum of the squares of their differences from that mean.
-// Two states are combined by the formula of Chan, Golub and LeVeque ("Updating formulae and a pairwise algorithm
-// for computing sample variances", 1979): nothing large is subtracted from something large, as sum(x²) − n·mean²
-// would, and the row is read once.
+// A state is the number of elements, their mean, and the sum of the squares of their differences from that
+// mean. Two states are combined by the formula of Chan, Golub and LeVeque ("Updating formulae and a pairwise
+// algorithm for computing sample variances", 1979): nothing large is subtracted from something large, as
+// sum(x²) − n·mean² would, and the row is read once.
 //
 // Macros: WEIGHT, BIAS: whether there are any.
 

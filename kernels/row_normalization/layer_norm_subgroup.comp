@@ -1,4 +1,5 @@
-// Layer norm of each row, by subgroup operations; rows that take a workgroup, across subgroups in shared memory.
+// Layer norm of each row, by subgroup operations; rows that take a workgroup, across subgroups in shared
+// memory.
 //
 // Bindings: 0 the elements; 1 the results; 2 weights and 3 biases of the columns.
 #version 460
@@ -8,7 +9,8 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 
-// As combine(), of all lanes at once: with the common mean at hand, what each lane adds to the squares is known.
+// As combine(), of all lanes at once: with the common mean at hand, what each lane adds to the squares is
+// known.
 State subgroup_combine(State s) {
     float count = subgroupAdd(s.count);
     float mean = subgroupAdd(s.mean * s.count) / max(count, 1.0);

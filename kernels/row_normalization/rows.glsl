@@ -5,7 +5,8 @@
 
 void main() {
     for (uint start = gl_WorkGroupID.x * teams(); start < rows; start += gl_NumWorkGroups.x * teams()) {
-        // Teams without a row do as the last one does and write nothing: all take part in exchanges and barriers.
+        // Teams without a row do as the last one does and write nothing: all take part in exchanges and
+        // barriers.
         bool is_row = start + team() < rows;
         uint row = min(start + team(), rows - 1u);
         vec4 x[ITEMS];

@@ -8,7 +8,8 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 
-// As combine(), but the greatest of all is found first: one exponential for each lane instead of two in each step.
+// As combine(), but the greatest of all is found first: one exponential for each lane instead of two in each
+// step.
 State subgroup_combine(State s) {
     float greatest = subgroupMax(s.greatest);
     return State(greatest, subgroupAdd(moved(s, greatest)));
