@@ -16,7 +16,7 @@ from vkgroup.kernels.pipelines import choose
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce import max as reduce_max
 from vkgroup.kernels.reduce import min as reduce_min
-from vkgroup.kernels.tuning import TABLES, tuned
+from vkgroup.kernels.tuning import TABLES, check_whole, tuned
 
 OPERATIONS = ("maximum", "minimum", "count", "append")
 """What is brought together: see `plan_aggregation`."""
@@ -124,9 +124,8 @@ def _check(
     if unknown := tuning.keys() - known:
         raise InvalidDispatch(f"An aggregation has no tuning {sorted(unknown)}; it has {sorted(known)}.")
     for name, value in tuning.items():
-        least = _VECTOR if name == "workgroup" else 1
-        if value is not None and value < least:
-            raise InvalidDispatch(f"{name} is at least {least}; {value} was given.")
+        if value is not None:
+            check_whole(name, value, _VECTOR if name == "workgroup" else 1)
 
 
 def _result(planner: Planner, operation: str, dtype: np.dtype[Any]) -> str:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.pipelines import choose, full_subgroups, subgroup_size
-from vkgroup.kernels.tuning import TABLES, tuned
+from vkgroup.kernels.tuning import TABLES, check_whole, tuned
 
 
 def parts(size: int, each: int) -> int:
@@ -48,7 +46,7 @@ def chosen(device: Device, algorithm: str, implementation: str, given: dict[str,
     Raises
     ------
     InvalidDispatch
-        There is no such value, or it is no positive integer.
+        There is no such value, or it is no positive integer, or one that makes no sense.
     """
     known = TABLES[f"{algorithm}.{implementation}"]["any"]
     for name, value in given.items():
@@ -57,9 +55,8 @@ def chosen(device: Device, algorithm: str, implementation: str, given: dict[str,
             raise InvalidDispatch(
                 f"{algorithm} has no tuning value {name!r} in its {implementation} version; it has {names}."
             )
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if value is not None and (not whole or value < 1):
-            raise InvalidDispatch(f"{name} is a positive integer; {value!r} was given.")
+        if value is not None:
+            check_whole(name, value)
     return tuned(device, algorithm, implementation, **given)
 
 

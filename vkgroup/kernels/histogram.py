@@ -16,7 +16,7 @@ from vkgroup.kernels.histogram_bins import Bins, bins_of
 from vkgroup.kernels.histogram_keys import keys_of, macros
 from vkgroup.kernels.pipelines import choose
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.tuning import TABLES, tuned
+from vkgroup.kernels.tuning import TABLES, check_whole, tuned
 
 MATCHES = ("each", "neighbours", "rounds", "ballots", "partitioned")
 """How lanes in the same bin are found, in the order of ``kernels/histogram/match.glsl``."""
@@ -239,14 +239,14 @@ def _checked(values: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
         raise InvalidDispatch(f"A histogram has no tuning {sorted(unknown)}; it has {sorted(known)}.")
     if values["match"] not in MATCHES:
         raise InvalidDispatch(f"match is one of {MATCHES}; {values['match']!r} was given.")
-    for name in ("items", "groups", "copies", "slots"):
-        if values[name] < 1:
-            raise InvalidDispatch(f"{name} is at least 1; {values[name]} was given.")
+    for name in ("workgroup", "items", "groups", "copies", "slots"):
+        check_whole(name, values[name], _VECTOR if name == "workgroup" else 1)
+    for name in ("interleaved", "vote", "runs", "in_memory"):
+        if not isinstance(values.get(name, False), bool):
+            raise InvalidDispatch(f"{name} is True or False; {values[name]!r} was given.")
     for name in ("copies", "slots"):
         if values[name] & (values[name] - 1):
             raise InvalidDispatch(f"{name} is a power of two; {values[name]} was given.")
-    if values["workgroup"] < _VECTOR:
-        raise InvalidDispatch(f"workgroup is at least {_VECTOR}; {values['workgroup']} was given.")
     return values
 
 

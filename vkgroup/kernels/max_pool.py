@@ -14,7 +14,7 @@ from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.histogram_keys import macros
 from vkgroup.kernels.pipelines import choose, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.tuning import TABLES, tuned
+from vkgroup.kernels.tuning import TABLES, check_whole, tuned
 
 METHODS = ("shuffle", "quad", "clustered")
 """How lanes bring a window together, as ``kernels/max_pool/subgroup.comp`` says."""
@@ -142,8 +142,7 @@ def _checked(dtype: np.dtype[Any], values: dict[str, Any], given: dict[str, Any]
     if values["method"] == "clustered" and dtype.itemsize == 8:
         raise InvalidDispatch(f"Clustered maxima of {dtype} are not made; use method='shuffle' or 'quad'.")
     for name, least in (("workgroup", _LARGE_CLUSTER), ("items", 1), ("groups", 1)):
-        if values[name] < least:
-            raise InvalidDispatch(f"{name} is at least {least}; {values[name]} was given.")
+        check_whole(name, values[name], least)
     if values["workgroup"] % WINDOW:
         raise InvalidDispatch(f"workgroup is a multiple of 4; {values['workgroup']} was given.")
     return values

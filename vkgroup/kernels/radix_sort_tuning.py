@@ -11,7 +11,7 @@ from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.grid import parts
 from vkgroup.kernels.pipelines import subgroup_size
-from vkgroup.kernels.tuning import TABLES, tuned
+from vkgroup.kernels.tuning import TABLES, check_whole, tuned
 
 MATCHES = ("ballot", "shared", "partition")
 """How lanes with the same digit find each other, as ``kernels/radix_sort/subgroup_pass.comp`` numbers it."""
@@ -68,6 +68,7 @@ _WHOLE = {
     "histogram_copies": 1,
 }
 _MOST_COUNTERS = 16384
+_MOST_KEYS = 65535
 _WORD = 4
 
 
@@ -207,8 +208,9 @@ def _check(name: str, value: Any) -> None:
     elif name not in _WHOLE:
         if not isinstance(value, bool | np.bool_):
             raise InvalidDispatch(f"{name} is True or False; {value!r} was given.")
-    elif not isinstance(value, int | np.integer) or isinstance(value, bool) or value < _WHOLE[name]:
-        raise InvalidDispatch(f"{name} is a whole number of at least {_WHOLE[name]}; {value!r} was given.")
+    else:
+        # How many items are too many is for the tile to say.
+        check_whole(name, value, _WHOLE[name], _MOST_KEYS if name == "items" else None)
 
 
 def _check_together(values: SortTuning, implementation: str, size: int) -> None:
@@ -216,7 +218,7 @@ def _check_together(values: SortTuning, implementation: str, size: int) -> None:
         raise InvalidDispatch(f"radix_bits is 4 to 8; {values.radix_bits} was given.")
     if values.histogram_items % 4:
         raise InvalidDispatch(f"histogram_items is a multiple of 4; {values.histogram_items} was given.")
-    if values.tile > 65535:
+    if values.tile > _MOST_KEYS:
         raise InvalidDispatch(f"A tile has fewer than 65536 keys; workgroup × items is {values.tile}.")
     if implementation == "shared" and values.workgroup % 16:
         raise InvalidDispatch(f"The shared sort's workgroup is a multiple of 16; it is {values.workgroup}.")

@@ -10,7 +10,7 @@ import numpy as np
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.pipelines import subgroup_size
-from vkgroup.kernels.tuning import TABLES, tuned
+from vkgroup.kernels.tuning import TABLES, check_whole, tuned
 
 VECTOR = 4
 """Elements that are loaded at once."""
@@ -94,9 +94,7 @@ def _check(name: str, value: Any) -> None:
         if not isinstance(value, bool | np.bool_):
             raise InvalidDispatch(f"contiguous is True or False; {value!r} was given.")
     else:
-        least = {"team": 0, "team_columns": 0, "radix": 2}.get(name, 1)
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-            raise InvalidDispatch(f"{name} is a whole number of at least {least}; {value!r} was given.")
+        check_whole(name, value, {"team": 0, "team_columns": 0, "radix": 2}.get(name, 1))
         if name == "team" and value & (value - 1):
             raise InvalidDispatch(f"team is a power of two, or 0 for a whole workgroup; {value} was given.")
 

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.grid import line, parts
 from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Planner
+from vkgroup.kernels.tuning import check_whole
 
 LOOK_BACK = "look_back"
 """The name of the scratch memory."""
@@ -105,10 +104,7 @@ def checked(known: Mapping[str, Any], given: Mapping[str, Any]) -> None:
             raise InvalidDispatch(f"There is no value {name!r} to tune; there are {', '.join(known)}.")
         if value is None:
             continue
-        least, most = (0, _LARGEST[name]) if name in _LARGEST else (1, 2**31)
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or not least <= value <= most:
-            raise InvalidDispatch(f"{name} is a whole number from {least} to {most}; {value!r} was given.")
+        check_whole(name, value, int(name not in _LARGEST), _LARGEST.get(name))
 
 
 def tile(
