@@ -141,7 +141,7 @@ def test_what_cannot_be_transposed_is_refused(references: dict[int, Device]) -> 
         plan_transpose(device, np.float32, (4, 4), "subgroup", workgroup=16)
     with pytest.raises(InvalidDispatch, match="no tuning value"):
         plan_transpose(device, np.float32, (4, 4), "shared", items=2)
-    with pytest.raises(InvalidDispatch, match="positive integer"):
+    with pytest.raises(InvalidDispatch, match="at least 1 and at most"):
         plan_transpose(device, np.float32, (4, 4), "shared", tile=0)
 
 

@@ -81,4 +81,6 @@ def check_whole(name: str, value: Any, least: int = 1, most: int | None = None) 
     most = _MOST.get(name, _MOST_OF_OTHERS) if most is None else most
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or not least <= value <= most:
-        raise InvalidDispatch(f"{name} is a whole number from {least} to {most}; {value!r} was given.")
+        raise InvalidDispatch(
+            f"{name} is a whole number, at least {least} and at most {most}; {value!r} was given."
+        )
