@@ -253,3 +253,8 @@ def test_the_check_finds_nothing(checked: Any, implementation: str, vector: int)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_the_check_finds_nothing_in_the_kernels_as_they_stand(checked: Any, implementation: str) -> None:
     assert checked(f"matmul/{implementation}.comp") == ()
+
+
+def test_the_check_says_that_it_has_no_cooperative_matrices(checked: Any) -> None:
+    with pytest.raises(Unsupported, match="cooperative matrices"):
+        checked("matmul/cooperative.comp")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -59,3 +62,10 @@ def test_what_cannot_be_drawn_is_refused(references: dict[int, Device]) -> None:
 def test_subgroups_without_quads(references: dict[int, Device]) -> None:
     with pytest.raises(Unsupported, match="quads in fragment shaders"):
         kernels.quad_mip(np.ones((4, 4, 4), np.float32), device=references[2], implementation="subgroup")
+
+
+@pytest.mark.parametrize("path", ["quad_mip/subgroup.frag", "quad_mip/fetch.frag"])
+def test_the_check_says_that_it_runs_no_fragments(path: str, checked: Callable[..., Any]) -> None:
+    """What these do is shown by drawing them, at every subgroup size."""
+    with pytest.raises(Unsupported, match="fragment shader"):
+        checked(path)

@@ -94,6 +94,8 @@ class Program:
                 f" {self.stage}.",
                 [self.stage],
             )
+        if "CooperativeMatrixKHR" in self.module.reflection.capabilities:
+            raise Unsupported("The reference device has no cooperative matrices.", ["cooperativeMatrix"])
         self.local_size = self.entry.local_size.resolve() if self.entry.local_size else (1, 1, 1)
         self.causes = CauseTable()
         self.declared = Declarations(self.module)
