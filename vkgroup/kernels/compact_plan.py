@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.grid import parts
-from vkgroup.kernels.pipelines import choose
+from vkgroup.kernels.grid import choose_full, parts
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.scan_look_back import COUNTS, OPERATIONS, Tiling, checked, look_back_defaults, tile
 from vkgroup.kernels.tuning import TABLES, tuned
@@ -152,7 +151,7 @@ def plan_compact(
     reads = not found.mask or output in ("values", "partition")
     if reads and kind.itemsize not in (2, 4, 8):
         raise InvalidDispatch(f"Elements of 2, 4 or 8 bytes are moved; {kind} was given.")
-    chosen = choose(device, implementation, *OPERATIONS)
+    chosen = choose_full(device, implementation, *OPERATIONS)
     checked(TABLES["compact"]["any"], tuning)
     values = tuned(device, "compact", chosen, **tuning)
     planner = Planner(device, "compact", chosen)

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.pipelines import choose, subgroup_size
+from vkgroup.kernels.grid import choose_full
+from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce_elements import ARG_OPERATIONS, checked_dtype, macros_of, state_bytes
 from vkgroup.kernels.reduce_tuning import VECTOR, chosen_tuning, power_of_two
@@ -139,7 +140,7 @@ def chosen_version(device: Device, implementation: str, operation: str, dtype: n
     extended = "shaderSubgroupExtendedTypes" in device.capabilities.features
     if implementation == "auto" and combined.endswith("int64_t") and not extended:
         return "shared"
-    return choose(device, implementation, "basic", "arithmetic", "shuffle")
+    return choose_full(device, implementation, "basic", "arithmetic", "shuffle")
 
 
 class _Job:

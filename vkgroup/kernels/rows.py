@@ -11,7 +11,8 @@ import numpy.typing as npt
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
-from vkgroup.kernels.pipelines import choose, subgroup_size, type_macros
+from vkgroup.kernels.grid import choose_full
+from vkgroup.kernels.pipelines import subgroup_size, type_macros
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce_elements import vectors
 from vkgroup.kernels.reduce_tuning import VECTOR, chosen_tuning, most_invocations, power_of_two
@@ -206,7 +207,7 @@ def _plan(
     if dtype not in DTYPES or math.prod(sizes) == 0 or not sizes:
         raise InvalidDispatch(f"Rows of float32 or float16 are planned, not {dtype} of the shape {sizes}.")
     length, rows = sizes[-1], math.prod(sizes[:-1])
-    chosen = choose(device, implementation, "basic", "arithmetic", "shuffle")
+    chosen = choose_full(device, implementation, "basic", "arithmetic", "shuffle")
     values = chosen_tuning(device, "rows", chosen, tuning)
     workgroup, team, items = _sizes(device, chosen, length, values)
     planner = Planner(device, name, chosen)

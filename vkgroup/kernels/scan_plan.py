@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.grid import line, parts
-from vkgroup.kernels.pipelines import choose
+from vkgroup.kernels.grid import choose_full, line, parts
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.scan_elements import check_operation, macros_of, width_of
 from vkgroup.kernels.scan_look_back import OPERATIONS, checked, look_back_defaults, tile
@@ -70,7 +69,7 @@ def plan_scan(
     if segments and axis is not None:
         raise InvalidDispatch("Give segments or an axis, not both: an axis makes segments of its own.")
     n, inner = _along(sizes, axis)
-    chosen = choose(device, implementation, *OPERATIONS)
+    chosen = choose_full(device, implementation, *OPERATIONS)
     checked(TABLES["scan"]["any"], tuning)
     values = tuned(device, "scan", chosen, **tuning)
     planner = Planner(device, "scan", chosen)
