@@ -14,6 +14,7 @@ import vkgroup.kernels
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.compact_plan import plan_compact
+from vkgroup.kernels.plan import Pass
 
 Array = npt.NDArray[Any]
 
@@ -130,6 +131,48 @@ def test_absent_tiles_are_counted_by_others(
         assert np.array_equal(found[:total], x[mask]), faults
 
 
+@pytest.mark.parametrize("faults", [{}, {"silent": 3, "spins": 1}], ids=["published", "some absent"])
+@pytest.mark.parametrize(
+    ("size", "tuning"),
+    [
+        (1, {"depth": 3}),
+        (2, {"depth": 7, "order": 0}),
+        (4, {"depth": 2, "items": 8, "spins": 0}),
+        (32, {"implementation": "shared", "group": 1}),
+        (32, {"implementation": "shared", "group": 5, "staged": 0, "order": 0}),
+        (32, {"implementation": "shared", "group": 200, "staged": 1, "workgroup": 32}),
+        (32, {"implementation": "shared", "group": 4, "items": 32, "staged": 0, "spins": 0}),
+    ],
+    ids=str,
+)
+def test_tuning_changes_no_result(
+    references: dict[int, Device], size: int, tuning: dict[str, Any], faults: dict[str, int]
+) -> None:
+    x = _rng().integers(0, 2**32, 7_001, dtype=np.uint32)
+    mask = x < 2**31
+    options = {"implementation": "subgroup", "workgroup": 128, **tuning, **faults}
+    found, total = _run(references[size], x, mask, "partition", **options)
+    assert total == mask.sum()
+    assert np.array_equal(found, np.concatenate([x[mask], x[~mask]]))
+
+
+def test_tiles_fit_into_shared_memory(references: dict[int, Device]) -> None:
+    """Only what lies there counts: counts in the shared version, and elements where they are staged."""
+
+    def groups(implementation: str, **tuning: int) -> int:
+        tuning = {"workgroup": 1024, "items": 32, **tuning}
+        options = {"output": "indices", "implementation": implementation, **tuning}
+        plan = plan_compact(references[32], np.uint32, 2**20, "<", 7, **options)
+        (step,) = [step for step in plan.steps if isinstance(step, Pass)]
+        return step.groups[0]
+
+    assert groups("subgroup") == 32
+    assert groups("shared", staged=0) == 32
+    assert groups("shared", staged=0, group=1024) == 32
+    assert groups("shared", staged=1) > 32
+    assert groups("shared", workgroup=512, group=1024) > groups("shared", workgroup=512)
+
+
 @pytest.mark.parametrize("dtype", ["f4", "u4", "i4", "f8", "u8", "i8", "f2"])
 def test_comparisons_by_type(references: dict[int, Device], dtype: str) -> None:
     x = _rng().integers(0, 9, 700).astype(dtype)
@@ -217,6 +260,7 @@ def test_bad_arguments(references: dict[int, Device]) -> None:
         lambda: plan_compact(device, np.float32, 8, output="mask"),
         lambda: plan_compact(device, np.float32, 8, staged=2),
         lambda: plan_compact(device, np.float32, 8, items=3),
+        lambda: plan_compact(device, np.float32, 8, payload=16),
     ):
         with pytest.raises(InvalidDispatch):
             bad()
@@ -226,18 +270,24 @@ def test_bad_arguments(references: dict[int, Device]) -> None:
 def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
     assert checked(path) == ()
     x = _rng().random(4096, dtype=np.float32)
-    given = {"inputs": {0: x.view(np.uint32), 1: np.zeros(4096, np.uint32)}, "groups": (9, 1, 1)}
+    kept, total = np.zeros(4096, np.uint32), np.uint32([(x[:4093] < 0.5).sum()])
     push = {"count": 4093, "limit": int(np.float32(0.5).view(np.uint32)), "limit_high": 0}
-    more = {"ITEMS": 4, "SILENT": 2, "SPINS": 1}
-    for output in ("VALUES", "COUNT"):
-        constants = more if output == "VALUES" else {"ITEMS": 4}
-        inputs = given["inputs"] if output == "VALUES" else {0: x.view(np.uint32)}
+    shared = path.endswith("shared.comp")
+    macros = {"STAGED": 0} if shared else {"DEPTH": 1}
+    absent: dict[int | str, int] = {"SILENT": 2, "SPINS": 1} | ({"GROUP": 3} if shared else {})
+    for output, more, constants, others in (
+        ("VALUES", {}, absent, {1: kept}),
+        ("PARTITION", macros, absent, {1: kept, 4: total}),
+        ("INDICES", macros, {}, {1: kept}),
+        ("COUNT", {}, {}, {}),
+    ):
         found = checked(
             path,
-            {"OUTPUT": output},
+            {"OUTPUT": output, **more},
             push=push,
-            specialization=constants,
-            inputs=inputs,
-            groups=given["groups"],
+            specialization={"ITEMS": 4, **constants},
+            inputs={0: x.view(np.uint32), **others},
+            sizes=(4, 32),
+            groups=(9, 1, 1),
         )
-        assert found == ()
+        assert found == (), output

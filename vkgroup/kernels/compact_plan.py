@@ -18,8 +18,11 @@ from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.scan_look_back import COUNTS, OPERATIONS, Tiling, checked, look_back_defaults, tile
 from vkgroup.kernels.tuning import TABLES, tuned
 
+_LOOK_BACK = {name: value for name, value in look_back_defaults().items() if name != "payload"}
+"""A count and its status go into one word of 32 bits, whatever the device has."""
+
 TABLES["compact"] = {
-    "any": {"workgroup": 256, "items": 16, "staged": 1, **look_back_defaults()},
+    "any": {"workgroup": 256, "items": 16, "staged": 1, **_LOOK_BACK},
     "cpu": {"workgroup": 128, "items": 8},
 }
 TABLES["compact.subgroup"] = {"nvidia": {"workgroup": 256, "items": 24, "depth": 2, "order": 0}}
@@ -29,8 +32,11 @@ RELATIONS = ("<", "<=", ">", ">=", "==", "!=")
 OUTPUTS = ("values", "indices", "partition", "count")
 
 _MOST = 2**COUNTS - 1
-_OTHERS = 2048
-"""Bytes of shared memory for all but what grows with the tile."""
+_OTHERS = 1024
+"""Bytes of shared memory for all but what grows with the tile and the group."""
+
+_EACH_OF_GROUP = 16
+"""Bytes of shared memory for each tile of a group: a status and a count, twice."""
 
 _NUMBERS = {
     "float16": ("half_from", "float", 32),
@@ -130,9 +136,9 @@ def plan_compact(
         ``"partition"``, the kept elements and then the others, both in their order; ``"count"``, none.
     implementation : ``"subgroup"``, ``"shared"`` or ``"auto"``.
     **tuning : ``workgroup`` (a multiple of the subgroup size in the subgroup version), ``items`` of an
-        invocation (a multiple of 4, at most 32; fewer are taken where shared memory is short), ``staged`` (in
-        the shared version 1 brings the kept elements together before they are written), and those of
-        `look_back_defaults`.
+        invocation (a multiple of 4, at most 32; in the shared version fewer are taken where shared memory is
+        short), ``staged`` (in the shared version 1 brings the kept elements together before they are
+        written), and those of `look_back_defaults` but for ``payload``.
 
     Raises
     ------
@@ -175,12 +181,15 @@ def plan_compact(
 def _fitting(planner: Planner, count: int, values: Mapping[str, Any], bits: int) -> Tiling:
     """Cut the elements into tiles that fit into shared memory."""
     device = planner.device
-    room = int(device.capabilities.limits["maxComputeSharedMemorySize"]) - _OTHERS
     width, each = (2, 8) if bits == 64 else (4, 4)
     tiling = tile(device, planner.implementation, count, values, bits=32, width=width, payload=COUNTS)
-    items = tiling.items
-    # Beside the tile: in the shared version two counts in each word, twice.
-    while items > width and tiling.workgroup * (items * each + 8 * parts(items, 2 * width)) > room:
+    if planner.implementation == "subgroup":
+        return tiling
+    room = int(device.capabilities.limits["maxComputeSharedMemorySize"]) - _OTHERS
+    room -= _EACH_OF_GROUP * int(values["group"])
+    staged, items = each * int(values["staged"]), tiling.items
+    # Beside the elements, where they are staged: two counts in each word, twice.
+    while items > width and tiling.workgroup * (items * staged + 8 * parts(items, 2 * width)) > room:
         items -= width
     return dataclasses.replace(tiling, items=items, tiles=parts(count, tiling.workgroup * items))
 
