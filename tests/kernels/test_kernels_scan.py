@@ -252,6 +252,27 @@ def test_absent_tiles_are_computed_by_others(
         _check(references[size], case, (5_010,), **more)
 
 
+@pytest.mark.parametrize("faults", [{}, {"silent": 3, "spins": 1}], ids=["published", "some absent"])
+@pytest.mark.parametrize(
+    ("size", "tuning"),
+    [
+        (1, {"depth": 3}),
+        (2, {"depth": 7, "order": 0, "payload": 16}),
+        (4, {"depth": 2, "items": 8, "spins": 0, "payload": 32}),
+        (32, {"implementation": "shared", "group": 1, "payload": 16}),
+        (32, {"implementation": "shared", "group": 5, "order": 0, "payload": 32}),
+        (32, {"implementation": "shared", "group": 200, "workgroup": 32}),
+        (32, {"implementation": "shared", "group": 4, "items": 32, "spins": 0}),
+    ],
+    ids=str,
+)
+def test_tuning_changes_no_result(
+    references: dict[int, Device], size: int, tuning: dict[str, Any], faults: dict[str, int]
+) -> None:
+    for case in CASES.values():
+        _check(references[size], case, (7_001,), **{"implementation": "subgroup", **tuning, **faults})
+
+
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_absent_tiles_on_drivers(vulkan_device: Device, implementation: str) -> None:
     for faults in ({"silent": 1}, {"silent": 5, "group": 8}):
@@ -346,10 +367,28 @@ def test_bad_arguments(references: dict[int, Device]) -> None:
 @pytest.mark.parametrize("path", ["scan/subgroup.comp", "scan/shared.comp"])
 def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
     assert checked(path) == ()
-    given = {"inputs": {0: np.ones(4096, np.float32), 1: np.zeros(4096, np.float32)}, "groups": (9, 1, 1)}
-    for more in ({}, {"SILENT": 2, "SPINS": 1}):
-        push = {"count": 4093, "row": 1}
-        assert checked(path, push=push, specialization={"ITEMS": 4, **more}, **given) == ()
+    inputs = {0: np.ones(4096, np.float32), 1: np.zeros(4096, np.float32)}
+    flags = (_rng().random(4096) < 0.001).astype(np.uint8).view(np.uint32)
+    push = {"count": 4093, "row": 1021}
+    absent: dict[int | str, int] = {"SILENT": 2, "SPINS": 1}
+    if path.endswith("shared.comp"):
+        absent["GROUP"] = 3
+    for macros, constants, more in (
+        ({}, {}, {}),
+        ({"DEPTH": 1}, absent, {}),
+        ({"SEGMENTS": "FLAGS", "REVERSE": 1}, absent, {3: flags}),
+        ({"SEGMENTS": "ROWS", "EXCLUSIVE": 1, "DEPTH": 3}, {}, {}),
+    ):
+        found = checked(
+            path,
+            macros,
+            push=push,
+            specialization={"ITEMS": 4, **constants},
+            inputs={**inputs, **more},
+            groups=(9, 1, 1),
+            sizes=(4, 32),
+        )
+        assert found == (), macros
 
 
 def test_check_finds_nothing_in_columns(checked: Callable[..., Any]) -> None:
