@@ -47,7 +47,7 @@ def rates(*names: str) -> tuple[Rates, float]:
 
 
 def bars(axes: Any) -> None:
-    """Draw what was recorded at 2^28, contenders beside each other."""
+    """Draw what was recorded at 2^28, contenders of one run beside each other."""
     found, copy = rates("bench_reduce_scan_compact.json", "bench_histogram.json")
     for place, benchmark in enumerate(BARS):
         entries = found[benchmark][2**28]
@@ -60,7 +60,7 @@ def bars(axes: Any) -> None:
     axes.set_xticks(range(len(BARS)), BARS.values(), fontsize=8)
     axes.set_ylim(0, 5300)
     axes.set_ylabel("GB/s read and written")
-    axes.set_title("2^28 elements, all in one run")
+    axes.set_title("2^28 elements, neighbours in one run")
     axes.legend(loc="upper center", ncol=3, fontsize=8)
 
 
