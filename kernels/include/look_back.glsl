@@ -71,8 +71,8 @@ struct Known {
 };
 
 // The algorithm's own: compute what a tile comes to, in its workgroup's stead, called by all of the
-// workgroup. It must be the same to the bit. With subgroups only the first one needs the result, else the
-// first invocation.
+// workgroup, and with a barrier in it. It must be the same to the bit. With subgroups the lanes of the first
+// one need the result, else every invocation.
 Known recompute(uint tile);
 
 // Zero before the dispatch.
