@@ -15,7 +15,7 @@ from vkgroup.kernels.compact_plan import plan_compact
 
 _SMOKE = (1, 1021, 20_011)
 _SWEEPS: dict[str, tuple[Any, ...]] = {
-    "workgroup": (128, 256, 512, 1024),
+    "workgroup": (128, 256, 384, 512, 1024),
     "items": (4, 8, 12, 16, 20, 24, 32),
     "staged": (0, 1),
     "depth": (1, 2, 3, 4),

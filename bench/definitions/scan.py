@@ -14,7 +14,7 @@ from vkgroup.kernels.scan_plan import plan_scan
 
 _SMOKE = (1, 1021, 20_011)
 _SWEEPS: dict[str, tuple[Any, ...]] = {
-    "workgroup": (128, 256, 512, 1024),
+    "workgroup": (128, 256, 384, 512, 1024),
     "items": (4, 8, 12, 16, 20, 24, 32),
     "depth": (1, 2, 3, 4),
     "order": (0, 1),
