@@ -163,6 +163,11 @@ class Buffer(Closing, Exports):
         found._start_view()
         return found
 
+    def overlaps(self, other: Buffer) -> bool:
+        """Whether this buffer and another, or the memory that they view, have a byte in common."""
+        same = (self._viewed or self) is (other._viewed or other)
+        return same and self.offset < other.offset + other.nbytes and other.offset < self.offset + self.nbytes
+
     def _start_view(self) -> None:
         """Prepare a view, once its place is known; a kind of device may need nothing."""
 

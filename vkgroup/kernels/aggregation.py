@@ -17,6 +17,7 @@ from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce import max as reduce_max
 from vkgroup.kernels.reduce import min as reduce_min
 from vkgroup.kernels.tuning import TABLES, check_whole, tuned
+from vkgroup.kernels.types import dtype_of, sizes_of
 
 OPERATIONS = ("maximum", "minimum", "count", "append")
 """What is brought together: see `plan_aggregation`."""
@@ -68,12 +69,12 @@ def plan_aggregation(
     Unsupported
         The device lacks what this needs; elements of 8 and 16 bits need storage of their type.
     """
-    dtype = np.dtype(dtype)
+    dtype, sizes = dtype_of(dtype), sizes_of(shape)
     _check(dtype, operation, condition, tuning)
     implementation = choose(device, implementation, *_OPERATIONS, kinds=(EACH,))
     planner = Planner(device, f"{operation} by atomics", implementation)
     planner.input("x", dtype, shape)
-    count = math.prod(shape) if isinstance(shape, tuple) else int(shape)
+    count = math.prod(sizes)
     if not 0 < count < 2**32:
         raise InvalidDispatch(f"A plan is for 1 to 2**32 - 1 elements; {count} were given.")
     bindings = {"Vectors": "x", "Scalars": "x", "Result": _result(planner, operation, dtype)}
@@ -161,12 +162,16 @@ def _interval(dtype: np.dtype[Any], comparison: str, value: float) -> tuple[bool
     """
     negated = comparison == "!="
     nothing = (not negated, 0, 2 ** (64 if dtype.itemsize == 8 else 32) - 1)
-    number = np.asarray(value)
+    try:
+        number = np.asarray(value)
+    except ValueError:
+        number = np.empty(0)
     if number.ndim or number.dtype.kind not in "iuf":
         raise InvalidDispatch(f"Elements are compared with one real number; {value!r} was given.")
     # As in NumPy, Python's own numbers become elements before they are compared with floats.
     if dtype.kind == "f" and not isinstance(value, np.generic):
-        number = number.astype(dtype)
+        with np.errstate(over="ignore"):
+            number = number.astype(dtype)
     if np.isnan(number):
         return nothing
     first, last = _ends(dtype)

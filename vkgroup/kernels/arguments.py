@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.dispatch.foreign import as_host, on_cuda
-from vkgroup.errors import InvalidDispatch
+from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.plan import Plan
 from vkgroup.opening import open_device
 
@@ -40,6 +40,7 @@ class Arguments:
     """
 
     def __init__(self, device: Device | None, **given: Any) -> None:
+        check_device(device)
         self.given: dict[str, npt.NDArray[Any] | Buffer] = {
             name: _taken(name, value, device) for name, value in given.items()
         }
@@ -83,6 +84,7 @@ class Arguments:
                 if isinstance(value, Buffer):
                     inputs[name] = value
                 else:
+                    _check_fits(plan.device, name, value.nbytes)
                     inputs[name] = plan.device.buffer(np.ascontiguousarray(value))
                     made.append(inputs[name])
             if self.buffers:
@@ -106,7 +108,40 @@ def _taken(name: str, value: Any, device: Device | None) -> npt.NDArray[Any] | B
         return value
     if on_cuda(value):
         return (device or default_device()).from_dlpack(value)
-    return np.asarray(as_host(value, name))
+    return as_array(value, name)
+
+
+def as_array(value: Any, name: str) -> npt.NDArray[Any]:
+    """Return an argument in the host's memory as an array.
+
+    Raises
+    ------
+    InvalidDispatch
+        It has rows of different lengths, or is another library's array that NumPy cannot take.
+    """
+    try:
+        return np.asarray(as_host(value, name))
+    except (ValueError, OverflowError) as error:
+        raise InvalidDispatch(f"{name} is no array, and cannot be made one: {error}") from error
+
+
+def check_device(device: Device | None) -> None:
+    """Raise `InvalidDispatch` where `device` is no device."""
+    if device is not None and not isinstance(device, Device):
+        raise InvalidDispatch(f"device is what vkgroup.open gives, or None; {device!r} was given.")
+
+
+def _check_fits(device: Device, name: str, nbytes: int) -> None:
+    """Raise `Unsupported` before an array is copied that no buffer of the device could hold.
+
+    Its elements need not take that much memory: `numpy.broadcast_to` makes such arrays.
+    """
+    most = int(device.capabilities.limits["maxStorageBufferRange"])
+    if nbytes > most:
+        raise Unsupported(
+            f"{name} has {nbytes} bytes, and {device.name} binds {most} at most; give parts of it.",
+            [f"maxStorageBufferRange of {nbytes} (it is {most})"],
+        )
 
 
 def _device_of(buffers: list[Buffer], device: Device | None) -> Device:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.arguments import Arguments, Given, Result
+from vkgroup.kernels.arguments import Arguments, Given, Result, as_array
 from vkgroup.kernels.compact_plan import plan_compact, where_of
 from vkgroup.kernels.plan import Plan
 from vkgroup.kernels.scan import words_of_bytes
@@ -150,7 +150,7 @@ def nonzero(x: Given, *, device: Device | None = None, implementation: str = "au
     InvalidDispatch
         Also for an array without axes, and a buffer of several.
     """
-    shape = x.shape if isinstance(x, Buffer) else np.shape(x)
+    shape = x.shape if isinstance(x, Buffer) else as_array(x, "x").shape
     if shape == () or (isinstance(x, Buffer) and len(shape) != 1):
         raise InvalidDispatch(
             f"nonzero takes arrays of at least one axis and buffers of one, not of shape {shape};"

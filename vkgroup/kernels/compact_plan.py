@@ -17,6 +17,7 @@ from vkgroup.kernels.grid import choose_full, parts
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.scan_look_back import COUNTS, OPERATIONS, Tiling, checked, look_back_defaults, tile
 from vkgroup.kernels.tuning import TABLES, tuned
+from vkgroup.kernels.types import dtype_of, sizes_of
 
 _LOOK_BACK = {name: value for name, value in look_back_defaults().items() if name != "payload"}
 """A count and its status go into one word of 32 bits, whatever the device has."""
@@ -99,8 +100,11 @@ def where_of(where: str, limit: Any, dtype: np.dtype[Any]) -> Where:
 def _bits(limit: Any, dtype: np.dtype[Any]) -> int:
     """Return a number of a dtype as bits."""
     try:
-        number = np.asarray(limit).astype(dtype)
-        exact = number.shape == () and (dtype.kind == "f" or number == limit)
+        given = np.asarray(limit)
+        exact = given.shape == () and given.dtype.kind in "biuf"
+        with np.errstate(over="ignore"):
+            number = given.astype(dtype) if exact else np.zeros((), dtype)
+        exact = exact and bool(dtype.kind == "f" or number == limit)
     except (TypeError, ValueError, OverflowError):
         exact = False
     if not exact:
@@ -148,7 +152,7 @@ def plan_compact(
     Unsupported
         The device lacks the subgroup operations, the type, or grids of that size.
     """
-    kind, count = np.dtype(dtype), math.prod((shape,) if isinstance(shape, int) else shape)
+    kind, count = dtype_of(dtype), math.prod(sizes_of(shape))
     found = where_of(where, limit, kind)
     if output not in OUTPUTS:
         raise InvalidDispatch(f"output is one of {OUTPUTS}; {output!r} was given.")

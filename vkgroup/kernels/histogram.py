@@ -17,6 +17,7 @@ from vkgroup.kernels.histogram_keys import keys_of, macros
 from vkgroup.kernels.pipelines import choose
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES, check_whole, tuned
+from vkgroup.kernels.types import dtype_of, sizes_of
 
 MATCHES = ("each", "neighbours", "rounds", "ballots", "partitioned")
 """How lanes in the same bin are found, in the order of ``kernels/histogram/match.glsl``."""
@@ -76,11 +77,11 @@ def plan_bincount(
     Unsupported
         The device lacks what this needs; elements of 8 and 16 bits need storage of their type.
     """
-    dtype = np.dtype(dtype)
+    dtype = dtype_of(dtype)
     if dtype.kind not in "iu":
         raise InvalidDispatch(f"Only whole numbers can be counted by their values; {dtype} was given.")
-    if bins < 1:
-        raise InvalidDispatch(f"There must be a bin to count in; bins is {bins}.")
+    if not isinstance(bins, int | np.integer) or bins < 1:
+        raise InvalidDispatch(f"There must be a bin to count in; bins is {bins!r}.")
     work = _Work(device, "bincount", shape, dtype, bins, implementation, tuning)
     return work.plan({"BINNING": "DIRECT"}, {"low": _pushed(dtype, int(keys_of(np.zeros(1, dtype))[0]))})
 
@@ -115,7 +116,7 @@ def plan_histogram(
     """
     if range is None and np.ndim(bins) == 0:
         raise InvalidDispatch("A plan of equal bins needs the range, since it does not see the elements.")
-    dtype = np.dtype(dtype)
+    dtype = dtype_of(dtype)
     return _plan(device, shape, dtype, bins_of(dtype, bins, range), implementation, tuning)
 
 
@@ -170,7 +171,7 @@ class _Work:
         self._macros = macros(dtype)
         self._planner.input("x", dtype, shape)
         self._planner.output("counts", np.uint32, bins)
-        self._count = math.prod(shape) if isinstance(shape, tuple) else int(shape)
+        self._count = math.prod(sizes_of(shape))
         if not 0 < self._count < 2**32:
             raise InvalidDispatch(f"A plan is for 1 to 2**32 - 1 elements; {self._count} were given.")
         room = int(device.capabilities.limits["maxComputeSharedMemorySize"]) // _WORD
@@ -279,8 +280,8 @@ def bincount(
         raise InvalidDispatch(
             f"x is one-dimensional, of whole numbers; it is {given.dtype} of shape {given.shape}."
         )
-    if minlength < 0:
-        raise InvalidDispatch(f"minlength is not negative; {minlength} was given.")
+    if not isinstance(minlength, int | np.integer) or minlength < 0:
+        raise InvalidDispatch(f"minlength is a whole number that is not negative; {minlength!r} was given.")
     if given.shape[0] == 0:
         return np.zeros(minlength, np.int64)
     least, greatest = extremes(arguments)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.errors import InvalidDispatch
+from vkgroup.kernels.types import dtype_of
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def picture_of(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Picture:
     InvalidDispatch
         It is not float32, or its shape is neither (height, width), (height, width, 1) nor (height, width, 4).
     """
-    kind: np.dtype[Any] = np.dtype(dtype)
+    kind = dtype_of(dtype)
     if kind != np.float32:
         raise InvalidDispatch(f"Pictures are float32; {kind} was given. Convert it with .astype(np.float32).")
     if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 4)):

@@ -21,7 +21,7 @@ from vkgroup.kernels.grid import chosen, parts, require_full, require_multiple, 
 from vkgroup.kernels.pipelines import choose, subgroup_size, type_macros
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES
-from vkgroup.kernels.types import GLSL
+from vkgroup.kernels.types import GLSL, dtype_of, sizes_of
 
 TABLES["matmul.shared"] = {
     "any": {"workgroup": 256, "rows": None, "quads": None, "across": None, "depth": 8},
@@ -83,9 +83,9 @@ def plan_matmul(
     Unsupported
         The device lacks shuffles, the type, or cooperative matrices of float16 that are summed in float32.
     """
-    kind = np.dtype(dtype)
-    to = kind if result is None else np.dtype(result)
-    rows, columns, inner = _sizes(left, right)
+    kind = dtype_of(dtype)
+    to = kind if result is None else dtype_of(result)
+    rows, columns, inner = _sizes(sizes_of(left), sizes_of(right))
     if kind not in GLSL or (to != kind and (kind, to) != (_HALF, _SINGLE)):
         raise InvalidDispatch(
             f"There is no product of {kind} to {to}: floats and integers give their own type, float16 also"
@@ -139,7 +139,7 @@ def matmul(
     """
     arguments = Arguments(device, a=a, b=b)
     if not arguments.buffers:
-        common = np.result_type(arguments["a"].dtype, arguments["b"].dtype)
+        common = _common(arguments["a"].dtype, arguments["b"].dtype)
         arguments = Arguments(device, a=np.asarray(a, common), b=np.asarray(b, common))
     left, right = arguments["a"], arguments["b"]
     if left.dtype != right.dtype:
@@ -170,6 +170,15 @@ def cooperative_shape(device: Device) -> CooperativeMatrix | None:
         and shape.n % 8 == 0
     ]
     return max(found, key=lambda shape: shape.m * shape.n * shape.k, default=None)
+
+
+def _common(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
+    try:
+        return np.result_type(left, right)
+    except TypeError as error:
+        raise InvalidDispatch(
+            f"There is no product of {left} and {right}: they have no common type."
+        ) from error
 
 
 def _is_empty(left: tuple[int, ...], right: tuple[int, ...]) -> bool:

@@ -16,6 +16,7 @@ from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce_elements import checked_dtype, macros_of, state_bytes
 from vkgroup.kernels.reduce_plan import chosen_version
 from vkgroup.kernels.reduce_tuning import VECTOR, chosen_tuning, power_of_two
+from vkgroup.kernels.types import dtype_of, sizes_of
 
 _MOST_ROWS = 4
 _MOST_TEAM = 32
@@ -97,10 +98,11 @@ def plan_matvec(
     Unsupported
         The device lacks the subgroup operations, or the type.
     """
-    kind = checked_dtype("add", np.dtype(dtype))
-    rows, length = (int(size) for size in shape)
-    if rows < 1 or length < 1:
+    kind = checked_dtype("add", dtype_of(dtype))
+    sizes = sizes_of(shape)
+    if len(sizes) != 2 or 0 in sizes:
         raise InvalidDispatch(f"A matrix of the shape {shape} has no elements; kernels.matvec handles that.")
+    rows, length = sizes
     chosen = chosen_version(device, implementation, "add", kind)
     values = chosen_tuning(device, "matvec", chosen, tuning)
     planner = Planner(device, "matvec", chosen)

@@ -15,6 +15,7 @@ from vkgroup.kernels.histogram_keys import macros
 from vkgroup.kernels.pipelines import choose, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES, check_whole, tuned
+from vkgroup.kernels.types import dtype_of, sizes_of
 
 METHODS = ("shuffle", "quad", "clustered")
 """How lanes bring a window together, as ``kernels/max_pool/subgroup.comp`` says."""
@@ -72,7 +73,7 @@ def plan_max_pool(
     Unsupported
         The device lacks what this needs; elements of 8 and 16 bits need storage of their type.
     """
-    dtype = np.dtype(dtype)
+    dtype, shape = dtype_of(dtype), sizes_of(shape)
     values = _checked(dtype, tuned(device, "max_pool", **tuning), tuning)
     if implementation == "auto":
         implementation = values["version"]
@@ -178,8 +179,8 @@ def max_pool(
     Unsupported
         The device lacks what this needs.
     """
-    if window != WINDOW:
-        raise InvalidDispatch(f"Windows are of 4 x 4 elements; {window} was given.")
+    if not isinstance(window, int | np.integer) or window != WINDOW:
+        raise InvalidDispatch(f"Windows are of 4 x 4 elements; {window!r} was given.")
     arguments = Arguments(device, x=x)
     given = arguments["x"]
     macros(given.dtype)

@@ -48,8 +48,8 @@ def level_shapes(shape: tuple[int, ...], levels: int | None = None) -> list[tupl
     """
     most = max(shape[:2]).bit_length() - 1
     count = most if levels is None else levels
-    if not 0 <= count <= most:
-        raise InvalidDispatch(f"A picture of {shape[:2]} pixels has {most} smaller levels, not {levels}.")
+    if not isinstance(count, int | np.integer) or not 0 <= count <= most:
+        raise InvalidDispatch(f"A picture of {shape[:2]} pixels has {most} smaller levels, not {levels!r}.")
     return [
         (max(1, shape[0] >> level), max(1, shape[1] >> level), *shape[2:]) for level in range(1, count + 1)
     ]

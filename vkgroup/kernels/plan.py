@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from vkgroup.dispatch import Bound, Buffer, Copy, Device, Dispatch, Fill, Pipeli
 from vkgroup.dispatch.sequence import Step
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.pipelines import Pipelines
+from vkgroup.kernels.types import sizes_of
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ class Plan:
         Raises
         ------
         InvalidDispatch
-            A name is none of the plan's, or a buffer is too small or another device's.
+            A name is none of the plan's, or a buffer is too small or another device's; what the plan writes
+            overlaps another of its buffers.
         OutOfMemory, Unsupported
             There is no memory for what is made; a buffer is larger than the device can bind.
         """
@@ -191,6 +194,13 @@ def _check(plan: Plan, sizes: Mapping[str, int], given: Mapping[str, Buffer]) ->
         if buffer.nbytes < sizes[name]:
             raise InvalidDispatch(
                 f"{name!r} needs {sizes[name]} bytes; the buffer given has {buffer.nbytes}."
+            )
+    for name, other in combinations(given, 2):
+        only_read = all(one in plan.inputs and one not in plan.outputs for one in (name, other))
+        if not only_read and given[name].overlaps(given[other]):
+            raise InvalidDispatch(
+                f"{name!r} and {other!r} are given the same memory, and the {plan.name} writes to it; give"
+                " buffers that do not overlap."
             )
 
 
@@ -305,5 +315,4 @@ class Planner:
 
 
 def _array(dtype: npt.DTypeLike, shape: int | tuple[int, ...]) -> Array:
-    sizes = (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(size) for size in shape)
-    return Array(np.dtype(dtype), sizes)
+    return Array(np.dtype(dtype), sizes_of(shape))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from vkgroup import resources
 from vkgroup.dispatch import Device, RunResult
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.kernels.arguments import default_device
+from vkgroup.kernels.arguments import as_array, check_device, default_device
 from vkgroup.kernels.image import picture_of
 
 VERSIONS = ("subgroup", "fetch")
@@ -41,7 +41,8 @@ def quad_mip(
     Unsupported
         The device has no operations of quads in fragment shaders (``"subgroup"``), or cannot draw.
     """
-    found = draw_quad_mip(device or default_device(), np.asarray(picture), implementation)
+    check_device(device)
+    found = draw_quad_mip(device or default_device(), as_array(picture, "picture"), implementation)
     return found["color"], found["smaller"]
 
 

@@ -14,6 +14,7 @@ from vkgroup.kernels.grid import line, parts
 from vkgroup.kernels.pipelines import choose, full_subgroups, subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.radix_sort_tuning import CLAIMS, MATCHES, SortTuning, mask_words, sort_tuning
+from vkgroup.kernels.types import dtype_of
 
 MOST_KEYS = (1 << 30) - 1
 """Keys of one sort: a word of the look-back has thirty bits for a count."""
@@ -63,12 +64,12 @@ def plan_radix_sort(
     Unsupported
         There are too many keys, or the device lacks what the version needs.
     """
-    key, value = np.dtype(dtype), _value_dtype(values, indices)
+    key, value = dtype_of(dtype), _value_dtype(values, indices)
     if key not in KEY_DTYPES:
         known = ", ".join(str(kind) for kind in KEY_DTYPES)
         raise InvalidDispatch(f"Keys are {known}; {key} was given. Convert them with .astype.")
-    if size < 1:
-        raise InvalidDispatch(f"There must be a key to sort; the size is {size}.")
+    if not isinstance(size, int | np.integer) or size < 1:
+        raise InvalidDispatch(f"There must be a key to sort; the size is {size!r}.")
     if size > MOST_KEYS:
         raise Unsupported(
             f"A sort has at most {MOST_KEYS} keys, since a word of its look-back has 30 bits for a count;"

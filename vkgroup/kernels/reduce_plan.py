@@ -21,6 +21,7 @@ from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce_elements import ARG_OPERATIONS, checked_dtype, macros_of, state_bytes
 from vkgroup.kernels.reduce_tuning import VECTOR, chosen_tuning, power_of_two
+from vkgroup.kernels.types import dtype_of, sizes_of
 
 Axis = int | tuple[int, ...] | None
 
@@ -116,7 +117,7 @@ def plan_reduce(
     Unsupported
         The device lacks the subgroup operations, or the type.
     """
-    kind, sizes = np.dtype(dtype), (shape,) if isinstance(shape, int) else tuple(shape)
+    kind, sizes = dtype_of(dtype), sizes_of(shape)
     checked_dtype(operation, kind)
     sight = sight_of(sizes, axis)
     if math.prod(sizes) == 0:

@@ -16,6 +16,7 @@ from vkgroup.kernels.pipelines import subgroup_size, type_macros
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce_elements import vectors
 from vkgroup.kernels.reduce_tuning import VECTOR, chosen_tuning, most_invocations, power_of_two
+from vkgroup.kernels.types import dtype_of, sizes_of
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float16))
 """Types of elements; all computing is in float32."""
@@ -148,7 +149,7 @@ def plan_softmax(
     Unsupported
         The device lacks the subgroup operations, or the type.
     """
-    return _plan(device, "softmax", np.dtype(dtype), shape, {}, {}, implementation, tuning)
+    return _plan(device, "softmax", dtype_of(dtype), shape, {}, {}, implementation, tuning)
 
 
 def plan_layer_norm(
@@ -179,7 +180,7 @@ def plan_layer_norm(
     if bias:
         columns["bias"] = "biases"
     return _plan(
-        device, "layer_norm", np.dtype(dtype), shape, columns, {"epsilon": epsilon}, implementation, tuning
+        device, "layer_norm", dtype_of(dtype), shape, columns, {"epsilon": epsilon}, implementation, tuning
     )
 
 
@@ -203,7 +204,7 @@ def _plan(
     implementation: str,
     tuning: dict[str, Any],
 ) -> Plan:
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    sizes = sizes_of(shape)
     if dtype not in DTYPES or math.prod(sizes) == 0 or not sizes:
         raise InvalidDispatch(f"Rows of float32 or float16 are planned, not {dtype} of the shape {sizes}.")
     length, rows = sizes[-1], math.prod(sizes[:-1])

@@ -13,7 +13,7 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.grid import parts
 from vkgroup.kernels.scan_elements import check_operation
-from vkgroup.kernels.scan_plan import plan_scan
+from vkgroup.kernels.scan_plan import check_axis, plan_scan
 
 
 def cumsum(
@@ -130,8 +130,7 @@ def scan(
     count = math.prod(array.shape)
     if segments is not None:
         arguments.given["heads"] = words_of_bytes(arguments["heads"], count, "segments")
-    if axis is not None and not -len(array.shape) <= axis < len(array.shape):
-        raise InvalidDispatch(f"axis {axis} is none of an array of {len(array.shape)} axes.")
+    check_axis(axis, len(array.shape))
     if count == 0:
         return np.empty(0 if axis is None else array.shape, array.dtype)
     plan = plan_scan(

@@ -15,6 +15,7 @@ from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.scan_elements import check_operation, macros_of, width_of
 from vkgroup.kernels.scan_look_back import OPERATIONS, checked, look_back_defaults, tile
 from vkgroup.kernels.tuning import TABLES, tuned
+from vkgroup.kernels.types import dtype_of, sizes_of
 
 TABLES["scan"] = {
     "any": {"workgroup": 256, "items": 16, **look_back_defaults()},
@@ -61,7 +62,7 @@ def plan_scan(
     Unsupported
         The device lacks the subgroup operations, the type, or grids of that size.
     """
-    kind, sizes = np.dtype(dtype), (shape,) if isinstance(shape, int) else tuple(shape)
+    kind, sizes = dtype_of(dtype), sizes_of(shape)
     check_operation(operation, kind)
     count = math.prod(sizes)
     if not 0 < count < 2**32:
@@ -89,10 +90,14 @@ def _along(sizes: tuple[int, ...], axis: int | None) -> tuple[int, int]:
     """Return the length of the axis, and the product of those after it."""
     if axis is None:
         return math.prod(sizes), 1
-    rank = len(sizes)
-    if not isinstance(axis, int | np.integer) or not -rank <= axis < rank:
+    check_axis(axis, len(sizes))
+    return sizes[axis], math.prod(sizes[axis % len(sizes) + 1 :])
+
+
+def check_axis(axis: int | None, rank: int) -> None:
+    """Raise `InvalidDispatch` where an array of `rank` axes has no such axis."""
+    if axis is not None and not (isinstance(axis, int | np.integer) and -rank <= axis < rank):
         raise InvalidDispatch(f"axis {axis!r} is none of an array of {rank} axes.")
-    return sizes[axis], math.prod(sizes[axis % rank + 1 :])
 
 
 def _tiles(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.arguments import Arguments, Given, Result, default_device
+from vkgroup.kernels.arguments import Arguments, Given, Result, as_array, check_device, default_device
 from vkgroup.kernels.plan import Plan
 from vkgroup.kernels.radix_sort import KEY_DTYPES, plan_radix_sort
 
@@ -57,7 +57,7 @@ def sort(
 
     if isinstance(x, Buffer):
         return _of_buffer(x, axis, device, planning, "sorted_keys")
-    array = np.asarray(x)
+    array = as_array(x, "x")
     lines = _along(array, axis, device, planning, "sorted_keys")
     return lines.astype(array.dtype, copy=False)
 
@@ -100,7 +100,7 @@ def argsort(
 
     if isinstance(x, Buffer):
         return _of_buffer(x, axis, device, planning, "indices")
-    return _along(np.asarray(x), axis, device, planning, "indices").astype(np.intp, copy=False)
+    return _along(as_array(x, "x"), axis, device, planning, "indices").astype(np.intp, copy=False)
 
 
 def sort_by_key(
@@ -188,12 +188,14 @@ def _along(array: Array, axis: int | None, device: Device | None, planning: Plan
         array, axis = array.reshape(-1), -1
     if not isinstance(axis, int | np.integer) or not -array.ndim <= axis < array.ndim:
         raise InvalidDispatch(f"An array of {array.ndim} dimensions has no axis {axis!r}.")
+    check_device(device)
     wide = _widened(np.moveaxis(array, axis, -1))
     dtype = np.dtype(np.uint32) if output == "indices" else wide.dtype
+    # Planned first: too many keys are refused before there is memory for the result.
+    plan = planning(device or default_device(), wide.shape[-1], wide.dtype) if array.size else None
     result = np.empty(wide.shape, dtype)
-    if array.size:
+    if plan is not None:
         lines, results = wide.reshape(-1, wide.shape[-1]), result.reshape(-1, wide.shape[-1])
-        plan = planning(device or default_device(), lines.shape[1], wide.dtype)
         with plan.record() as work:
             for line, found in zip(lines, results, strict=True):
                 work.buffers["keys"].write(np.ascontiguousarray(line))

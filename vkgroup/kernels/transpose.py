@@ -21,6 +21,7 @@ from vkgroup.kernels.grid import choose_full, chosen, line, parts, require_full,
 from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES
+from vkgroup.kernels.types import dtype_of, sizes_of
 
 TABLES["transpose.subgroup"] = {
     "any": {"workgroup": 256, "items": None, "width": None, "words": 4, "registers": 64},
@@ -108,7 +109,7 @@ def plan_transpose(
         The device lacks shuffles (``"subgroup"``), or `storageBuffer8BitAccess` or `storageBuffer16BitAccess`
         for a matrix of small elements whose rows or columns are no multiple of 32 bits.
     """
-    kind, shape = np.dtype(dtype), _checked_shape(shape)
+    kind, shape = dtype_of(dtype), _checked_shape(sizes_of(shape))
     if kind.itemsize not in (1, 2, 4, 8) or kind.hasobject:
         raise InvalidDispatch(f"Elements of 1, 2, 4 or 8 bytes can be transposed; {kind} was given.")
     implementation = choose_full(device, implementation, "shuffle")

@@ -23,8 +23,8 @@ drivers and the reference device, ``"any"``.
 """
 
 _MOST = {
-    "items": 64,
-    "histogram_items": 64,
+    "items": 32,
+    "histogram_items": 32,
     "look": 64,
     "depth": 256,
     "group": 1024,

@@ -1,10 +1,13 @@
-"""GLSL's names of NumPy's dtypes."""
+"""Dtypes and shapes as arguments, and GLSL's names of NumPy's dtypes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+from vkgroup.errors import InvalidDispatch
 
 GLSL: dict[np.dtype[Any], str] = {
     np.dtype(kind): name
@@ -23,3 +26,33 @@ GLSL: dict[np.dtype[Any], str] = {
     )
 }
 """Types of elements (GL_EXT_shader_explicit_arithmetic_types for those of other than 32 bits)."""
+
+
+def dtype_of(given: npt.DTypeLike) -> np.dtype[Any]:
+    """Return an argument as a dtype.
+
+    Raises
+    ------
+    InvalidDispatch
+        NumPy has no such dtype.
+    """
+    try:
+        return np.dtype(given)
+    except (TypeError, ValueError) as error:
+        raise InvalidDispatch(f"dtype is one of NumPy's, as np.float32; {given!r} was given.") from error
+
+
+def sizes_of(shape: Any) -> tuple[int, ...]:
+    """Return a shape, or the number of elements, as a tuple.
+
+    Raises
+    ------
+    InvalidDispatch
+        It is no whole number and no tuple or list of such, or one is negative.
+    """
+    sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    for size in sizes:
+        whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
+        if not whole or size < 0:
+            raise InvalidDispatch(f"A shape is whole numbers that are not negative; {shape!r} was given.")
+    return tuple(int(size) for size in sizes)

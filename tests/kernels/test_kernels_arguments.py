@@ -1,0 +1,93 @@
+"""Arguments that are no arrays, devices, shapes or dtypes are refused, and the errors say what to give."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vkgroup import kernels
+from vkgroup.dispatch import Device
+from vkgroup.errors import InvalidDispatch, Unsupported
+
+RAGGED = [[1, 2], [3]]
+FLOATS = np.ones((2, 3), np.float32)
+
+REFUSED: dict[str, tuple[Callable[[Device], Any], str]] = {
+    "rows of different lengths": (lambda d: kernels.sum(RAGGED, device=d), "x is no array"),
+    "keys of different lengths": (lambda d: kernels.sort(RAGGED, device=d), "x is no array"),
+    "ragged indices": (lambda d: kernels.argsort(RAGGED, device=d), "x is no array"),
+    "ragged nonzero": (lambda d: kernels.nonzero(RAGGED, device=d), "x is no array"),
+    "ragged picture": (lambda d: kernels.quad_mip(RAGGED, device=d), "picture is no array"),
+    "ragged limit": (lambda d: kernels.count(FLOATS, "<", RAGGED, device=d), "one real number"),  # type: ignore[arg-type]
+    "name of a device": (lambda d: kernels.sum(FLOATS, device="swiftshader"), "what vkgroup.open gives"),  # type: ignore[arg-type]
+    "device of a sort": (lambda d: kernels.sort(FLOATS, device=3), "what vkgroup.open gives"),  # type: ignore[arg-type]
+    "axis as text": (lambda d: kernels.cumsum(FLOATS, axis="0", device=d), "axis '0' is none"),  # type: ignore[arg-type]
+    "axes of a scan": (lambda d: kernels.cumsum(FLOATS, axis=(0, 1), device=d), "is none"),  # type: ignore[arg-type]
+    "list of axes": (lambda d: kernels.maximum_accumulate(FLOATS, [0], device=d), "is none"),  # type: ignore[arg-type]
+    "levels as a float": (lambda d: kernels.mip_chain(FLOATS, levels=1.0, device=d), "not 1.0"),  # type: ignore[arg-type]
+    "minlength as text": (lambda d: kernels.bincount([1], "3", device=d), "minlength is a whole number"),  # type: ignore[arg-type]
+    "minlength of nothing": (lambda d: kernels.bincount([], 2.5, device=d), "minlength is a whole number"),  # type: ignore[arg-type]
+    "window as an array": (lambda d: kernels.max_pool(FLOATS, FLOATS, device=d), "4 x 4 elements"),  # type: ignore[arg-type]
+    "text as a limit": (lambda d: kernels.compact(FLOATS, "<", "2", device=d), "compared with a number"),
+    "no limit": (lambda d: kernels.compact(FLOATS, "<", None, device=d), "compared with a number"),
+    "complex limit": (lambda d: kernels.compact(FLOATS, "<", 1 + 2j, device=d), "compared with a number"),
+    "no dtype": (lambda d: kernels.matmul(FLOATS, FLOATS.T, dtype="float31", device=d), "float31"),
+    "no common dtype": (lambda d: kernels.matmul(FLOATS, np.zeros((3, 2), "M8[s]"), device=d), "common"),
+    "dtype of a plan": (lambda d: kernels.plan_reduce(d, 3, "floaty", "add"), "dtype is one of NumPy's"),
+    "negative shape": (lambda d: kernels.plan_scan(d, "add", "u4", (-3, -3)), "not negative"),
+    "shape as text": (lambda d: kernels.plan_aggregation(d, "3", "u4", "maximum"), "not negative"),  # type: ignore[arg-type]
+    "shape of floats": (lambda d: kernels.plan_max_pool(d, (8.0, 8.0), "u4"), "not negative"),  # type: ignore[arg-type]
+    "size as a float": (lambda d: kernels.plan_radix_sort(d, 8.0, "u4"), "must be a key"),  # type: ignore[arg-type]
+    "no matrix": (lambda d: kernels.plan_matvec(d, (3,), "f4"), "no elements"),  # type: ignore[arg-type]
+    "bins as text": (lambda d: kernels.plan_bincount(d, 3, "u4", "3"), "must be a bin"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_arguments_that_make_no_sense_are_refused(name: str, references: dict[int, Device]) -> None:
+    call, message = REFUSED[name]
+    with pytest.raises(InvalidDispatch, match=message):
+        call(references[4])
+
+
+@pytest.mark.parametrize("function", ["sum", "argmax", "cumsum", "sort", "argsort", "softmax"])
+def test_an_array_that_no_buffer_holds_is_refused_before_it_is_copied(
+    function: str, references: dict[int, Device]
+) -> None:
+    x = np.broadcast_to(np.float32(1), (1 << 40,))
+    with pytest.raises((InvalidDispatch, Unsupported), match=r"bytes, and|at most|1 to"):
+        getattr(kernels, function)(x, device=references[4])
+
+
+def test_a_shape_may_be_a_list_or_a_number_of_numpy(references: dict[int, Device]) -> None:
+    for shape in (np.int64(6), [2, 3], (np.uint8(2), 3)):
+        plan = kernels.plan_reduce(references[4], shape, np.uint32, "add")  # type: ignore[arg-type]
+        assert plan.inputs["x"].size == 6
+
+
+def test_limits_beyond_the_greatest_half_are_infinite(references: dict[int, Device]) -> None:
+    x = np.array([1, 60000, -np.inf, np.inf], np.float16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kernels.count(x, "<", 2**63, device=references[4]) == 3
+        assert len(kernels.compact(x, ">=", -1e300, device=references[4])) == 4  # type: ignore[arg-type]
+
+
+def test_a_plan_is_not_recorded_on_memory_that_it_reads_and_writes(references: dict[int, Device]) -> None:
+    device = references[4]
+    plan = kernels.plan_scan(device, "add", np.uint32, 64)
+    with device.buffer(np.zeros(192, np.uint32)) as memory:
+        first, second, both = (memory.view(np.uint32, 64, offset) for offset in (0, 256, 128))
+        for given in ({"x": first, "scanned": first}, {"x": first, "scanned": both}, {"look_back": memory}):
+            with pytest.raises(InvalidDispatch, match="do not overlap"):
+                plan.record(**{"x": second, **given})
+        with plan.record(x=first, scanned=second) as work:
+            work.run()
+    matrices = kernels.plan_matmul(device, np.float32, (2, 2), (2, 2))
+    with device.buffer(np.eye(2, dtype=np.float32)) as both, matrices.record(a=both, b=both) as work:
+        work.run()
+        assert np.array_equal(work.buffers["product"].read(), np.eye(2))
