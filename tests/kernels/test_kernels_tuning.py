@@ -59,3 +59,45 @@ def test_numbers_of_numpy_are_tuning_values(tuning: dict[str, Any], references: 
         work.buffers["x"].write(x)
         work.run()
         assert work.buffers["result"].read() == x.sum()
+
+
+@pytest.mark.parametrize("name", ["reduce", "softmax", "matvec"])
+def test_workgroups_consist_of_whole_subgroups_and_teams(name: str, references: dict[int, Device]) -> None:
+    """Teams of lanes that were not there left rows out."""
+    with pytest.raises(InvalidDispatch, match="workgroup is a multiple of the subgroup size, 4; not 6"):
+        PLANS[name](references[4], implementation="subgroup", workgroup=6)
+    with pytest.raises(InvalidDispatch, match="workgroup is a multiple of team, 16; not 33"):
+        PLANS[name](references[4], implementation="shared", workgroup=33, team=16)
+
+
+def test_reductions_finish_with_whole_subgroups(references: dict[int, Device]) -> None:
+    """The default of 64 invocations for the second dispatch is half a subgroup here."""
+    x = np.arange(300_000, dtype=np.uint32).reshape(3000, 100)
+    found = kernels.sum(x, axis=0, device=references[128], implementation="subgroup")
+    assert np.array_equal(np.asarray(found), x.sum(axis=0, dtype=np.uint32))
+
+
+def test_any_workgroup_gets_teams_that_fill_it(references: dict[int, Device]) -> None:
+    """Where the plan chooses the team, in the shared version too."""
+    matrix = np.arange(41 * 63, dtype=np.uint32).reshape(41, 63)
+    for tuning in ({"workgroup": 3}, {"workgroup": 33}, {"team": 0, "finish_workgroup": 5, "items": 1}):
+        plan = kernels.plan_matvec(
+            references[4], matrix.shape, np.uint32, implementation="shared", **{"workgroup": 3, **tuning}
+        )
+        with plan.record() as work:
+            work.buffers["matrix"].write(matrix)
+            work.buffers["vector"].write(np.arange(63, dtype=np.uint32))
+            work.run()
+            assert np.array_equal(work.buffers["result"].read(), matrix @ np.arange(63, dtype=np.uint32))
+    x = np.ones((41, 63), np.float32)
+    rows = kernels.plan_softmax(references[4], x.shape, x.dtype, implementation="shared", workgroup=33)
+    with rows.record() as work:
+        work.buffers["x"].write(x)
+        work.run()
+        assert np.allclose(work.buffers["result"].read(), 1 / 63)
+
+
+def test_too_many_bits_of_a_digit_are_refused_at_once(references: dict[int, Device]) -> None:
+    """Two to that power is a number that takes minutes to compute."""
+    with pytest.raises(InvalidDispatch, match="radix_bits is 4 to 8"):
+        kernels.plan_radix_sort(references[4], 9, np.uint32, radix_bits=2**31)

@@ -15,11 +15,10 @@ from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce_elements import checked_dtype, macros_of, state_bytes
 from vkgroup.kernels.reduce_plan import chosen_version
-from vkgroup.kernels.reduce_tuning import VECTOR, chosen_tuning, power_of_two
+from vkgroup.kernels.reduce_tuning import VECTOR, check_team, chosen_tuning, most_team, power_of_two
 from vkgroup.kernels.types import dtype_of, sizes_of
 
 _MOST_ROWS = 4
-_MOST_TEAM = 32
 
 
 def matvec(
@@ -118,7 +117,6 @@ class _Job:
 
     def __init__(self, planner: Planner, dtype: np.dtype[Any], values: dict[str, Any]) -> None:
         self.planner, self.dtype, self.values = planner, dtype, values
-        self.size = subgroup_size(planner.device) if planner.implementation == "subgroup" else _MOST_TEAM
         self.macros = macros_of("add", dtype)
 
     def add(self, rows: int, length: int) -> None:
@@ -128,8 +126,11 @@ class _Job:
         team, vectors = self.values["team"], -(-length // VECTOR)
         if team is None:
             short = length <= self.values["team_columns"]
-            team = min(power_of_two(-(-vectors // items)), self.size, workgroup) if short else 0
-        lanes = min(team, self.size) if team else workgroup
+            team = min(power_of_two(-(-vectors // items)), self._most_team(workgroup)) if short else 0
+        check_team(self.planner.implementation, team, workgroup)
+        lanes = team or workgroup
+        if team and self.planner.implementation == "subgroup":
+            lanes = min(team, subgroup_size(self.planner.device))
         jobs, parts = -(-rows // together), 1
         if not team:
             tiles = -(-vectors // (lanes * items))
@@ -143,6 +144,9 @@ class _Job:
         push["parts"] = parts
         self._dispatch("matvec/", "SECOND", workgroup, constants, jobs * parts * lanes, states, push)
         self._finish(rows, parts, states)
+
+    def _most_team(self, workgroup: int) -> int:
+        return most_team(self.planner.device, self.planner.implementation, workgroup)
 
     def _dispatch(
         self,
@@ -170,9 +174,8 @@ class _Job:
 
     def _finish(self, rows: int, parts: int, states: str) -> None:
         workgroup = self.values["finish_workgroup"]
-        team = (
-            min(power_of_two(parts), self.size, workgroup) if parts <= self.size or rows >= workgroup else 0
-        )
+        most = self._most_team(workgroup)
+        team = min(power_of_two(parts), most) if parts <= most or rows >= workgroup else 0
         kernel = self._kernel("reduce/finish_", {}, workgroup, {"ITEMS": self.values["items"], "TEAM": team})
         self.planner.dispatch(
             kernel,

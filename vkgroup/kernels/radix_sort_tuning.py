@@ -69,6 +69,7 @@ _WHOLE = {
 }
 _MOST_COUNTERS = 16384
 _MOST_KEYS = 65535
+_MOST_RADIX_BITS = 8
 _WORD = 4
 
 
@@ -146,6 +147,8 @@ def sort_tuning(
         _check(name, value)
     given = {name: value for name, value in given.items() if value is not None}
     values = tuned(device, "radix_sort", implementation, **given)
+    if values["radix_bits"] > _MOST_RADIX_BITS:
+        raise InvalidDispatch(f"radix_bits is 4 to {_MOST_RADIX_BITS}; {values['radix_bits']} was given.")
     size = subgroup_size(device)
     limits = device.capabilities.limits
     most = int(limits["maxComputeWorkGroupInvocations"])
@@ -214,8 +217,6 @@ def _check(name: str, value: Any) -> None:
 
 
 def _check_together(values: SortTuning, implementation: str, size: int) -> None:
-    if values.radix_bits > 8:
-        raise InvalidDispatch(f"radix_bits is 4 to 8; {values.radix_bits} was given.")
     if values.histogram_items % 4:
         raise InvalidDispatch(f"histogram_items is a multiple of 4; {values.histogram_items} was given.")
     if values.tile > _MOST_KEYS:

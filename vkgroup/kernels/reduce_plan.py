@@ -20,13 +20,12 @@ from vkgroup.kernels.grid import choose_full
 from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce_elements import ARG_OPERATIONS, checked_dtype, macros_of, state_bytes
-from vkgroup.kernels.reduce_tuning import VECTOR, chosen_tuning, power_of_two
+from vkgroup.kernels.reduce_tuning import VECTOR, check_team, chosen_tuning, most_team, power_of_two
 from vkgroup.kernels.types import dtype_of, sizes_of
 
 Axis = int | tuple[int, ...] | None
 
 _FEW_ROWS = 8
-_MOST_TEAM = 32
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,8 @@ class _Job:
         vectors = -(-length // VECTOR)
         if team is None:
             short = length <= self.tuning["team_columns"] and rows >= _FEW_ROWS
-            team = min(power_of_two(vectors), self._most_team()) if short else 0
+            team = min(power_of_two(vectors), self._most_team(self.tuning["workgroup"])) if short else 0
+        check_team(self.planner.implementation, team, self.tuning["workgroup"])
         if team:
             self._direct(rows, length, team)
             return
@@ -177,11 +177,8 @@ class _Job:
         else:
             self._second(rows, length, parts)
 
-    def _most_team(self) -> int:
-        if self.planner.implementation == "subgroup":
-            return subgroup_size(self.device)
-        workgroup = int(self.tuning["workgroup"])
-        return min(_MOST_TEAM, workgroup & -workgroup)
+    def _most_team(self, workgroup: int) -> int:
+        return most_team(self.device, self.planner.implementation, workgroup)
 
     def _kernel(self, path: str, macros: dict[str, Any], team: int, workgroup: int, items: int) -> Any:
         constants: dict[int | str, Any] = {"ITEMS": items, "TEAM": team}
@@ -233,7 +230,7 @@ class _Job:
 
     def _finish(self, rows: int, parts: int, inner: int, states: dict[str, str]) -> None:
         workgroup = self.tuning["finish_workgroup"]
-        team = 0 if rows < _FEW_ROWS else min(power_of_two(parts), self._most_team(), workgroup)
+        team = 0 if rows < _FEW_ROWS else min(power_of_two(parts), self._most_team(workgroup))
         self.planner.dispatch(
             self._kernel("finish_", {}, team, workgroup, self.tuning["items"]),
             self._grid(rows, team, workgroup),

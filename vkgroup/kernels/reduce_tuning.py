@@ -15,6 +15,7 @@ from vkgroup.kernels.tuning import TABLES, check_whole, tuned
 VECTOR = 4
 """Elements that are loaded at once."""
 
+_MOST_TEAM = 32
 _PROCESSORS = 128
 """How many multiprocessors a GPU is taken to have that does not tell."""
 
@@ -78,9 +79,15 @@ def chosen_tuning(
     if found["groups"] is None:
         builtins = device.capabilities.sm_builtins
         found["groups"] = found["groups_each"] * (builtins.sm_count if builtins else _PROCESSORS)
+    # Teams of lanes count on full subgroups.
+    size = subgroup_size(device) if implementation == "subgroup" else 1
     for name in ("workgroup", "finish_workgroup"):
-        if found.get(name) is not None and given.get(name) is None:
-            found[name] = min(found[name], most_invocations(device))
+        if found.get(name) is None:
+            continue
+        if given.get(name) is None:
+            found[name] = max(size, min(found[name], most_invocations(device)) // size * size)
+        elif found[name] % size:
+            raise InvalidDispatch(f"{name} is a multiple of the subgroup size, {size}; not {found[name]}.")
     return found
 
 
@@ -102,6 +109,19 @@ def _check(name: str, value: Any) -> None:
 def power_of_two(n: int) -> int:
     """Return the least power of two that is not below n."""
     return 1 << max(0, n - 1).bit_length()
+
+
+def most_team(device: Device, implementation: str, workgroup: int) -> int:
+    """Return how many invocations may share a row: a power of two that teams fill the workgroup with."""
+    if implementation == "subgroup":
+        return subgroup_size(device)
+    return min(_MOST_TEAM, workgroup & -workgroup)
+
+
+def check_team(implementation: str, team: int, workgroup: int) -> None:
+    """Raise `InvalidDispatch` where teams would not fill a workgroup of the shared version."""
+    if implementation == "shared" and team and workgroup % team:
+        raise InvalidDispatch(f"workgroup is a multiple of team, {team}; not {workgroup}.")
 
 
 def most_invocations(device: Device) -> int:

@@ -15,7 +15,14 @@ from vkgroup.kernels.grid import choose_full
 from vkgroup.kernels.pipelines import subgroup_size, type_macros
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.reduce_elements import vectors
-from vkgroup.kernels.reduce_tuning import VECTOR, chosen_tuning, most_invocations, power_of_two
+from vkgroup.kernels.reduce_tuning import (
+    VECTOR,
+    check_team,
+    chosen_tuning,
+    most_invocations,
+    most_team,
+    power_of_two,
+)
 from vkgroup.kernels.types import dtype_of, sizes_of
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float16))
@@ -254,6 +261,8 @@ def _sizes(device: Device, implementation: str, length: int, values: dict[str, A
     needed = -(-length // VECTOR)
     workgroup, team, items = values["workgroup"], values["team"], values["items"]
     if team is None:
+        if workgroup is not None:
+            size = most_team(device, implementation, workgroup)
         team = min(power_of_two(needed), size) if needed <= size * values["most_items"] else 0
     if workgroup is None:
         workgroup = min(_TEAM_WORKGROUP, most)
@@ -264,6 +273,7 @@ def _sizes(device: Device, implementation: str, length: int, values: dict[str, A
             workgroup = max(workgroup, min(size, most))
     if team > workgroup:
         raise InvalidDispatch(f"A team of {team} does not fit into a workgroup of {workgroup}.")
+    check_team(implementation, team, workgroup)
     if items is None:
         lanes = min(team, size) if team else workgroup
         items = max(1, min(-(-needed // lanes), values["most_items"]))
