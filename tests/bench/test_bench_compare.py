@@ -123,3 +123,47 @@ def test_what_is_no_result_is_refused_by_name(tmp_path: Path, text: str) -> None
         compare(good, bad)
     with pytest.raises(InvalidInput, match=r"nonesuch\.json"):
         compare(tmp_path / "nonesuch.json", good)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"benchmarks": ' + "[" * 100_000 + "]" * 100_000 + "}", "is no JSON"),
+        ('{"benchmarks": [], "context": [1]}', "context is no table"),
+        (
+            '{"benchmarks": [{"name": "x", "run_name": null}]}',
+            "run_name of a benchmark is a text",
+        ),
+        ('{"benchmarks": [{"name": ["x"], "error_occurred": true}]}', "name of a benchmark is a text"),
+        ('{"benchmarks": [{"name": "x", "unit": []}]}', "unit of a benchmark is a text"),
+        ('{"benchmarks": [{"name": "x", "time_unit": "ns", "real_time": NaN}]}', "nan where a finite number"),
+        (
+            '{"benchmarks": [{"name": "x", "time_unit": "ns", "real_time": 1%s}]}' % ("0" * 400),
+            "finite number",
+        ),
+        ('{"benchmarks": [{"name": "x", "time_unit": "ns", "real_time": "5"}]}', "'5' where a finite number"),
+    ],
+    ids=[
+        "depth",
+        "context",
+        "no name",
+        "list for a name",
+        "unit",
+        "nan",
+        "beyond floats",
+        "text for a number",
+    ],
+)
+def test_files_of_nonsense_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    """None of them ends in an error of Python's, whichever of both it is; a time of NaN was "same"."""
+    (tmp_path / "bad.json").write_text(text)
+    good = _write(tmp_path / "good.json", _median("x", 100, 90, 110))
+    for files in ((tmp_path / "bad.json", good), (good, tmp_path / "bad.json")):
+        with pytest.raises(InvalidInput, match=message):
+            compare(*files)
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    good = _write(tmp_path / "good.json", _median("x", 100, 90, 110))
+    (tmp_path / "marked.json").write_bytes(b"\xef\xbb\xbf" + good.read_bytes())
+    assert len(compare(good, tmp_path / "marked.json").changes) == 1

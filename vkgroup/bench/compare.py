@@ -117,14 +117,20 @@ def compare(old: Path, new: Path, threshold: float = THRESHOLD) -> Comparison:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is no JSON: {error}") from error
     entries = data.get("benchmarks") if isinstance(data, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise InvalidInput(f"{path} has no list of benchmarks; give what `vkgroup bench --json` wrote.")
+    if not isinstance(data.get("context") or {}, dict):
+        raise InvalidInput(f"{path}: the context is no table of names and values.")
+    for entry in entries:
+        for field in ("name", "run_name", "unit", "time_unit", "run_type"):
+            if not isinstance(entry.get(field, ""), str):
+                raise InvalidInput(f"{path}: {field} of a benchmark is a text; it is {entry[field]!r}.")
     return dict(data)
 
 
@@ -133,8 +139,24 @@ def _units(data: Mapping[str, Any]) -> defaultdict[str, str]:
     units = defaultdict(lambda: "s")
     for entry in data["benchmarks"]:
         if isinstance(entry.get("unit"), str):
-            units[entry.get("run_name", entry.get("name"))] = entry["unit"]
+            units[_name(entry)] = entry["unit"]
     return units
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    """Return the name of a row that an entry belongs to."""
+    return str(entry.get("run_name", entry.get("name", "")))
+
+
+def _number(given: Any) -> float:
+    """Return a number of a file; `ValueError` where it is none, or none that a measurement can give."""
+    try:
+        found = float(given) if isinstance(given, int | float) else math.nan
+    except OverflowError:
+        found = math.inf
+    if isinstance(given, bool) or not math.isfinite(found):
+        raise ValueError(f"a benchmark has {repr(given)[:40]} where a finite number should be")
+    return found
 
 
 def _times(data: Mapping[str, Any], units: Mapping[str, str], path: Path) -> dict[str, Estimate]:
@@ -143,17 +165,22 @@ def _times(data: Mapping[str, Any], units: Mapping[str, str], path: Path) -> dic
     found: dict[str, Estimate] = {}
     try:
         for entry in data["benchmarks"]:
-            name = entry.get("run_name", entry.get("name"))
+            name = _name(entry)
             if entry.get("error_occurred") or entry.get("skipped") or "time_unit" not in entry:
                 continue
             unit = _UNITS[entry["time_unit"]] if units[name] == "s" else 1.0
             if entry.get("run_type", "iteration") == "iteration":
-                repetitions.setdefault(name, []).append(entry["real_time"] * unit)
+                repetitions.setdefault(name, []).append(_number(entry["real_time"]) * unit)
             elif entry.get("aggregate_name") == "median" and "time_low" in entry:
-                middle, low, high = (entry[key] * unit for key in ("real_time", "time_low", "time_high"))
-                found[name] = Estimate(middle, low, high, entry["confidence"], entry["iterations"])
-    except (KeyError, TypeError) as error:
-        raise InvalidInput(f"{path}: a benchmark lacks {error}, or it is no number.") from error
+                middle, low, high = (
+                    _number(entry[key]) * unit for key in ("real_time", "time_low", "time_high")
+                )
+                counted = _number(entry["confidence"]), int(_number(entry["iterations"]))
+                found[name] = Estimate(middle, low, high, *counted)
+    except KeyError as error:
+        raise InvalidInput(f"{path}: a benchmark lacks {error}, or has a unit of that name.") from error
+    except ValueError as error:
+        raise InvalidInput(f"{path}: {error}") from error
     return {name: found.get(name) or median_interval(times) for name, times in _both(repetitions, found)}
 
 
