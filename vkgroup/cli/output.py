@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,7 +17,10 @@ def people(json_file: str | None) -> TextIO:
 
 
 def write_json(data: Any, json_file: str | None) -> None:
-    """Write `data` where ``--json`` says; ``-`` is standard output, None writes nothing."""
+    """Write `data` where ``--json`` says; ``-`` is standard output, None writes nothing.
+
+    A file is whole at any time, the one that was there before or the new one: who is killed leaves no half.
+    """
     if json_file is None:
         return
     text = json.dumps(data, indent=2) + "\n"
@@ -24,9 +28,23 @@ def write_json(data: Any, json_file: str | None) -> None:
         sys.stdout.write(text)
         return
     try:
-        Path(json_file).write_text(text, encoding="utf-8")
+        _replace(Path(json_file).resolve(), text)
     except OSError as error:
         raise InvalidInput(f"{json_file} cannot be written: {error.strerror}") from error
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file beside a path, and let it take that one's place; devices and pipes are written to."""
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def table(rows: list[list[str]], stream: TextIO) -> None:

@@ -1,0 +1,54 @@
+"""JSON that commands write is whole at any time."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from vkgroup.cli.output import write_json
+from vkgroup.errors import InvalidInput
+
+
+def test_what_was_there_stays_where_writing_is_broken_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by Ctrl-C: neither half a file nor a second one is left."""
+    file = tmp_path / "a.json"
+    write_json({"row": 1}, str(file))
+    written = Path.write_text
+
+    def broken_off(path: Path, text: str, **options: str) -> int:
+        written(path, text[: len(text) // 2], **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_text", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        write_json({"row": 2}, str(file))
+    assert json.loads(file.read_text()) == {"row": 1}
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_links_and_pipes_stay_what_they_are(tmp_path: Path) -> None:
+    (tmp_path / "real.json").write_text("")
+    (tmp_path / "link.json").symlink_to("real.json")
+    write_json([1], str(tmp_path / "link.json"))
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "real.json").read_text()) == [1]
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    found: list[str] = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_text()))
+    reader.start()
+    write_json([2], str(pipe))
+    reader.join(10)
+    assert json.loads(found[0]) == [2]
+    assert pipe.is_fifo()
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        write_json({}, str(tmp_path))
