@@ -211,14 +211,16 @@ class VulkanBindings(Bindings):
         if self._timer is not None:
             self._timer.close()
         device = self.device
-        if self._pool is not None and device.usable:
-            device.functions.vkDestroyDescriptorPool(device.handle, self._pool, vk.NULL)
-            for sampler in self._samplers.values():
+        # Forgotten before they are destroyed: Ctrl-C may come between, and what is closed twice crashes.
+        pool, self._pool = self._pool, None
+        if pool is not None and device.usable:
+            samplers, self._samplers = self._samplers, {}
+            views, self._views = self._views, []
+            device.functions.vkDestroyDescriptorPool(device.handle, pool, vk.NULL)
+            for sampler in samplers.values():
                 device.functions.vkDestroySampler(device.handle, sampler, vk.NULL)
-            for view in self._views:
+            for view in views:
                 device.functions.vkDestroyBufferView(device.handle, view, vk.NULL)
-            self._samplers, self._views = {}, []
-        self._pool = None
         super().close()
 
 
