@@ -68,7 +68,7 @@ def execute(arguments: argparse.Namespace) -> int:
     bindings: dict[pairs.Key, npt.NDArray[Any]] = pairs.arrays(arguments.inputs)
     files = _outputs(arguments, bindings)
     with vkgroup.open(arguments.device) as device:
-        module, vertex = shaders.load_stages(arguments, device.target, device.capabilities)
+        module, stages = shaders.load_stages(arguments, device.target, device.capabilities)
         names = Names(module)
         uniforms = names.uniforms(_numbers(arguments.uniforms, "--uniform"))
         options = {
@@ -85,7 +85,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.size is None:
             result = device.run(module, arguments.groups, full_subgroups=arguments.full_subgroups, **options)
         else:
-            result = drawing.draw(device, module, vertex, arguments, **options)
+            result = drawing.draw(device, module, stages, arguments, **options)
         time = f", {_time(result.seconds)}" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
     for key, file in files.items():

@@ -28,6 +28,8 @@ CAPABILITIES: Mapping[str, str] = {
     "MultiView": "multiview",
     "Geometry": "geometryShader",
     "Tessellation": "tessellationShader",
+    "GeometryPointSize": "shaderTessellationAndGeometryPointSize",
+    "TessellationPointSize": "shaderTessellationAndGeometryPointSize",
     "Float64": "shaderFloat64",
     "Int64": "shaderInt64",
     "Int16": "shaderInt16",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,17 +11,80 @@ import numpy as np
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.attachments import Attachment, check_size
 from vkgroup.dispatch.drawing import DrawState, size_of
-from vkgroup.dispatch.vertices import Vertices
+from vkgroup.dispatch.vertices import Vertices, check_interface
 from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import EntryPoint, Module
 
+_PRIMITIVES = {
+    "points": "InputPoints",
+    "lines": "InputLines",
+    "line_strip": "InputLines",
+    "lines_adjacency": "InputLinesAdjacency",
+    "line_strip_adjacency": "InputLinesAdjacency",
+    "triangles": "Triangles",
+    "triangle_strip": "Triangles",
+    "triangle_fan": "Triangles",
+    "triangles_adjacency": "InputTrianglesAdjacency",
+    "triangle_strip_adjacency": "InputTrianglesAdjacency",
+}
+"""What a geometry shader has to take of each topology, by SPIR-V's execution modes."""
 
-def check_made_of(vertex: Any, fragment: Any, state: Any) -> None:
+
+def check_made_of(modules: tuple[Any, ...], state: Any) -> None:
     """Refuse what a graphics pipeline cannot be made of, by its type."""
-    if not isinstance(vertex, Module) or not isinstance(fragment, Module):
-        raise InvalidDispatch("A graphics pipeline is made of two modules; Device.compile makes them.")
+    if not all(isinstance(module, Module) for module in modules):
+        raise InvalidDispatch("A graphics pipeline is made of modules; Device.compile makes them.")
     if not isinstance(state, DrawState):
         raise InvalidDispatch(f"A graphics pipeline needs a DrawState; {state!r} was given.")
+
+
+def check_stages(shaders: Sequence[EntryPoint], state: DrawState) -> None:
+    """Check that the stages, in their order, go with each other and with the topology.
+
+    Raises
+    ------
+    InvalidDispatch
+        Patches without tessellation or the other way round, or a geometry shader that takes other primitives.
+    """
+    by_name = {entry.stage: entry for entry in shaders}
+    tessellates = "tessellation_control" in by_name
+    if tessellates != (state.topology == "patches"):
+        raise InvalidDispatch(
+            "Tessellation takes patches, and nothing else does: topology='patches' belongs to both shaders of"
+            f" tessellation; the topology is {state.topology!r}."
+        )
+    for giver, taker in pairwise(shaders):
+        check_interface(giver, taker)
+    if (geometry := by_name.get("geometry")) is None:
+        return
+    taken = next((mode for mode in geometry.execution_modes if mode in _PRIMITIVES.values()), "")
+    given = _tessellated(by_name) if tessellates else _PRIMITIVES[state.topology]
+    if taken != given:
+        raise InvalidDispatch(
+            f"The geometry shader takes {_words(taken)}, and gets {_words(given)}: change its layout(…) in,"
+            " or the topology."
+        )
+
+
+def _tessellated(by_name: Mapping[str, EntryPoint]) -> str:
+    """Return what tessellation makes (Vulkan 1.4, 23.1), as a geometry shader has to take it."""
+    modes = {mode for name in by_name for mode in by_name[name].execution_modes if "tessellation" in name}
+    if "PointMode" in modes:
+        return "InputPoints"
+    return "InputLines" if "Isolines" in modes else "Triangles"
+
+
+def draws_points(last: EntryPoint, state: DrawState) -> bool:
+    """Whether the primitives that the last stage before the fragments gives are points."""
+    if last.stage == "vertex":
+        return state.topology == "points"
+    return bool({"OutputPoints", "PointMode"} & last.execution_modes.keys())
+
+
+def _words(mode: str) -> str:
+    """Return an execution mode of primitives as GLSL writes it."""
+    adjacency = "_adjacency" if mode.endswith("Adjacency") else ""
+    return f"{mode.removeprefix('Input').removesuffix('Adjacency').lower()}{adjacency}"
 
 
 def check_state(vertex: EntryPoint, fragment: EntryPoint, state: DrawState) -> None:

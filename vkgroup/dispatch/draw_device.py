@@ -18,7 +18,7 @@ from vkgroup.dispatch.blocks import checked_mapping
 from vkgroup.dispatch.draw_checks import check_made_of
 from vkgroup.dispatch.drawing import DrawState, size_of
 from vkgroup.dispatch.draws import key_of
-from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, check_specialization
+from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, check_specialization, stages_of
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.vertices import match_vertices, pass_through
 from vkgroup.errors import InvalidDispatch
@@ -47,6 +47,8 @@ class Drawing(Closing):
         fragment: Module,
         state: DrawState,
         *,
+        tessellation: tuple[Module, Module] | None = None,
+        geometry: Module | None = None,
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
     ) -> GraphicsPipeline:
@@ -55,6 +57,9 @@ class Drawing(Closing):
         Parameters
         ----------
         vertex, fragment : the shaders.
+        tessellation : the control and the evaluation shader, between vertices and geometry; the state's
+            topology is then ``"patches"``.
+        geometry : the shader between these and the fragments.
         state : formats of attributes and attachments, topology, depth test, samples.
         specialization : values of specialization constants, by id or by name; each stage takes those that it
             has.
@@ -68,13 +73,16 @@ class Drawing(Closing):
         InvalidModule, InvalidDispatch
             A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
         """
-        check_made_of(vertex, fragment, state)
-        check_specialization((vertex, fragment), checked_mapping(specialization, "specialization"))
+        modules = tuple(stages_of(vertex, fragment, _pair(tessellation), geometry).values())
+        check_made_of((vertex, fragment, *modules), state)
+        check_specialization(modules, checked_mapping(specialization, "specialization"))
         return self._kind_of_graphics_pipelines(
             self._owner,
             vertex,
             fragment,
             state,
+            tessellation=tessellation,
+            geometry=geometry,
             specialization=specialization,
             subgroup_size=self._subgroup_size if subgroup_size is None else subgroup_size,
         )
@@ -86,11 +94,14 @@ class Drawing(Closing):
         bindings: Mapping[Any, Any] | None = None,
         *,
         vertex: Source | None = None,
+        tessellation: tuple[Source, Source] | None = None,
+        geometry: Source | None = None,
         vertices: Mapping[Any, npt.ArrayLike] | None = None,
         indices: npt.ArrayLike | None = None,
         count: int | None = None,
         instances: int = 1,
-        topology: str = "triangles",
+        topology: str | None = None,
+        patch_vertices: int = 3,
         colors: Mapping[Any, Any] | None = None,
         depth: Any = None,
         depth_compare: str = "less",
@@ -116,13 +127,17 @@ class Drawing(Closing):
         size : width and height in pixels.
         bindings : as for `run`, of both stages.
         vertex : a vertex shader; without, one triangle covers the image, or `vertices` say what to draw.
+        tessellation : a control and an evaluation shader, which get patches of `patch_vertices` vertices.
+        geometry : a geometry shader, which gets the primitives of the topology, or of the tessellation.
         vertices : arrays (vertices, components) by the name or location of the vertex shader's inputs.
             Without a vertex shader: ``"position"`` in clip coordinates, and values of the fragment shader's
             inputs by their names. Where ``"position"`` is missing, the values are those at the corners
             (-1, -1), (3, -1) and (-1, 3) of the triangle that covers the image.
         indices, count, instances : which vertices, in which order, how many, and how often; by default all.
         topology : ``"triangles"``, ``"triangle_strip"``, ``"triangle_fan"``, ``"lines"``, ``"line_strip"``
-            or ``"points"``.
+            or ``"points"``, and for geometry shaders ``"lines_adjacency"``, ``"line_strip_adjacency"``,
+            ``"triangles_adjacency"`` and ``"triangle_strip_adjacency"``. None: triangles, or ``"patches"``
+            where there is tessellation.
         colors : by the name or location of the fragment shader's outputs: a format's name as in GLSL, the
             contents before the draw, or an `Image`. An output that is left out has 32 bits a component, and
             is cleared to zero.
@@ -160,6 +175,7 @@ class Drawing(Closing):
         if entry.stage != "fragment":
             raise InvalidDispatch(f"{entry.name!r} is a {entry.stage} shader; draws need a fragment shader.")
         given = dict(checked_mapping(vertices, "vertices"))
+        between = _between(self, tessellation, geometry)
         vertex_module = _module(self, pass_through(entry, given) if vertex is None else vertex, "vertex")
         data = match_vertices(
             vertex_module.reflection.entry_point(None),
@@ -174,7 +190,8 @@ class Drawing(Closing):
             attributes=data.attributes,
             colors=tuple((item.location or 0, item.format) for item in color),
             depth=None if depths is None else depths.format,
-            topology=topology,
+            topology=_topology(topology, between[0] is not None),
+            patch_vertices=patch_vertices,
             depth_compare=depth_compare,
             depth_write=depth_write,
             samples=samples,
@@ -182,7 +199,8 @@ class Drawing(Closing):
             front_face=front_face,
         )
         attachments = color if depths is None else (*color, depths)
-        pipeline = _kept_pipeline(self, vertex_module, fragment, state, specialization, subgroup_size)
+        modules = (vertex_module, fragment, *between)
+        pipeline = _kept_pipeline(self, modules, state, specialization, subgroup_size)
         with pipeline.bind(
             bindings or {}, size=extent, vertices=data, attachments=attachments, resolve=resolve
         ) as draws:
@@ -203,10 +221,38 @@ def _module(device: Drawing, source: Source, stage: str) -> Module:
     return source if isinstance(source, Module) else device.compile(source, stage=stage)
 
 
+def _topology(given: Any, tessellates: bool) -> Any:
+    if given is not None:
+        return given
+    return "patches" if tessellates else "triangles"
+
+
+def _pair(tessellation: Any) -> Any:
+    """Return the two shaders of tessellation."""
+    if tessellation is None:
+        return None
+    if not isinstance(tessellation, tuple | list) or len(tessellation) != 2:
+        raise InvalidDispatch("Tessellation is a pair of shaders, (control, evaluation).")
+    return tuple(tessellation)
+
+
+def _between(
+    device: Drawing, tessellation: Any, geometry: Source | None
+) -> tuple[tuple[Module, Module] | None, Module | None]:
+    """Return the modules of the stages between vertices and fragments."""
+    pair, made = _pair(tessellation), None
+    if pair is not None:
+        stages = ("tessellation_control", "tessellation_evaluation")
+        control, evaluation = (
+            _module(device, source, stage) for source, stage in zip(pair, stages, strict=True)
+        )
+        made = control, evaluation
+    return made, None if geometry is None else _module(device, geometry, "geometry")
+
+
 def _kept_pipeline(
     device: Drawing,
-    vertex: Module,
-    fragment: Module,
+    modules: tuple[Module, Module, tuple[Module, Module] | None, Module | None],
     state: DrawState,
     specialization: Mapping[int | str, Any] | None,
     subgroup_size: int | None,
@@ -215,11 +261,18 @@ def _kept_pipeline(
     kept = device._graphics_pipelines
     specialization = checked_mapping(specialization, "specialization")
     values = tuple((key, np.asarray(value).tobytes()) for key, value in specialization.items())
-    key = (vertex, fragment, state, values, subgroup_size)
+    vertex, fragment, tessellation, geometry = modules
+    key = (modules, state, values, subgroup_size)
     pipeline = kept.pop(key, None)
     if pipeline is None or pipeline.closed:
         pipeline = device.graphics_pipeline(
-            vertex, fragment, state, specialization=specialization, subgroup_size=subgroup_size
+            vertex,
+            fragment,
+            state,
+            tessellation=tessellation,
+            geometry=geometry,
+            specialization=specialization,
+            subgroup_size=subgroup_size,
         )
     kept[key] = pipeline
     if len(kept) > _KEPT_PIPELINES:

@@ -78,6 +78,11 @@ class VulkanGraphicsPipeline(VulkanLayouts, GraphicsPipeline):
             "pInputAssemblyState": vk.new(
                 "VkPipelineInputAssemblyStateCreateInfo", topology=getattr(vk, TOPOLOGIES[state.topology])
             ),
+            "pTessellationState": vk.new(
+                "VkPipelineTessellationStateCreateInfo", patchControlPoints=state.patch_vertices
+            )
+            if state.topology == "patches"
+            else vk.NULL,
             "pRasterizationState": vk.new(
                 "VkPipelineRasterizationStateCreateInfo",
                 cullMode=vk.VK_CULL_MODE_NONE,
