@@ -81,9 +81,32 @@ def test_a_draw_has_all_stages(folder: Path, lavapipe: Driver, capsys: pytest.Ca
     assert "leave the other stages out" in capsys.readouterr().err
 
 
+MESH = """#version 460
+#extension GL_EXT_mesh_shader : require
+layout(local_size_x = 3) in;
+layout(triangles, max_vertices = 3, max_primitives = 1) out;
+void main() {
+    SetMeshOutputsEXT(3, 1);
+    vec2 at = vec2[](vec2(-1.0, -1.0), vec2(3.0, -1.0), vec2(-1.0, 3.0))[gl_LocalInvocationIndex];
+    gl_MeshVerticesEXT[gl_LocalInvocationIndex].gl_Position = vec4(at, 0.0, 1.0);
+    gl_PrimitiveTriangleIndicesEXT[0] = uvec3(0, 1, 2);
+}"""
+
+
+def test_a_draw_has_a_mesh_shader(folder: Path, lavapipe: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "a.mesh").write_text(MESH)
+    words = f"run white.frag --size 4,2 --mesh a.mesh --out color=c.npy --device {lavapipe.name}".split()
+    assert main([*words, "--groups", "2"]) == 0, capsys.readouterr().err
+    assert (np.load("c.npy") == 1).all()
+    assert main(words) == 2
+    assert "need groups" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
+        ("white.frag --size 4,4 --groups 1", "or both"),
+        ("fill.comp --groups 1 --mesh a.mesh", "only for draws"),
         ("fill.comp --groups 1 --geometry a.geom", "only for draws"),
         ("white.frag --size 4,4 --geometry nothing.geom", "cannot be read"),
         ("white.frag --size 4,4 --topology patches", "both shaders of"),

@@ -43,6 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--patch-vertices", metavar="N", type=int, default=3, help="of a patch (default: 3)")
     group.add_argument("--geometry", metavar="SHADER", type=Path, help="geometry shader")
+    group.add_argument("--mesh", metavar="SHADER", type=Path, help="mesh shader; --groups says how many")
+    group.add_argument("--task", metavar="SHADER", type=Path, help="task shader before it")
     group.add_argument(
         "--topology", choices=tuple(TOPOLOGIES), help="default: triangles, or patches with --tessellation"
     )
@@ -73,6 +75,8 @@ def given(arguments: argparse.Namespace) -> list[str]:
         "--tessellation": (arguments.tessellation, None),
         "--patch-vertices": (arguments.patch_vertices, 3),
         "--geometry": (arguments.geometry, None),
+        "--mesh": (arguments.mesh, None),
+        "--task": (arguments.task, None),
         "--topology": (arguments.topology, None),
         "--color": (arguments.colors, []),
         "--depth": (arguments.depth, None),
@@ -103,13 +107,14 @@ def draw(
     Parameters
     ----------
     module : the fragment shader.
-    stages : `vertex`, `tessellation` and `geometry` of `Device.draw`.
+    stages : the other stages as `Device.draw` takes them.
     **options : what draws and dispatches share.
     """
     return device.draw(
         module,
         arguments.size,
         **stages,
+        groups=arguments.groups,
         vertices=_arrays(arguments.vertices, "--vertices"),
         count=arguments.count,
         topology=arguments.topology,

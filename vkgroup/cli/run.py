@@ -57,9 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
-    if (arguments.groups is None) == (arguments.size is None):
+    meshes = arguments.size is not None and arguments.mesh is not None
+    if (arguments.groups is None) == (arguments.size is None) and not (meshes and arguments.groups):
         raise InvalidInput(
-            "Give --groups X,Y,Z to run a compute shader, or --size W,H to draw with a fragment shader."
+            "Give --groups X,Y,Z to run a compute shader, --size W,H to draw with a fragment shader, or both"
+            " to draw with a mesh shader (--mesh)."
         )
     if arguments.size is None and drawing.given(arguments):
         raise InvalidInput(f"{', '.join(drawing.given(arguments))}: only for draws (--size W,H).")

@@ -87,7 +87,7 @@ def load_stages(
 
     Returns
     -------
-    The shader; `vertex`, `tessellation` and `geometry` as `Device.draw` takes them.
+    The shader; the others as `Device.draw` takes them.
     """
 
     def one(file: Path | None, stage: str) -> Module | None:
@@ -96,7 +96,7 @@ def load_stages(
         given = vars(arguments) | {"shader": file, "stage": stage}
         return load(argparse.Namespace(**given), target, capabilities)
 
-    others = arguments.tessellation is not None or arguments.geometry is not None
+    others = any((arguments.tessellation, arguments.geometry, arguments.mesh, arguments.task))
     if arguments.dialect == "gl" and others:
         raise InvalidInput(
             "--dialect gl draws with a vertex and a fragment shader; leave the other stages out."
@@ -108,11 +108,10 @@ def load_stages(
         return modules["fragment"], {"vertex": modules["vertex"]}
     stages = ("tessellation_control", "tessellation_evaluation")
     pair = arguments.tessellation and tuple(map(one, arguments.tessellation, stages))
-    found = {
-        "vertex": one(arguments.vertex, "vertex"),
-        "tessellation": pair,
-        "geometry": one(arguments.geometry, "geometry"),
+    found: dict[str, Any] = {
+        stage: one(vars(arguments)[stage], stage) for stage in ("vertex", "geometry", "mesh", "task")
     }
+    found["tessellation"] = pair
     return load(arguments, target, capabilities), found
 
 

@@ -9,6 +9,9 @@ from vkgroup.device.capabilities import Capabilities
 from vkgroup.errors import Unsupported
 from vkgroup.spirv import EntryPoint, Reflection, StageVariable, Value
 
+#: Stages with workgroups, as the names of their limits have them.
+_WORKGROUPS = {"compute": "Compute", "task": "Task", "mesh": "Mesh"}
+
 #: Kinds of descriptors that are counted together, and the limits on their number.
 _DESCRIPTORS = {
     kinds: (f"maxPerStageDescriptor{name}", f"maxDescriptorSet{name}")
@@ -28,7 +31,7 @@ def exceeded(
     specialization: Mapping[int, Value],
     capabilities: Capabilities,
 ) -> list[str]:
-    """List the device limits that a compute module goes over, each with both numbers.
+    """List the device limits that a module goes over, each with both numbers.
 
     Parameters
     ----------
@@ -39,8 +42,9 @@ def exceeded(
     limits = capabilities.limits
     over = _local_size(entry, specialization, capabilities)
     shared = reflection.shared_memory(specialization)
-    if shared > limits["maxComputeSharedMemorySize"]:
-        over.append(_text("maxComputeSharedMemorySize", shared, limits))
+    memory = f"max{_WORKGROUPS.get(entry.stage, 'Compute')}SharedMemorySize"
+    if shared > limits.get(memory, shared):
+        over.append(_text(memory, shared, limits))
     push = reflection.push_constants
     if push is not None and push.size > limits["maxPushConstantsSize"]:
         over.append(_text("maxPushConstantsSize", push.size, limits))
@@ -66,11 +70,13 @@ def _local_size(
     over = []
     if min(size) < 1:
         over.append(f"a local size of at least 1 in each dimension (it is {size})")
-    if any(have > most for have, most in zip(size, limits["maxComputeWorkGroupSize"], strict=True)):
-        over.append(f"maxComputeWorkGroupSize of {size} (it is {tuple(limits['maxComputeWorkGroupSize'])})")
+    prefix = f"max{_WORKGROUPS[entry.stage]}WorkGroup"
+    most_size = tuple(limits.get(f"{prefix}Size", size))
+    if any(have > most for have, most in zip(size, most_size, strict=True)):
+        over.append(f"{prefix}Size of {size} (it is {most_size})")
     invocations = size[0] * size[1] * size[2]
-    if invocations > limits["maxComputeWorkGroupInvocations"]:
-        over.append(_text("maxComputeWorkGroupInvocations", invocations, limits))
+    if invocations > limits.get(f"{prefix}Invocations", invocations):
+        over.append(_text(f"{prefix}Invocations", invocations, limits))
     return over
 
 
@@ -155,6 +161,14 @@ def _geometry_needs(entry: EntryPoint) -> dict[str, int]:
     }
 
 
+def _mesh_needs(entry: EntryPoint) -> dict[str, int]:
+    return {
+        "maxMeshOutputVertices": _mode(entry, "OutputVertices"),
+        "maxMeshOutputPrimitives": _mode(entry, "OutputPrimitivesEXT"),
+        "maxMeshOutputComponents": _given(entry),
+    }
+
+
 def _fragment_needs(entry: EntryPoint) -> dict[str, int]:
     return {
         "maxFragmentInputComponents": _components(entry.variables.inputs),
@@ -167,6 +181,7 @@ _INTERFACES: dict[str, Callable[[EntryPoint], dict[str, int]]] = {
     "tessellation_control": _control_needs,
     "tessellation_evaluation": _evaluation_needs,
     "geometry": _geometry_needs,
+    "mesh": _mesh_needs,
     "fragment": _fragment_needs,
 }
 """What a stage's inputs and outputs need, by Vulkan's names of limits."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from vkgroup.dispatch.drawing import DrawState, size_of
 from vkgroup.dispatch.draws import key_of
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, check_specialization, stages_of
 from vkgroup.dispatch.results import RunResult
-from vkgroup.dispatch.vertices import match_vertices, pass_through
+from vkgroup.dispatch.vertices import MeshGroups, Vertices, match_vertices, pass_through
 from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import Module
 
@@ -43,12 +44,14 @@ class Drawing(Closing):
 
     def graphics_pipeline(
         self,
-        vertex: Module,
+        vertex: Module | None,
         fragment: Module,
         state: DrawState,
         *,
         tessellation: tuple[Module, Module] | None = None,
         geometry: Module | None = None,
+        mesh: Module | None = None,
+        task: Module | None = None,
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
     ) -> GraphicsPipeline:
@@ -60,6 +63,7 @@ class Drawing(Closing):
         tessellation : the control and the evaluation shader, between vertices and geometry; the state's
             topology is then ``"patches"``.
         geometry : the shader between these and the fragments.
+        mesh, task : instead of all these: the vertex shader is None.
         state : formats of attributes and attachments, topology, depth test, samples.
         specialization : values of specialization constants, by id or by name; each stage takes those that it
             has.
@@ -73,8 +77,9 @@ class Drawing(Closing):
         InvalidModule, InvalidDispatch
             A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
         """
-        modules = tuple(stages_of(vertex, fragment, _pair(tessellation), geometry).values())
-        check_made_of((vertex, fragment, *modules), state)
+        check_made_of((fragment,), state)
+        modules = tuple(stages_of(vertex, fragment, _pair(tessellation), geometry, mesh, task).values())
+        check_made_of(modules, state)
         check_specialization(modules, checked_mapping(specialization, "specialization"))
         return self._kind_of_graphics_pipelines(
             self._owner,
@@ -83,6 +88,8 @@ class Drawing(Closing):
             state,
             tessellation=tessellation,
             geometry=geometry,
+            mesh=mesh,
+            task=task,
             specialization=specialization,
             subgroup_size=self._subgroup_size if subgroup_size is None else subgroup_size,
         )
@@ -96,6 +103,9 @@ class Drawing(Closing):
         vertex: Source | None = None,
         tessellation: tuple[Source, Source] | None = None,
         geometry: Source | None = None,
+        mesh: Source | None = None,
+        task: Source | None = None,
+        groups: Any = None,
         vertices: Mapping[Any, npt.ArrayLike] | None = None,
         indices: npt.ArrayLike | None = None,
         count: int | None = None,
@@ -129,6 +139,10 @@ class Drawing(Closing):
         vertex : a vertex shader; without, one triangle covers the image, or `vertices` say what to draw.
         tessellation : a control and an evaluation shader, which get patches of `patch_vertices` vertices.
         geometry : a geometry shader, which gets the primitives of the topology, or of the tessellation.
+        mesh, task : a mesh shader in the place of all these, and a task shader that says how many workgroups
+            of it run. Neither has vertices, indices, a count, instances or a topology.
+        groups : workgroups in x, y and z (a number, or up to three) of the task shader, or of the mesh
+            shader where there is none.
         vertices : arrays (vertices, components) by the name or location of the vertex shader's inputs.
             Without a vertex shader: ``"position"`` in clip coordinates, and values of the fragment shader's
             inputs by their names. Where ``"position"`` is missing, the values are those at the corners
@@ -175,22 +189,24 @@ class Drawing(Closing):
         if entry.stage != "fragment":
             raise InvalidDispatch(f"{entry.name!r} is a {entry.stage} shader; draws need a fragment shader.")
         given = dict(checked_mapping(vertices, "vertices"))
-        between = _between(self, tessellation, geometry)
-        vertex_module = _module(self, pass_through(entry, given) if vertex is None else vertex, "vertex")
-        data = match_vertices(
-            vertex_module.reflection.entry_point(None),
-            given,
-            indices=indices,
-            count=count,
-            instances=instances,
-        )
+        if vertex is None and mesh is None:
+            vertex = pass_through(entry, given)
+        stages = _stages(self, tessellation, vertex=vertex, geometry=geometry, mesh=mesh, task=task)
+        counted: dict[str, Any] = {"indices": indices, "count": count, "instances": instances}
+        data: Vertices | MeshGroups
+        if stages["mesh"] is not None:
+            data = _mesh_groups(groups, {"vertices": given, "topology": topology, **counted})
+        elif groups is not None:
+            raise InvalidDispatch("groups are of draws with mesh shaders; others take vertices.")
+        else:
+            data = match_vertices(stages["vertex"].reflection.entry_point(None), given, **counted)
         color = color_attachments(entry, checked_mapping(colors, "colors"), extent, self._owner)
         depths = depth_attachment(depth, extent, self._owner)
         state = DrawState(
             attributes=data.attributes,
             colors=tuple((item.location or 0, item.format) for item in color),
             depth=None if depths is None else depths.format,
-            topology=_topology(topology, between[0] is not None),
+            topology=_topology(topology, tessellation is not None),
             patch_vertices=patch_vertices,
             depth_compare=depth_compare,
             depth_write=depth_write,
@@ -199,8 +215,8 @@ class Drawing(Closing):
             front_face=front_face,
         )
         attachments = color if depths is None else (*color, depths)
-        modules = (vertex_module, fragment, *between)
-        pipeline = _kept_pipeline(self, modules, state, specialization, subgroup_size)
+        stages["fragment"] = fragment
+        pipeline = _kept_pipeline(self, stages, state, specialization, subgroup_size)
         with pipeline.bind(
             bindings or {}, size=extent, vertices=data, attachments=attachments, resolve=resolve
         ) as draws:
@@ -236,23 +252,39 @@ def _pair(tessellation: Any) -> Any:
     return tuple(tessellation)
 
 
-def _between(
-    device: Drawing, tessellation: Any, geometry: Source | None
-) -> tuple[tuple[Module, Module] | None, Module | None]:
-    """Return the modules of the stages between vertices and fragments."""
-    pair, made = _pair(tessellation), None
-    if pair is not None:
-        stages = ("tessellation_control", "tessellation_evaluation")
-        control, evaluation = (
-            _module(device, source, stage) for source, stage in zip(pair, stages, strict=True)
+def _stages(device: Drawing, tessellation: Any, **sources: Source | None) -> dict[str, Any]:
+    """Return the modules of sources by stage, and the pair of tessellation, as pipelines take them."""
+    found: dict[str, Any] = {
+        stage: None if source is None else _module(device, source, stage) for stage, source in sources.items()
+    }
+    found["tessellation"] = _pair(tessellation) and tuple(
+        _module(device, source, stage)
+        for source, stage in zip(
+            _pair(tessellation), ("tessellation_control", "tessellation_evaluation"), strict=True
         )
-        made = control, evaluation
-    return made, None if geometry is None else _module(device, geometry, "geometry")
+    )
+    return found
+
+
+def _mesh_groups(groups: Any, others: Mapping[str, Any]) -> MeshGroups:
+    """Return the workgroups of a draw with mesh shaders; `others` are arguments that have no place there."""
+    given = [name for name, value in others.items() if value is not None and value != {}]
+    if others["instances"] == 1:
+        given.remove("instances")
+    if given:
+        raise InvalidDispatch(f"Mesh shaders have no {', '.join(given)}: leave that out.")
+    if groups is None:
+        raise InvalidDispatch("Draws with mesh shaders need groups, the number of their workgroups.")
+    several = isinstance(groups, Sequence) or (isinstance(groups, np.ndarray) and groups.ndim > 0)
+    counts: tuple[Any, ...] = tuple(groups) if several else (groups,)
+    if not 1 <= len(counts) <= 3:
+        raise InvalidDispatch(f"groups are one to three numbers; {groups!r} was given.")
+    return MeshGroups((*counts, 1, 1)[:3])
 
 
 def _kept_pipeline(
     device: Drawing,
-    modules: tuple[Module, Module, tuple[Module, Module] | None, Module | None],
+    stages: Mapping[str, Any],
     state: DrawState,
     specialization: Mapping[int | str, Any] | None,
     subgroup_size: int | None,
@@ -261,18 +293,11 @@ def _kept_pipeline(
     kept = device._graphics_pipelines
     specialization = checked_mapping(specialization, "specialization")
     values = tuple((key, np.asarray(value).tobytes()) for key, value in specialization.items())
-    vertex, fragment, tessellation, geometry = modules
-    key = (modules, state, values, subgroup_size)
+    key = (tuple(sorted(stages.items(), key=itemgetter(0))), state, values, subgroup_size)
     pipeline = kept.pop(key, None)
     if pipeline is None or pipeline.closed:
         pipeline = device.graphics_pipeline(
-            vertex,
-            fragment,
-            state,
-            tessellation=tessellation,
-            geometry=geometry,
-            specialization=specialization,
-            subgroup_size=subgroup_size,
+            state=state, **stages, specialization=specialization, subgroup_size=subgroup_size
         )
     kept[key] = pipeline
     if len(kept) > _KEPT_PIPELINES:

@@ -15,7 +15,7 @@ from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, require
 from vkgroup.dispatch.draw_checks import check_bound, check_stages, check_state, draws_points
 from vkgroup.dispatch.drawing import DrawState
 from vkgroup.dispatch.slots import slots_of
-from vkgroup.dispatch.vertices import Vertices
+from vkgroup.dispatch.vertices import MeshGroups, Vertices
 from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import EntryPoint, Member, Module, PushConstants, writes_built_in
 
@@ -44,24 +44,26 @@ class GraphicsPipeline(BasePipeline):
     def __init__(
         self,
         device: Owner,
-        vertex: Module,
+        vertex: Module | None,
         fragment: Module,
         state: DrawState,
         *,
         tessellation: tuple[Module, Module] | None = None,
         geometry: Module | None = None,
+        mesh: Module | None = None,
+        task: Module | None = None,
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
     ) -> None:
         self.device, self.state, self.subgroup_size = device, state, subgroup_size
         device.require_open()
         _check_subgroup_size(subgroup_size)
-        modules = stages_of(vertex, fragment, tessellation, geometry)
+        modules = stages_of(vertex, fragment, tessellation, geometry, mesh, task)
         self.shaders = tuple(_shader(module, stage, specialization) for stage, module in modules.items())
         check_stages([shader.entry_point for shader in self.shaders], state)
         check_state(self.shaders[0].entry_point, self.shaders[-1].entry_point, state)
         last = self.shaders[-2]
-        sized = last.entry_point.stage == "vertex" or _POINT_SIZE in device.capabilities.features
+        sized = last.entry_point.stage in ("vertex", "mesh") or _POINT_SIZE in device.capabilities.features
         if sized and draws_points(last.entry_point, state) and not writes_built_in(last.module, "PointSize"):
             stage = last.entry_point.stage.replace("_", " ")
             raise InvalidDispatch(
@@ -101,7 +103,7 @@ class GraphicsPipeline(BasePipeline):
         bindings: Mapping[Any, Any],
         *,
         size: tuple[int, int],
-        vertices: Vertices,
+        vertices: Vertices | MeshGroups,
         attachments: tuple[Attachment, ...],
         resolve: bool = True,
     ) -> Draws:
@@ -111,7 +113,7 @@ class GraphicsPipeline(BasePipeline):
         ----------
         bindings : as for `Pipeline.bind`, of all stages.
         size : width and height in pixels.
-        vertices, attachments : what the pipeline's state was made from.
+        vertices, attachments : what the pipeline's state was made from; `MeshGroups` for mesh shaders.
         resolve : whether several samples of a color are made one.
 
         Raises
@@ -119,22 +121,43 @@ class GraphicsPipeline(BasePipeline):
         InvalidDispatch
             Vertices or attachments are others than the state has; a binding does not fit its place.
         """
-        size = check_bound(self.state, size, vertices, attachments, self.device)
+        first = self.shaders[0].entry_point.stage
+        meshes = first if first in ("task", "mesh") else None
+        size = check_bound(self.state, size, vertices, attachments, self.device, meshes)
         return self._kind_of_draws(
             self, bindings, size=size, vertices=vertices, attachments=attachments, resolve=resolve
         )
 
 
 def stages_of(
-    vertex: Module, fragment: Module, tessellation: tuple[Module, Module] | None, geometry: Module | None
+    vertex: Module | None,
+    fragment: Module,
+    tessellation: tuple[Module, Module] | None = None,
+    geometry: Module | None = None,
+    mesh: Module | None = None,
+    task: Module | None = None,
 ) -> dict[str, Module]:
-    """Return the modules by the names of their stages, in the order of the pipeline."""
+    """Return the modules by the names of their stages, in the order of the pipeline.
+
+    Raises
+    ------
+    InvalidDispatch
+        Mesh shaders together with what they replace, or neither.
+    """
+    replaced = [module for module in (vertex, tessellation, geometry) if module is not None]
+    if (mesh is not None and replaced) or (mesh is None and (vertex is None or task is not None)):
+        raise InvalidDispatch(
+            "A draw has a vertex shader, with tessellation and geometry if wanted, or a mesh shader, with a"
+            " task shader if wanted."
+        )
     control, evaluation = tessellation or (None, None)
     found = {
         "vertex": vertex,
         "tessellation_control": control,
         "tessellation_evaluation": evaluation,
         "geometry": geometry,
+        "task": task,
+        "mesh": mesh,
         "fragment": fragment,
     }
     return {stage: module for stage, module in found.items() if module is not None}

@@ -51,6 +51,25 @@ class Vertices:
         )
 
 
+@dataclass(frozen=True)
+class MeshGroups:
+    """The workgroups that a draw with mesh shaders starts, instead of vertices.
+
+    Attributes
+    ----------
+    counts : of workgroups in x, y and z: of task shaders where there are any, else of mesh shaders.
+    """
+
+    counts: tuple[int, int, int]
+    arrays: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
+    indices: npt.NDArray[np.uint32] | None = None
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """None: mesh shaders have no vertices."""
+        return ()
+
+
 def match_vertices(
     entry: EntryPoint,
     given: Mapping[Any, npt.ArrayLike],
@@ -216,14 +235,14 @@ def check_interface(giver: EntryPoint, taker: EntryPoint) -> None:
     """
     first, second = (entry.stage.replace("_", " ") for entry in (giver, taker))
     outputs = {
-        (item.auxiliary == "patch", location, item.component): item
+        (_frequency(item), location, item.component): item
         for item in giver.variables.outputs
         for location in item.locations
     }
     inputs = taker.variables.inputs
     for item, location in ((entry, number) for entry in inputs for number in entry.locations):
-        found = outputs.get((item.auxiliary == "patch", location, item.component))
-        patch = "patch " * (item.auxiliary == "patch")
+        found = outputs.get((_frequency(item), location, item.component))
+        patch = _frequency(item)
         what = f"The {second} shader's {patch}input {item.name!r} (location {location})"
         if found is None:
             raise InvalidDispatch(f"{what} has no {patch}output of the {first} shader at its location.")
@@ -231,3 +250,8 @@ def check_interface(giver: EntryPoint, taker: EntryPoint) -> None:
             raise InvalidDispatch(
                 f"{what} and the {first} shader's output {found.name!r} are of different types."
             )
+
+
+def _frequency(item: StageVariable) -> str:
+    """Say where a variable is not one of each vertex; in words that go before "input"."""
+    return {"patch": "patch ", "primitive": "per-primitive "}.get(item.auxiliary, "")

@@ -23,7 +23,8 @@ class StageVariable:
     type : what it holds; of a block, one entry stands for each member. Where a stage sees one for each vertex
         of a patch or primitive, what it holds for one vertex.
     interpolation : ``"smooth"``, ``"flat"`` or ``"noperspective"``.
-    auxiliary : ``"centroid"``, ``"sample"``, ``"patch"``, or empty.
+    auxiliary : ``"centroid"``, ``"sample"``, ``"patch"``, ``"primitive"`` (one for each primitive of a mesh),
+        or empty.
     """
 
     name: str
@@ -84,6 +85,7 @@ _BY_VERTEX = frozenset(
         ("TessellationControl", "Output"),
         ("TessellationEvaluation", "Input"),
         ("Geometry", "Input"),
+        ("MeshEXT", "Output"),
     }
 )
 """Stages and storage classes whose variables have an element for each vertex (Vulkan 1.4, 15.1.2)."""
@@ -132,6 +134,7 @@ def _located(declared: Declarations, variable: Variable, by_vertex: bool) -> Ite
 def _variable(name: str, location: int, kind: Type, decorations: Decorations) -> StageVariable:
     interpolation = {"Flat": "flat", "NoPerspective": "noperspective"}
     auxiliary = {"Centroid": "centroid", "Sample": "sample", "Patch": "patch"}
+    auxiliary |= dict.fromkeys(("PerPrimitiveEXT", "PerPrimitiveNV"), "primitive")
     return StageVariable(
         name=name,
         location=location,
