@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from vkgroup.cli.main import main
+from vkgroup.drivers import Driver
 
 WHITE = "#version 450\nlayout(location = 0) out vec4 color; void main() { color = vec4(1.0); }"
 
@@ -39,9 +40,76 @@ def test_a_draw_writes_its_files(folder: Path) -> None:
     assert (np.load("d.npy") == np.zeros((2, 4))).all()
 
 
+VERTEX = """#version 450
+layout(location = 0) in vec2 at;
+void main() { gl_Position = vec4(at, 0.0, 1.0); }"""
+
+CONTROL = """#version 450
+layout(vertices = 4) out;
+void main() {
+    gl_out[gl_InvocationID].gl_Position = gl_in[gl_InvocationID].gl_Position;
+    gl_TessLevelOuter = float[](1.0, 1.0, 1.0, 1.0);
+    gl_TessLevelInner = float[](1.0, 1.0);
+}"""
+
+EVALUATION = """#version 450
+layout(quads) in;
+void main() { gl_Position = mix(gl_in[0].gl_Position, gl_in[3].gl_Position, vec4(gl_TessCoord.xyxx)); }"""
+
+GEOMETRY = """#version 450
+layout(triangles) in;
+layout(triangle_strip, max_vertices = 3) out;
+void main() {
+    for (int i = 0; i < 3; ++i) {
+        gl_Position = gl_in[i].gl_Position * vec4(0.5, 1.0, 1.0, 1.0) - vec4(0.5, 0.0, 0.0, 0.0);
+        EmitVertex();
+    }
+}"""
+
+
+def test_a_draw_has_all_stages(folder: Path, lavapipe: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+    """A patch that covers the image, which the geometry shader squeezes into its left half."""
+    files = {"a.vert": VERTEX, "a.tesc": CONTROL, "a.tese": EVALUATION, "a.geom": GEOMETRY}
+    for name, source in files.items():
+        (folder / name).write_text(source)
+    np.save("at.npy", np.array([[-1, -1], [1, -1], [-1, 1], [1, 1]], np.float32))
+    words = "run white.frag --size 4,2 --vertex a.vert --tessellation a.tesc a.tese --patch-vertices 4"
+    words += f" --geometry a.geom --vertices at=at.npy --out color=c.npy --device {lavapipe.name}"
+    assert main(words.split()) == 0, capsys.readouterr().err
+    assert np.load("c.npy")[..., 0].tolist() == [[1, 1, 0, 0]] * 2
+    assert main([*words.split(), "--dialect", "gl"]) == 2
+    assert "leave the other stages out" in capsys.readouterr().err
+
+
+MESH = """#version 460
+#extension GL_EXT_mesh_shader : require
+layout(local_size_x = 3) in;
+layout(triangles, max_vertices = 3, max_primitives = 1) out;
+void main() {
+    SetMeshOutputsEXT(3, 1);
+    vec2 at = vec2[](vec2(-1.0, -1.0), vec2(3.0, -1.0), vec2(-1.0, 3.0))[gl_LocalInvocationIndex];
+    gl_MeshVerticesEXT[gl_LocalInvocationIndex].gl_Position = vec4(at, 0.0, 1.0);
+    gl_PrimitiveTriangleIndicesEXT[0] = uvec3(0, 1, 2);
+}"""
+
+
+def test_a_draw_has_a_mesh_shader(folder: Path, lavapipe: Driver, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "a.mesh").write_text(MESH)
+    words = f"run white.frag --size 4,2 --mesh a.mesh --out color=c.npy --device {lavapipe.name}".split()
+    assert main([*words, "--groups", "2"]) == 0, capsys.readouterr().err
+    assert (np.load("c.npy") == 1).all()
+    assert main(words) == 2
+    assert "need groups" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
+        ("white.frag --size 4,4 --groups 1", "or both"),
+        ("fill.comp --groups 1 --mesh a.mesh", "only for draws"),
+        ("fill.comp --groups 1 --geometry a.geom", "only for draws"),
+        ("white.frag --size 4,4 --geometry nothing.geom", "cannot be read"),
+        ("white.frag --size 4,4 --topology patches", "both shaders of"),
         ("bytes.frag --size 4,4", "not UTF-8"),
         ("bytes.spv --size 4,4", "not a SPIR-V module"),
         ("wrong.spvasm --size 4,4", "OpFoo"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="values of a vertex shader's input; without one: position, and the fragment shader's inputs",
     )
     group.add_argument("--count", metavar="N", type=int, help="draw so many vertices")
-    group.add_argument("--topology", choices=tuple(TOPOLOGIES), default="triangles")
+    group.add_argument(
+        "--tessellation",
+        metavar=("CONTROL", "EVALUATION"),
+        nargs=2,
+        type=Path,
+        help="tessellation shaders, which get patches",
+    )
+    group.add_argument("--patch-vertices", metavar="N", type=int, default=3, help="of a patch (default: 3)")
+    group.add_argument("--geometry", metavar="SHADER", type=Path, help="geometry shader")
+    group.add_argument("--mesh", metavar="SHADER", type=Path, help="mesh shader; --groups says how many")
+    group.add_argument("--task", metavar="SHADER", type=Path, help="task shader before it")
+    group.add_argument(
+        "--topology", choices=tuple(TOPOLOGIES), help="default: triangles, or patches with --tessellation"
+    )
     group.add_argument(
         "--color",
         dest="colors",
@@ -58,7 +72,12 @@ def given(arguments: argparse.Namespace) -> list[str]:
         "--vertex": (arguments.vertex, None),
         "--vertices": (arguments.vertices, []),
         "--count": (arguments.count, None),
-        "--topology": (arguments.topology, "triangles"),
+        "--tessellation": (arguments.tessellation, None),
+        "--patch-vertices": (arguments.patch_vertices, 3),
+        "--geometry": (arguments.geometry, None),
+        "--mesh": (arguments.mesh, None),
+        "--task": (arguments.task, None),
+        "--topology": (arguments.topology, None),
         "--color": (arguments.colors, []),
         "--depth": (arguments.depth, None),
         "--depth-compare": (arguments.depth_compare, "less"),
@@ -77,16 +96,29 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def draw(
-    device: Device, module: Module, vertex: Module | None, arguments: argparse.Namespace, **options: Any
+    device: Device,
+    module: Module,
+    stages: Mapping[str, Any],
+    arguments: argparse.Namespace,
+    **options: Any,
 ) -> RunResult:
-    """Draw as the command line says; `options` are those that draws and dispatches share."""
+    """Draw as the command line says.
+
+    Parameters
+    ----------
+    module : the fragment shader.
+    stages : the other stages as `Device.draw` takes them.
+    **options : what draws and dispatches share.
+    """
     return device.draw(
         module,
         arguments.size,
-        vertex=vertex,
+        **stages,
+        groups=arguments.groups,
         vertices=_arrays(arguments.vertices, "--vertices"),
         count=arguments.count,
         topology=arguments.topology,
+        patch_vertices=arguments.patch_vertices,
         colors={_key(name): _before(text) for name, text in pairs.once(arguments.colors, "--color").items()},
         depth=None if arguments.depth is None else _before(arguments.depth),
         depth_compare=arguments.depth_compare,

@@ -57,9 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
-    if (arguments.groups is None) == (arguments.size is None):
+    meshes = arguments.size is not None and arguments.mesh is not None
+    if (arguments.groups is None) == (arguments.size is None) and not (meshes and arguments.groups):
         raise InvalidInput(
-            "Give --groups X,Y,Z to run a compute shader, or --size W,H to draw with a fragment shader."
+            "Give --groups X,Y,Z to run a compute shader, --size W,H to draw with a fragment shader, or both"
+            " to draw with a mesh shader (--mesh)."
         )
     if arguments.size is None and drawing.given(arguments):
         raise InvalidInput(f"{', '.join(drawing.given(arguments))}: only for draws (--size W,H).")
@@ -68,7 +70,7 @@ def execute(arguments: argparse.Namespace) -> int:
     bindings: dict[pairs.Key, npt.NDArray[Any]] = pairs.arrays(arguments.inputs)
     files = _outputs(arguments, bindings)
     with vkgroup.open(arguments.device) as device:
-        module, vertex = shaders.load_stages(arguments, device.target, device.capabilities)
+        module, stages = shaders.load_stages(arguments, device.target, device.capabilities)
         names = Names(module)
         uniforms = names.uniforms(_numbers(arguments.uniforms, "--uniform"))
         options = {
@@ -85,7 +87,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.size is None:
             result = device.run(module, arguments.groups, full_subgroups=arguments.full_subgroups, **options)
         else:
-            result = drawing.draw(device, module, vertex, arguments, **options)
+            result = drawing.draw(device, module, stages, arguments, **options)
         time = f", {_time(result.seconds)}" if result.seconds is not None else ""
         print(f"Ran on {device.name}{time}", file=sys.stderr)
     for key, file in files.items():

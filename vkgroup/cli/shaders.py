@@ -11,6 +11,7 @@ from vkgroup.compiler.optimizer import LEVELS
 from vkgroup.compiler.source import read
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_values
+from vkgroup.errors import InvalidInput
 from vkgroup.spirv import STAGE_NAMES, Module
 
 _TARGETS = {".".join(map(str, target.vulkan_version)): target for target in reversed(Target)}
@@ -79,21 +80,39 @@ def load(arguments: argparse.Namespace, target: Target, capabilities: Capabiliti
 
 def load_stages(
     arguments: argparse.Namespace, target: Target, capabilities: Capabilities
-) -> tuple[Module, Module | None]:
-    """The shader that the command line names, and the vertex shader that it is to be drawn with, if any.
+) -> tuple[Module, dict[str, Any]]:
+    """Load the shader that the command line names, and those that it is to be drawn with.
 
-    In the dialect gl both are linked: they share uniforms.
+    In the dialect gl a vertex and a fragment shader are linked: they share uniforms.
+
+    Returns
+    -------
+    The shader; the others as `Device.draw` takes them.
     """
-    if arguments.vertex is None:
-        return load(arguments, target, capabilities), None
-    if arguments.dialect != "gl":
-        given = vars(arguments) | {"shader": arguments.vertex, "stage": "vertex"}
-        vertex = load(argparse.Namespace(**given), target, capabilities)
-        return load(arguments, target, capabilities), vertex
-    files = {"fragment": arguments.shader, "vertex": arguments.vertex}
-    sources = [(read(file), stage, str(file)) for stage, file in files.items()]
-    modules = link(sources, limits=gl_values(capabilities), **_options(arguments, target))
-    return modules["fragment"], modules["vertex"]
+
+    def one(file: Path | None, stage: str) -> Module | None:
+        if file is None:
+            return None
+        given = vars(arguments) | {"shader": file, "stage": stage}
+        return load(argparse.Namespace(**given), target, capabilities)
+
+    others = any((arguments.tessellation, arguments.geometry, arguments.mesh, arguments.task))
+    if arguments.dialect == "gl" and others:
+        raise InvalidInput(
+            "--dialect gl draws with a vertex and a fragment shader; leave the other stages out."
+        )
+    if arguments.dialect == "gl" and arguments.vertex is not None:
+        files = {"fragment": arguments.shader, "vertex": arguments.vertex}
+        sources = [(read(file), stage, str(file)) for stage, file in files.items()]
+        modules = link(sources, limits=gl_values(capabilities), **_options(arguments, target))
+        return modules["fragment"], {"vertex": modules["vertex"]}
+    stages = ("tessellation_control", "tessellation_evaluation")
+    pair = arguments.tessellation and tuple(map(one, arguments.tessellation, stages))
+    found: dict[str, Any] = {
+        stage: one(vars(arguments)[stage], stage) for stage in ("vertex", "geometry", "mesh", "task")
+    }
+    found["tessellation"] = pair
+    return load(arguments, target, capabilities), found
 
 
 def _options(arguments: argparse.Namespace, target: Target) -> dict[str, Any]:

@@ -48,6 +48,7 @@ STRUCTS: tuple[FeatureStruct, ...] = (
     FeatureStruct("VkPhysicalDeviceVulkan11Features", core=_V12),
     FeatureStruct("VkPhysicalDeviceVulkan12Features", core=_V12),
     FeatureStruct("VkPhysicalDeviceVulkan13Features", core=_V13),
+    FeatureStruct("VkPhysicalDeviceMeshShaderFeaturesEXT", "VK_EXT_mesh_shader"),
     FeatureStruct("VkPhysicalDevice16BitStorageFeatures", "VK_KHR_16bit_storage", _V11, _V12),
     FeatureStruct("VkPhysicalDeviceVariablePointersFeatures", "VK_KHR_variable_pointers", _V11, _V12),
     FeatureStruct("VkPhysicalDevice8BitStorageFeatures", "VK_KHR_8bit_storage", None, _V12),
@@ -220,6 +221,9 @@ ROBUSTNESS = frozenset(
 #: Features that cost something, exclude others, or only serve tools and are never asked for.
 NOT_ENABLED = frozenset(
     {
+        "meshShaderQueries",
+        "multiviewMeshShader",
+        "primitiveFragmentShadingRateMeshShader",
         "bufferDeviceAddressCaptureReplay",
         "bufferDeviceAddressMultiDevice",
         "cooperativeMatrixRobustBufferAccess",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.errors import Unsupported
 from vkgroup.spirv import EntryPoint, Reflection, StageVariable, Value
+
+#: Stages with workgroups, as the names of their limits have them.
+_WORKGROUPS = {"compute": "Compute", "task": "Task", "mesh": "Mesh"}
 
 #: Kinds of descriptors that are counted together, and the limits on their number.
 _DESCRIPTORS = {
@@ -28,7 +31,7 @@ def exceeded(
     specialization: Mapping[int, Value],
     capabilities: Capabilities,
 ) -> list[str]:
-    """List the device limits that a compute module goes over, each with both numbers.
+    """List the device limits that a module goes over, each with both numbers.
 
     Parameters
     ----------
@@ -39,8 +42,9 @@ def exceeded(
     limits = capabilities.limits
     over = _local_size(entry, specialization, capabilities)
     shared = reflection.shared_memory(specialization)
-    if shared > limits["maxComputeSharedMemorySize"]:
-        over.append(_text("maxComputeSharedMemorySize", shared, limits))
+    memory = f"max{_WORKGROUPS.get(entry.stage, 'Compute')}SharedMemorySize"
+    if shared > limits.get(memory, shared):
+        over.append(_text(memory, shared, limits))
     push = reflection.push_constants
     if push is not None and push.size > limits["maxPushConstantsSize"]:
         over.append(_text("maxPushConstantsSize", push.size, limits))
@@ -66,16 +70,18 @@ def _local_size(
     over = []
     if min(size) < 1:
         over.append(f"a local size of at least 1 in each dimension (it is {size})")
-    if any(have > most for have, most in zip(size, limits["maxComputeWorkGroupSize"], strict=True)):
-        over.append(f"maxComputeWorkGroupSize of {size} (it is {tuple(limits['maxComputeWorkGroupSize'])})")
+    prefix = f"max{_WORKGROUPS[entry.stage]}WorkGroup"
+    most_size = tuple(limits.get(f"{prefix}Size", size))
+    if any(have > most for have, most in zip(size, most_size, strict=True)):
+        over.append(f"{prefix}Size of {size} (it is {most_size})")
     invocations = size[0] * size[1] * size[2]
-    if invocations > limits["maxComputeWorkGroupInvocations"]:
-        over.append(_text("maxComputeWorkGroupInvocations", invocations, limits))
+    if invocations > limits.get(f"{prefix}Invocations", invocations):
+        over.append(_text(f"{prefix}Invocations", invocations, limits))
     return over
 
 
 def interface_exceeded(entry: EntryPoint, capabilities: Capabilities) -> list[str]:
-    """List the device limits that the inputs and outputs of a vertex or fragment shader go over.
+    """List the device limits that the inputs and outputs of a shader go over.
 
     Drivers crash on some of them. What a device does not declare has no limit.
 
@@ -84,20 +90,12 @@ def interface_exceeded(entry: EntryPoint, capabilities: Capabilities) -> list[st
     entry : the shader.
     capabilities : the device's.
     """
-    limits, found = capabilities.limits, entry.variables
-    if entry.stage == "vertex":
-        # The block gl_PerVertex has a position, a size, and a distance of each kind at least.
-        built_ins = sum(4 if name == "Position" else 1 for name in found.output_built_ins)
-        needs = {
-            "maxVertexInputAttributes": _locations(found.inputs),
-            "maxVertexOutputComponents": _components(found.outputs) + built_ins,
-        }
-    else:
-        needs = {
-            "maxFragmentInputComponents": _components(found.inputs),
-            "maxFragmentOutputAttachments": _locations(found.outputs),
-        }
+    limits, needs_of = capabilities.limits, _INTERFACES.get(entry.stage)
+    needs = {} if needs_of is None else needs_of(entry)
     return [_text(name, need, limits) for name, need in needs.items() if need > limits.get(name, need)]
+
+
+_PER_VERTEX = frozenset({"Position", "PointSize", "ClipDistance", "CullDistance"})
 
 
 def _locations(variables: Iterable[StageVariable]) -> int:
@@ -108,6 +106,85 @@ def _components(variables: Iterable[StageVariable]) -> int:
     """Count the components up to the last one of the last location (Vulkan 1.4, 15.1.5)."""
     ends = (4 * (item.locations.stop - 1) + item.component + item.components for item in variables)
     return max(ends, default=0)
+
+
+def _by_vertex(variables: Iterable[StageVariable], built_ins: Iterable[str]) -> int:
+    """Count the components of a vertex; the block gl_PerVertex has one of each distance at least."""
+    own = sum(4 if name == "Position" else 1 for name in built_ins if name in _PER_VERTEX)
+    return _components(item for item in variables if item.auxiliary != "patch") + own
+
+
+def _taken(entry: EntryPoint) -> int:
+    return _by_vertex(entry.variables.inputs, entry.variables.input_built_ins)
+
+
+def _given(entry: EntryPoint) -> int:
+    return _by_vertex(entry.variables.outputs, entry.variables.output_built_ins)
+
+
+def _mode(entry: EntryPoint, name: str, default: int = 0) -> int:
+    return entry.execution_modes.get(name, (default,))[0]
+
+
+def _vertex_needs(entry: EntryPoint) -> dict[str, int]:
+    return {
+        "maxVertexInputAttributes": _locations(entry.variables.inputs),
+        "maxVertexOutputComponents": _given(entry),
+    }
+
+
+def _control_needs(entry: EntryPoint) -> dict[str, int]:
+    patch = _components(item for item in entry.variables.outputs if item.auxiliary == "patch")
+    return {
+        "maxTessellationControlPerVertexInputComponents": _taken(entry),
+        "maxTessellationControlPerVertexOutputComponents": _given(entry),
+        "maxTessellationControlPerPatchOutputComponents": patch,
+        "maxTessellationPatchSize": _mode(entry, "OutputVertices"),
+    }
+
+
+def _evaluation_needs(entry: EntryPoint) -> dict[str, int]:
+    return {
+        "maxTessellationEvaluationInputComponents": _taken(entry),
+        "maxTessellationEvaluationOutputComponents": _given(entry),
+    }
+
+
+def _geometry_needs(entry: EntryPoint) -> dict[str, int]:
+    vertices = _mode(entry, "OutputVertices")
+    return {
+        "maxGeometryShaderInvocations": _mode(entry, "Invocations", 1),
+        "maxGeometryInputComponents": _taken(entry),
+        "maxGeometryOutputComponents": _given(entry),
+        "maxGeometryOutputVertices": vertices,
+        "maxGeometryTotalOutputComponents": vertices * _given(entry),
+    }
+
+
+def _mesh_needs(entry: EntryPoint) -> dict[str, int]:
+    return {
+        "maxMeshOutputVertices": _mode(entry, "OutputVertices"),
+        "maxMeshOutputPrimitives": _mode(entry, "OutputPrimitivesEXT"),
+        "maxMeshOutputComponents": _given(entry),
+    }
+
+
+def _fragment_needs(entry: EntryPoint) -> dict[str, int]:
+    return {
+        "maxFragmentInputComponents": _components(entry.variables.inputs),
+        "maxFragmentOutputAttachments": _locations(entry.variables.outputs),
+    }
+
+
+_INTERFACES: dict[str, Callable[[EntryPoint], dict[str, int]]] = {
+    "vertex": _vertex_needs,
+    "tessellation_control": _control_needs,
+    "tessellation_evaluation": _evaluation_needs,
+    "geometry": _geometry_needs,
+    "mesh": _mesh_needs,
+    "fragment": _fragment_needs,
+}
+"""What a stage's inputs and outputs need, by Vulkan's names of limits."""
 
 
 def require_buffer_size(nbytes: int, capabilities: Capabilities) -> None:

@@ -60,7 +60,16 @@ _PROPERTIES: tuple[tuple[str, str, tuple[int, int] | None], ...] = (
     ("VkPhysicalDeviceMaintenance4Properties", "VK_KHR_maintenance4", (1, 3)),
     ("VkPhysicalDeviceShaderSMBuiltinsPropertiesNV", "VK_NV_shader_sm_builtins", None),
     ("VkPhysicalDeviceCooperativeMatrixPropertiesKHR", "VK_KHR_cooperative_matrix", None),
+    ("VkPhysicalDeviceMeshShaderPropertiesEXT", "VK_EXT_mesh_shader", None),
 )
+
+
+_LIMITS = (
+    "VkPhysicalDeviceMaintenance3Properties",
+    "VkPhysicalDeviceMaintenance4Properties",
+    "VkPhysicalDeviceMeshShaderPropertiesEXT",
+)
+"""Those that are limits."""
 
 
 def names_of(flags: int, bits: dict[str, int]) -> tuple[str, ...]:
@@ -218,7 +227,7 @@ def _size_control(properties: Any, flags: frozenset[str]) -> SizeControl:
 def _limits(limits: Any, properties: dict[str, Any]) -> dict[str, Any]:
     """Turn `VkPhysicalDeviceLimits` into plain values, and add the later limits on sizes."""
     values = {name: _plain(getattr(limits, name)) for name, _ in vk.ffi.typeof(limits).fields}
-    for struct in ("VkPhysicalDeviceMaintenance3Properties", "VkPhysicalDeviceMaintenance4Properties"):
+    for struct in _LIMITS:
         if struct in properties:
             values.update(_members(properties[struct]))
     return values

@@ -28,6 +28,9 @@ CAPABILITIES: Mapping[str, str] = {
     "MultiView": "multiview",
     "Geometry": "geometryShader",
     "Tessellation": "tessellationShader",
+    "MeshShadingEXT": "meshShader",
+    "GeometryPointSize": "shaderTessellationAndGeometryPointSize",
+    "TessellationPointSize": "shaderTessellationAndGeometryPointSize",
     "Float64": "shaderFloat64",
     "Int64": "shaderInt64",
     "Int16": "shaderInt16",
@@ -125,6 +128,7 @@ CAPABILITIES: Mapping[str, str] = {
 
 #: What each SPIR-V extension needs, in the same notation.
 EXTENSIONS: Mapping[str, str] = {
+    "SPV_EXT_mesh_shader": "meshShader",
     "SPV_KHR_variable_pointers": "1.1|VK_KHR_variable_pointers",
     "SPV_KHR_shader_draw_parameters": "1.1|VK_KHR_shader_draw_parameters",
     "SPV_KHR_8bit_storage": "1.2|VK_KHR_8bit_storage",
@@ -287,7 +291,7 @@ def _spell(need: str) -> str:
 
 def _missing_for_entry(entry: EntryPoint, declared: frozenset[str], capabilities: Capabilities) -> list[str]:
     """What the entry point's stage and execution modes need."""
-    needs = []
+    needs = _unmet("task shader", "taskShader", capabilities) if entry.stage == "task" else []
     for mode, literals in entry.execution_modes.items():
         needs += _unmet(mode, _MODES.get(mode, ""), capabilities)
         if mode in _FLOAT_MODES and literals:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,17 +11,83 @@ import numpy as np
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.attachments import Attachment, check_size
 from vkgroup.dispatch.drawing import DrawState, size_of
-from vkgroup.dispatch.vertices import Vertices
-from vkgroup.errors import InvalidDispatch
+from vkgroup.dispatch.vertices import MeshGroups, Vertices, check_interface
+from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import EntryPoint, Module
 
+_PRIMITIVES = {
+    "points": "InputPoints",
+    "lines": "InputLines",
+    "line_strip": "InputLines",
+    "lines_adjacency": "InputLinesAdjacency",
+    "line_strip_adjacency": "InputLinesAdjacency",
+    "triangles": "Triangles",
+    "triangle_strip": "Triangles",
+    "triangle_fan": "Triangles",
+    "triangles_adjacency": "InputTrianglesAdjacency",
+    "triangle_strip_adjacency": "InputTrianglesAdjacency",
+}
+"""What a geometry shader has to take of each topology, by SPIR-V's execution modes."""
 
-def check_made_of(vertex: Any, fragment: Any, state: Any) -> None:
+
+def check_made_of(modules: tuple[Any, ...], state: Any) -> None:
     """Refuse what a graphics pipeline cannot be made of, by its type."""
-    if not isinstance(vertex, Module) or not isinstance(fragment, Module):
-        raise InvalidDispatch("A graphics pipeline is made of two modules; Device.compile makes them.")
+    if not all(isinstance(module, Module) for module in modules):
+        raise InvalidDispatch("A graphics pipeline is made of modules; Device.compile makes them.")
     if not isinstance(state, DrawState):
         raise InvalidDispatch(f"A graphics pipeline needs a DrawState; {state!r} was given.")
+
+
+def check_stages(shaders: Sequence[EntryPoint], state: DrawState) -> None:
+    """Check that the stages, in their order, go with each other and with the topology.
+
+    Raises
+    ------
+    InvalidDispatch
+        Patches without tessellation or the other way round, or a geometry shader that takes other primitives.
+    """
+    by_name = {entry.stage: entry for entry in shaders}
+    # What a task shader gives is its payload, which has no locations.
+    for giver, taker in pairwise(entry for entry in shaders if entry.stage != "task"):
+        check_interface(giver, taker)
+    if "mesh" in by_name:
+        return
+    tessellates = "tessellation_control" in by_name
+    if tessellates != (state.topology == "patches"):
+        raise InvalidDispatch(
+            "Tessellation takes patches, and nothing else does: topology='patches' belongs to both shaders of"
+            f" tessellation; the topology is {state.topology!r}."
+        )
+    if (geometry := by_name.get("geometry")) is None:
+        return
+    taken = next((mode for mode in geometry.execution_modes if mode in _PRIMITIVES.values()), "")
+    given = _tessellated(by_name) if tessellates else _PRIMITIVES[state.topology]
+    if taken != given:
+        raise InvalidDispatch(
+            f"The geometry shader takes {_words(taken)}, and gets {_words(given)}: change its layout(…) in,"
+            " or the topology."
+        )
+
+
+def _tessellated(by_name: Mapping[str, EntryPoint]) -> str:
+    """Return what tessellation makes (Vulkan 1.4, 23.1), as a geometry shader has to take it."""
+    modes = {mode for name in by_name for mode in by_name[name].execution_modes if "tessellation" in name}
+    if "PointMode" in modes:
+        return "InputPoints"
+    return "InputLines" if "Isolines" in modes else "Triangles"
+
+
+def draws_points(last: EntryPoint, state: DrawState) -> bool:
+    """Whether the primitives that the last stage before the fragments gives are points."""
+    if last.stage == "vertex":
+        return state.topology == "points"
+    return bool({"OutputPoints", "PointMode"} & last.execution_modes.keys())
+
+
+def _words(mode: str) -> str:
+    """Return an execution mode of primitives as GLSL writes it."""
+    adjacency = "_adjacency" if mode.endswith("Adjacency") else ""
+    return f"{mode.removeprefix('Input').removesuffix('Adjacency').lower()}{adjacency}"
 
 
 def check_state(vertex: EntryPoint, fragment: EntryPoint, state: DrawState) -> None:
@@ -53,11 +121,16 @@ def check_state(vertex: EntryPoint, fragment: EntryPoint, state: DrawState) -> N
 def check_bound(
     state: DrawState,
     size: object,
-    vertices: Vertices,
+    vertices: Vertices | MeshGroups,
     attachments: tuple[Attachment, ...],
     device: Owner,
+    meshes: str | None = None,
 ) -> tuple[int, int]:
     """Check what is bound to a pipeline against the state that it was made for, and return the size.
+
+    Parameters
+    ----------
+    meshes : the stage whose workgroups a draw starts, ``"task"`` or ``"mesh"``; None for one with vertices.
 
     Raises
     ------
@@ -65,11 +138,14 @@ def check_bound(
         Vertices or attachments are others than the pipeline was made for.
     """
     extent = size_of(size)
-    if not isinstance(vertices, Vertices) or vertices.attributes != state.attributes:
+    if isinstance(vertices, MeshGroups):
+        check_groups(vertices.counts, meshes, device)
+    elif meshes is not None or not isinstance(vertices, Vertices) or vertices.attributes != state.attributes:
         raise InvalidDispatch(
             f"The pipeline was made for vertices with the attributes {state.attributes}; bind such Vertices."
         )
-    _check_numbers(vertices)
+    if isinstance(vertices, Vertices):
+        _check_numbers(vertices)
     colors = tuple((item.location, item.format) for item in attachments if item.location is not None)
     depths = [item.format for item in attachments if item.location is None]
     if colors != state.colors or depths != [state.depth] * (state.depth is not None):
@@ -77,6 +153,34 @@ def check_bound(
     for attachment in attachments:
         check_size(attachment, extent, device)
     return extent
+
+
+def check_groups(counts: Any, stage: str | None, device: Owner) -> None:
+    """Check the numbers of workgroups that a draw with mesh shaders starts.
+
+    Raises
+    ------
+    InvalidDispatch
+        There are no three of them, or the pipeline has vertices.
+    Unsupported
+        The device starts no more at once.
+    """
+    whole = [isinstance(count, int | np.integer) and not isinstance(count, bool) for count in counts]
+    if stage is None or whole != [True] * 3 or min(counts) < 0:
+        raise InvalidDispatch(
+            "Draws with mesh shaders take `groups`, three numbers of workgroups, and others take vertices;"
+            f" {counts!r} was given."
+        )
+    limits, name = device.capabilities.limits, f"max{stage.title()}WorkGroup"
+    lacking = [
+        f"{name}Count of {tuple(counts)} (it is {limits[f'{name}Count']})"
+        for count, most in zip(counts, limits[f"{name}Count"], strict=True)
+        if count > most
+    ][:1]
+    if (total := int(np.prod([int(count) for count in counts], dtype=object))) > limits[f"{name}TotalCount"]:
+        lacking.append(f"{name}TotalCount of {total} (it is {limits[f'{name}TotalCount']})")
+    if lacking:
+        raise Unsupported(f"{device.capabilities.name} lacks: {'; '.join(lacking)}.", lacking)
 
 
 def _check_numbers(vertices: Vertices) -> None:

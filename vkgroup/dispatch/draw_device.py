@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from vkgroup.dispatch.blocks import checked_mapping
 from vkgroup.dispatch.draw_checks import check_made_of
 from vkgroup.dispatch.drawing import DrawState, size_of
 from vkgroup.dispatch.draws import key_of
-from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, check_specialization
+from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, check_specialization, stages_of
 from vkgroup.dispatch.results import RunResult
-from vkgroup.dispatch.vertices import match_vertices, pass_through
+from vkgroup.dispatch.vertices import MeshGroups, Vertices, match_vertices, pass_through
 from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import Module
 
@@ -43,10 +44,14 @@ class Drawing(Closing):
 
     def graphics_pipeline(
         self,
-        vertex: Module,
+        vertex: Module | None,
         fragment: Module,
         state: DrawState,
         *,
+        tessellation: tuple[Module, Module] | None = None,
+        geometry: Module | None = None,
+        mesh: Module | None = None,
+        task: Module | None = None,
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
     ) -> GraphicsPipeline:
@@ -55,6 +60,10 @@ class Drawing(Closing):
         Parameters
         ----------
         vertex, fragment : the shaders.
+        tessellation : the control and the evaluation shader, between vertices and geometry; the state's
+            topology is then ``"patches"``.
+        geometry : the shader between these and the fragments.
+        mesh, task : instead of all these: the vertex shader is None.
         state : formats of attributes and attachments, topology, depth test, samples.
         specialization : values of specialization constants, by id or by name; each stage takes those that it
             has.
@@ -68,13 +77,19 @@ class Drawing(Closing):
         InvalidModule, InvalidDispatch
             A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
         """
-        check_made_of(vertex, fragment, state)
-        check_specialization((vertex, fragment), checked_mapping(specialization, "specialization"))
+        check_made_of((fragment,), state)
+        modules = tuple(stages_of(vertex, fragment, _pair(tessellation), geometry, mesh, task).values())
+        check_made_of(modules, state)
+        check_specialization(modules, checked_mapping(specialization, "specialization"))
         return self._kind_of_graphics_pipelines(
             self._owner,
             vertex,
             fragment,
             state,
+            tessellation=tessellation,
+            geometry=geometry,
+            mesh=mesh,
+            task=task,
             specialization=specialization,
             subgroup_size=self._subgroup_size if subgroup_size is None else subgroup_size,
         )
@@ -86,11 +101,17 @@ class Drawing(Closing):
         bindings: Mapping[Any, Any] | None = None,
         *,
         vertex: Source | None = None,
+        tessellation: tuple[Source, Source] | None = None,
+        geometry: Source | None = None,
+        mesh: Source | None = None,
+        task: Source | None = None,
+        groups: Any = None,
         vertices: Mapping[Any, npt.ArrayLike] | None = None,
         indices: npt.ArrayLike | None = None,
         count: int | None = None,
         instances: int = 1,
-        topology: str = "triangles",
+        topology: str | None = None,
+        patch_vertices: int = 3,
         colors: Mapping[Any, Any] | None = None,
         depth: Any = None,
         depth_compare: str = "less",
@@ -116,13 +137,21 @@ class Drawing(Closing):
         size : width and height in pixels.
         bindings : as for `run`, of both stages.
         vertex : a vertex shader; without, one triangle covers the image, or `vertices` say what to draw.
+        tessellation : a control and an evaluation shader, which get patches of `patch_vertices` vertices.
+        geometry : a geometry shader, which gets the primitives of the topology, or of the tessellation.
+        mesh, task : a mesh shader in the place of all these, and a task shader that says how many workgroups
+            of it run. Neither has vertices, indices, a count, instances or a topology.
+        groups : workgroups in x, y and z (a number, or up to three) of the task shader, or of the mesh
+            shader where there is none.
         vertices : arrays (vertices, components) by the name or location of the vertex shader's inputs.
             Without a vertex shader: ``"position"`` in clip coordinates, and values of the fragment shader's
             inputs by their names. Where ``"position"`` is missing, the values are those at the corners
             (-1, -1), (3, -1) and (-1, 3) of the triangle that covers the image.
         indices, count, instances : which vertices, in which order, how many, and how often; by default all.
         topology : ``"triangles"``, ``"triangle_strip"``, ``"triangle_fan"``, ``"lines"``, ``"line_strip"``
-            or ``"points"``.
+            or ``"points"``, and for geometry shaders ``"lines_adjacency"``, ``"line_strip_adjacency"``,
+            ``"triangles_adjacency"`` and ``"triangle_strip_adjacency"``. None: triangles, or ``"patches"``
+            where there is tessellation.
         colors : by the name or location of the fragment shader's outputs: a format's name as in GLSL, the
             contents before the draw, or an `Image`. An output that is left out has 32 bits a component, and
             is cleared to zero.
@@ -160,21 +189,25 @@ class Drawing(Closing):
         if entry.stage != "fragment":
             raise InvalidDispatch(f"{entry.name!r} is a {entry.stage} shader; draws need a fragment shader.")
         given = dict(checked_mapping(vertices, "vertices"))
-        vertex_module = _module(self, pass_through(entry, given) if vertex is None else vertex, "vertex")
-        data = match_vertices(
-            vertex_module.reflection.entry_point(None),
-            given,
-            indices=indices,
-            count=count,
-            instances=instances,
-        )
+        if vertex is None and mesh is None:
+            vertex = pass_through(entry, given)
+        stages = _stages(self, tessellation, vertex=vertex, geometry=geometry, mesh=mesh, task=task)
+        counted: dict[str, Any] = {"indices": indices, "count": count, "instances": instances}
+        data: Vertices | MeshGroups
+        if stages["mesh"] is not None:
+            data = _mesh_groups(groups, {"vertices": given, "topology": topology, **counted})
+        elif groups is not None:
+            raise InvalidDispatch("groups are of draws with mesh shaders; others take vertices.")
+        else:
+            data = match_vertices(stages["vertex"].reflection.entry_point(None), given, **counted)
         color = color_attachments(entry, checked_mapping(colors, "colors"), extent, self._owner)
         depths = depth_attachment(depth, extent, self._owner)
         state = DrawState(
             attributes=data.attributes,
             colors=tuple((item.location or 0, item.format) for item in color),
             depth=None if depths is None else depths.format,
-            topology=topology,
+            topology=_topology(topology, tessellation is not None),
+            patch_vertices=patch_vertices,
             depth_compare=depth_compare,
             depth_write=depth_write,
             samples=samples,
@@ -182,7 +215,8 @@ class Drawing(Closing):
             front_face=front_face,
         )
         attachments = color if depths is None else (*color, depths)
-        pipeline = _kept_pipeline(self, vertex_module, fragment, state, specialization, subgroup_size)
+        stages["fragment"] = fragment
+        pipeline = _kept_pipeline(self, stages, state, specialization, subgroup_size)
         with pipeline.bind(
             bindings or {}, size=extent, vertices=data, attachments=attachments, resolve=resolve
         ) as draws:
@@ -203,10 +237,54 @@ def _module(device: Drawing, source: Source, stage: str) -> Module:
     return source if isinstance(source, Module) else device.compile(source, stage=stage)
 
 
+def _topology(given: Any, tessellates: bool) -> Any:
+    if given is not None:
+        return given
+    return "patches" if tessellates else "triangles"
+
+
+def _pair(tessellation: Any) -> Any:
+    """Return the two shaders of tessellation."""
+    if tessellation is None:
+        return None
+    if not isinstance(tessellation, tuple | list) or len(tessellation) != 2:
+        raise InvalidDispatch("Tessellation is a pair of shaders, (control, evaluation).")
+    return tuple(tessellation)
+
+
+def _stages(device: Drawing, tessellation: Any, **sources: Source | None) -> dict[str, Any]:
+    """Return the modules of sources by stage, and the pair of tessellation, as pipelines take them."""
+    found: dict[str, Any] = {
+        stage: None if source is None else _module(device, source, stage) for stage, source in sources.items()
+    }
+    found["tessellation"] = _pair(tessellation) and tuple(
+        _module(device, source, stage)
+        for source, stage in zip(
+            _pair(tessellation), ("tessellation_control", "tessellation_evaluation"), strict=True
+        )
+    )
+    return found
+
+
+def _mesh_groups(groups: Any, others: Mapping[str, Any]) -> MeshGroups:
+    """Return the workgroups of a draw with mesh shaders; `others` are arguments that have no place there."""
+    given = [name for name, value in others.items() if value is not None and value != {}]
+    if others["instances"] == 1:
+        given.remove("instances")
+    if given:
+        raise InvalidDispatch(f"Mesh shaders have no {', '.join(given)}: leave that out.")
+    if groups is None:
+        raise InvalidDispatch("Draws with mesh shaders need groups, the number of their workgroups.")
+    several = isinstance(groups, Sequence) or (isinstance(groups, np.ndarray) and groups.ndim > 0)
+    counts: tuple[Any, ...] = tuple(groups) if several else (groups,)
+    if not 1 <= len(counts) <= 3:
+        raise InvalidDispatch(f"groups are one to three numbers; {groups!r} was given.")
+    return MeshGroups((*counts, 1, 1)[:3])
+
+
 def _kept_pipeline(
     device: Drawing,
-    vertex: Module,
-    fragment: Module,
+    stages: Mapping[str, Any],
     state: DrawState,
     specialization: Mapping[int | str, Any] | None,
     subgroup_size: int | None,
@@ -215,11 +293,11 @@ def _kept_pipeline(
     kept = device._graphics_pipelines
     specialization = checked_mapping(specialization, "specialization")
     values = tuple((key, np.asarray(value).tobytes()) for key, value in specialization.items())
-    key = (vertex, fragment, state, values, subgroup_size)
+    key = (tuple(sorted(stages.items(), key=itemgetter(0))), state, values, subgroup_size)
     pipeline = kept.pop(key, None)
     if pipeline is None or pipeline.closed:
         pipeline = device.graphics_pipeline(
-            vertex, fragment, state, specialization=specialization, subgroup_size=subgroup_size
+            state=state, **stages, specialization=specialization, subgroup_size=subgroup_size
         )
     kept[key] = pipeline
     if len(kept) > _KEPT_PIPELINES:

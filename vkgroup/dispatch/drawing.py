@@ -18,6 +18,11 @@ TOPOLOGIES = {
     "triangles": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST",
     "triangle_strip": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP",
     "triangle_fan": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_FAN",
+    "lines_adjacency": "VK_PRIMITIVE_TOPOLOGY_LINE_LIST_WITH_ADJACENCY",
+    "line_strip_adjacency": "VK_PRIMITIVE_TOPOLOGY_LINE_STRIP_WITH_ADJACENCY",
+    "triangles_adjacency": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST_WITH_ADJACENCY",
+    "triangle_strip_adjacency": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP_WITH_ADJACENCY",
+    "patches": "VK_PRIMITIVE_TOPOLOGY_PATCH_LIST",
 }
 
 #: VkCompareOp, in the order of its numbers, by our names.
@@ -71,7 +76,8 @@ class DrawState:
     attributes : of the vertices.
     colors : format of each color attachment by location.
     depth : format of the depth attachment; None without.
-    topology : a key of `TOPOLOGIES`.
+    topology : a key of `TOPOLOGIES`; ``"patches"`` for tessellation.
+    patch_vertices : vertices of a patch.
     depth_compare : one of `COMPARISONS`: which fragments pass against what is there.
     depth_write : whether these replace what is there.
     samples : of each pixel.
@@ -83,6 +89,7 @@ class DrawState:
     colors: tuple[tuple[int, Format], ...] = ()
     depth: Format | None = None
     topology: str = "triangles"
+    patch_vertices: int = 3
     depth_compare: str = "less"
     depth_write: bool = True
     samples: int = 1
@@ -92,12 +99,15 @@ class DrawState:
     def __post_init__(self) -> None:
         _one_of("topology", self.topology, tuple(TOPOLOGIES), str)
         _one_of("depth_compare", self.depth_compare, COMPARISONS, str)
+        if not isinstance(self.patch_vertices, int | np.integer) or not 0 < self.patch_vertices < 2**32:
+            raise InvalidDispatch(f"A patch has at least one vertex; {self.patch_vertices!r} was given.")
         _one_of("samples", self.samples, SAMPLES, int | np.integer)
         _one_of("front_face", self.front_face, FRONT_FACES, str)
         _one_of("depth_write", self.depth_write, (False, True), bool | np.bool_)
         _one_of("sample_shading", self.sample_shading, (False, True), bool | np.bool_)
         # NumPy's numbers and truth values are equal to Python's, but not everything that is made of them is.
         object.__setattr__(self, "samples", int(self.samples))
+        object.__setattr__(self, "patch_vertices", int(self.patch_vertices))
         object.__setattr__(self, "depth_write", bool(self.depth_write))
         object.__setattr__(self, "sample_shading", bool(self.sample_shading))
 

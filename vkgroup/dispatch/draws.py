@@ -14,7 +14,7 @@ from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.bound import checked_repeat
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.image import Image
-from vkgroup.dispatch.vertices import Vertices
+from vkgroup.dispatch.vertices import MeshGroups, Vertices
 from vkgroup.errors import DriverError, InvalidDispatch
 
 
@@ -37,7 +37,7 @@ class Draws(Bindings):
         bindings: Mapping[Any, Any],
         *,
         size: tuple[int, int],
-        vertices: Vertices,
+        vertices: Vertices | MeshGroups,
         attachments: tuple[Attachment, ...],
         resolve: bool,
     ) -> None:

@@ -1,4 +1,4 @@
-"""Graphics pipelines: a vertex and a fragment shader made ready to draw with."""
+"""Graphics pipelines: shaders from the vertices to the fragments made ready to draw with."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from vkgroup.device import limits
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.attachments import Attachment
 from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, require
-from vkgroup.dispatch.draw_checks import check_bound, check_state
+from vkgroup.dispatch.draw_checks import check_bound, check_stages, check_state, draws_points
 from vkgroup.dispatch.drawing import DrawState
 from vkgroup.dispatch.slots import slots_of
-from vkgroup.dispatch.vertices import Vertices, check_interface
+from vkgroup.dispatch.vertices import MeshGroups, Vertices
 from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import EntryPoint, Member, Module, PushConstants, writes_built_in
 
@@ -23,51 +23,60 @@ if TYPE_CHECKING:
     from vkgroup.dispatch.draws import Draws
 
 
+_POINT_SIZE = "shaderTessellationAndGeometryPointSize"
+"""The feature with which tessellation and geometry shaders must write sizes of points; else these are 1."""
+
+
 class GraphicsPipeline(BasePipeline):
     """A graphics pipeline; `Device.graphics_pipeline` makes it.
 
     Attributes
     ----------
-    vertex, fragment : the stages with their specialization.
+    shaders : the stages with their specialization, in the order of the pipeline.
     state : what it is made for, beside the shaders.
     push_conflict : which push constants of the stages have a name or bytes in common and are not the same;
         empty where none do. They are given as bytes.
     """
 
+    shaders: tuple[Shader, ...]
     _kind_of_draws: type[Draws]
 
     def __init__(
         self,
         device: Owner,
-        vertex: Module,
+        vertex: Module | None,
         fragment: Module,
         state: DrawState,
         *,
+        tessellation: tuple[Module, Module] | None = None,
+        geometry: Module | None = None,
+        mesh: Module | None = None,
+        task: Module | None = None,
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
     ) -> None:
         self.device, self.state, self.subgroup_size = device, state, subgroup_size
         device.require_open()
         _check_subgroup_size(subgroup_size)
-        self.vertex = _shader(vertex, "vertex", specialization)
-        self.fragment = _shader(fragment, "fragment", specialization)
-        check_interface(self.vertex.entry_point, self.fragment.entry_point)
-        check_state(self.vertex.entry_point, self.fragment.entry_point, state)
-        if state.topology == "points" and not writes_built_in(vertex, "PointSize"):
+        modules = stages_of(vertex, fragment, tessellation, geometry, mesh, task)
+        self.shaders = tuple(_shader(module, stage, specialization) for stage, module in modules.items())
+        check_stages([shader.entry_point for shader in self.shaders], state)
+        check_state(self.shaders[0].entry_point, self.shaders[-1].entry_point, state)
+        last = self.shaders[-2]
+        sized = last.entry_point.stage in ("vertex", "mesh") or _POINT_SIZE in device.capabilities.features
+        if sized and draws_points(last.entry_point, state) and not writes_built_in(last.module, "PointSize"):
+            stage = last.entry_point.stage.replace("_", " ")
             raise InvalidDispatch(
-                "Points need a size, and the vertex shader writes none: gl_PointSize = 1.0;"
+                f"Points need a size, and the {stage} shader writes none: gl_PointSize = 1.0;"
             )
         require(device, self._lacking())
-        self.slots = slots_of([*vertex.reflection.bindings, *fragment.reflection.bindings])
+        self.slots = slots_of(
+            [binding for module in modules.values() for binding in module.reflection.bindings]
+        )
         self.push_constants, self.push_conflict = _push_constants(self.shaders)
         for shader in self.shaders:
             shader.validate(device)
         self._make()
-
-    @property
-    def shaders(self) -> tuple[Shader, Shader]:
-        """The stages in the order of the pipeline."""
-        return self.vertex, self.fragment
 
     def required_size(self, shader: Shader) -> int | None:
         """Return the subgroup size to require of a stage: of those that have subgroup operations."""
@@ -82,6 +91,9 @@ class GraphicsPipeline(BasePipeline):
             lacking += limits.exceeded(shader.module.reflection, entry, shader.specialization, capabilities)
             lacking += limits.interface_exceeded(entry, capabilities)
             lacking += limits.stage_size_problems(self.required_size(shader), entry.stage, capabilities)
+        patch, most = self.state.patch_vertices, capabilities.limits.get("maxTessellationPatchSize", 0)
+        if self.state.topology == "patches" and patch > most:
+            lacking.append(f"maxTessellationPatchSize of {patch} (it is {most})")
         if self.state.sample_shading and "sampleRateShading" not in capabilities.features:
             lacking.append("sampleRateShading")
         return list(dict.fromkeys(lacking))
@@ -91,7 +103,7 @@ class GraphicsPipeline(BasePipeline):
         bindings: Mapping[Any, Any],
         *,
         size: tuple[int, int],
-        vertices: Vertices,
+        vertices: Vertices | MeshGroups,
         attachments: tuple[Attachment, ...],
         resolve: bool = True,
     ) -> Draws:
@@ -101,7 +113,7 @@ class GraphicsPipeline(BasePipeline):
         ----------
         bindings : as for `Pipeline.bind`, of all stages.
         size : width and height in pixels.
-        vertices, attachments : what the pipeline's state was made from.
+        vertices, attachments : what the pipeline's state was made from; `MeshGroups` for mesh shaders.
         resolve : whether several samples of a color are made one.
 
         Raises
@@ -109,10 +121,46 @@ class GraphicsPipeline(BasePipeline):
         InvalidDispatch
             Vertices or attachments are others than the state has; a binding does not fit its place.
         """
-        size = check_bound(self.state, size, vertices, attachments, self.device)
+        first = self.shaders[0].entry_point.stage
+        meshes = first if first in ("task", "mesh") else None
+        size = check_bound(self.state, size, vertices, attachments, self.device, meshes)
         return self._kind_of_draws(
             self, bindings, size=size, vertices=vertices, attachments=attachments, resolve=resolve
         )
+
+
+def stages_of(
+    vertex: Module | None,
+    fragment: Module,
+    tessellation: tuple[Module, Module] | None = None,
+    geometry: Module | None = None,
+    mesh: Module | None = None,
+    task: Module | None = None,
+) -> dict[str, Module]:
+    """Return the modules by the names of their stages, in the order of the pipeline.
+
+    Raises
+    ------
+    InvalidDispatch
+        Mesh shaders together with what they replace, or neither.
+    """
+    replaced = [module for module in (vertex, tessellation, geometry) if module is not None]
+    if (mesh is not None and replaced) or (mesh is None and (vertex is None or task is not None)):
+        raise InvalidDispatch(
+            "A draw has a vertex shader, with tessellation and geometry if wanted, or a mesh shader, with a"
+            " task shader if wanted."
+        )
+    control, evaluation = tessellation or (None, None)
+    found = {
+        "vertex": vertex,
+        "tessellation_control": control,
+        "tessellation_evaluation": evaluation,
+        "geometry": geometry,
+        "task": task,
+        "mesh": mesh,
+        "fragment": fragment,
+    }
+    return {stage: module for stage, module in found.items() if module is not None}
 
 
 def _check_subgroup_size(size: Any) -> None:

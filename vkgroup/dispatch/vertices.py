@@ -51,6 +51,25 @@ class Vertices:
         )
 
 
+@dataclass(frozen=True)
+class MeshGroups:
+    """The workgroups that a draw with mesh shaders starts, instead of vertices.
+
+    Attributes
+    ----------
+    counts : of workgroups in x, y and z: of task shaders where there are any, else of mesh shaders.
+    """
+
+    counts: tuple[int, int, int]
+    arrays: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
+    indices: npt.NDArray[np.uint32] | None = None
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """None: mesh shaders have no vertices."""
+        return ()
+
+
 def match_vertices(
     entry: EntryPoint,
     given: Mapping[Any, npt.ArrayLike],
@@ -206,24 +225,33 @@ def pass_through(fragment: EntryPoint, given: Mapping[Any, npt.ArrayLike]) -> st
     return "\n".join([*lines, "void main()", "{", *body, "}", ""])
 
 
-def check_interface(vertex: EntryPoint, fragment: EntryPoint) -> None:
-    """Check that the vertex shader gives what the fragment shader takes (Vulkan 1.4, 15.1.3).
+def check_interface(giver: EntryPoint, taker: EntryPoint) -> None:
+    """Check that a stage gives what the next one takes (Vulkan 1.4, 15.1.3).
 
     Raises
     ------
     InvalidDispatch
         An input has no output at its location, or one of another type.
     """
+    first, second = (entry.stage.replace("_", " ") for entry in (giver, taker))
     outputs = {
-        (location, item.component): item for item in vertex.variables.outputs for location in item.locations
+        (_frequency(item), location, item.component): item
+        for item in giver.variables.outputs
+        for location in item.locations
     }
-    inputs = fragment.variables.inputs
+    inputs = taker.variables.inputs
     for item, location in ((entry, number) for entry in inputs for number in entry.locations):
-        found = outputs.get((location, item.component))
-        what = f"The fragment shader's input {item.name!r} (location {location})"
+        found = outputs.get((_frequency(item), location, item.component))
+        patch = _frequency(item)
+        what = f"The {second} shader's {patch}input {item.name!r} (location {location})"
         if found is None:
-            raise InvalidDispatch(f"{what} has no output of the vertex shader at its location.")
+            raise InvalidDispatch(f"{what} has no {patch}output of the {first} shader at its location.")
         if found.scalar != item.scalar or found.components < item.components:
             raise InvalidDispatch(
-                f"{what} and the vertex shader's output {found.name!r} are of different types."
+                f"{what} and the {first} shader's output {found.name!r} are of different types."
             )
+
+
+def _frequency(item: StageVariable) -> str:
+    """Say where a variable is not one of each vertex; in words that go before "input"."""
+    return {"patch": "patch ", "primitive": "per-primitive "}.get(item.auxiliary, "")

@@ -20,9 +20,11 @@ class StageVariable:
     name : the variable's, or the block member's.
     location, component : its place; `component` counts inside of the location.
     index : 1 for the second source of dual-source blending, else 0.
-    type : what it holds; of a block, one entry stands for each member.
+    type : what it holds; of a block, one entry stands for each member. Where a stage sees one for each vertex
+        of a patch or primitive, what it holds for one vertex.
     interpolation : ``"smooth"``, ``"flat"`` or ``"noperspective"``.
-    auxiliary : ``"centroid"``, ``"sample"``, ``"patch"``, or empty.
+    auxiliary : ``"centroid"``, ``"sample"``, ``"patch"``, ``"primitive"`` (one for each primitive of a mesh),
+        or empty.
     """
 
     name: str
@@ -77,6 +79,18 @@ class Interface:
     output_built_ins: frozenset[str]
 
 
+_BY_VERTEX = frozenset(
+    {
+        ("TessellationControl", "Input"),
+        ("TessellationControl", "Output"),
+        ("TessellationEvaluation", "Input"),
+        ("Geometry", "Input"),
+        ("MeshEXT", "Output"),
+    }
+)
+"""Stages and storage classes whose variables have an element for each vertex (Vulkan 1.4, 15.1.2)."""
+
+
 def interface_of(declared: Declarations, entry: EntryPointDeclaration) -> Interface:
     """Collect the inputs and outputs that an entry point names."""
     named = frozenset(entry.interface)
@@ -84,7 +98,8 @@ def interface_of(declared: Declarations, entry: EntryPointDeclaration) -> Interf
     built_ins: dict[str, set[str]] = {"Input": set(), "Output": set()}
     for variable in declared.variables:
         if variable.storage_class in variables and variable.id in named:
-            variables[variable.storage_class] += _located(declared, variable)
+            by_vertex = (entry.execution_model, variable.storage_class) in _BY_VERTEX
+            variables[variable.storage_class] += _located(declared, variable, by_vertex)
             built_ins[variable.storage_class] |= _built_ins(declared, variable)
     inputs, outputs = (
         tuple(sorted(found, key=lambda item: (item.location, item.component, item.index)))
@@ -93,15 +108,17 @@ def interface_of(declared: Declarations, entry: EntryPointDeclaration) -> Interf
     return Interface(inputs, outputs, frozenset(built_ins["Input"]), frozenset(built_ins["Output"]))
 
 
-def _located(declared: Declarations, variable: Variable) -> Iterator[StageVariable]:
+def _located(declared: Declarations, variable: Variable, by_vertex: bool) -> Iterator[StageVariable]:
     decorations = declared.decorations.get(variable.id, {})
     block = variable.type
     while isinstance(block, ArrayType):
         block = block.element
     if not isinstance(block, StructType):
         if "Location" in decorations:
-            name = declared.names.get(variable.id, "")
-            yield _variable(name, decorations["Location"][0], variable.type, decorations)
+            name, kind = declared.names.get(variable.id, ""), variable.type
+            if by_vertex and "Patch" not in decorations and isinstance(kind, ArrayType):
+                kind = kind.element
+            yield _variable(name, decorations["Location"][0], kind, decorations)
         return
     identifier = next((number for number, kind in declared.types.items() if kind is block), 0)
     following = decorations["Location"][0] if "Location" in decorations else None
@@ -117,6 +134,7 @@ def _located(declared: Declarations, variable: Variable) -> Iterator[StageVariab
 def _variable(name: str, location: int, kind: Type, decorations: Decorations) -> StageVariable:
     interpolation = {"Flat": "flat", "NoPerspective": "noperspective"}
     auxiliary = {"Centroid": "centroid", "Sample": "sample", "Patch": "patch"}
+    auxiliary |= dict.fromkeys(("PerPrimitiveEXT", "PerPrimitiveNV"), "primitive")
     return StageVariable(
         name=name,
         location=location,

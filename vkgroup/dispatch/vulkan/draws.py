@@ -11,6 +11,7 @@ from vkgroup.device.memory import DeviceBuffer, barrier
 from vkgroup.dispatch.buffer import as_bytes
 from vkgroup.dispatch.draws import Draws
 from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.vertices import MeshGroups
 from vkgroup.dispatch.vulkan.bindings import VulkanBindings
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.render_pass import Target, clear_values, create_framebuffer, create_render_pass
@@ -114,7 +115,9 @@ class VulkanDraws(VulkanBindings, Draws):
             pClearValues=values,
         )
         functions.vkCmdBeginRenderPass(commands, info, vk.VK_SUBPASS_CONTENTS_INLINE)
-        if self._indices is not None:
+        if isinstance(vertices, MeshGroups):
+            functions.vkCmdDrawMeshTasksEXT(commands, *vertices.counts)
+        elif self._indices is not None:
             functions.vkCmdDrawIndexed(commands, vertices.count, vertices.instances, 0, 0, 0)
         else:
             functions.vkCmdDraw(commands, vertices.count, vertices.instances, 0, 0)

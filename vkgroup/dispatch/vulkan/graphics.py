@@ -9,7 +9,7 @@ from vkgroup.device import vk
 from vkgroup.dispatch.drawing import COMPARISONS, FRONT_FACES, TOPOLOGIES
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.vulkan.draws import VulkanDraws
-from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_info
+from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_bit, stage_info
 from vkgroup.dispatch.vulkan.render_pass import Target, create_render_pass, sample_counts
 
 _ALL_CHANNELS = 0xF
@@ -20,9 +20,12 @@ class VulkanGraphicsPipeline(VulkanLayouts, GraphicsPipeline):
 
     _kind_of_draws = VulkanDraws
 
-    stages = vk.VK_SHADER_STAGE_ALL_GRAPHICS
     bind_point = vk.VK_PIPELINE_BIND_POINT_GRAPHICS
     _render_pass: Any = None
+
+    def _create(self) -> None:
+        self.stages = sum(stage_bit(shader.entry_point.stage) for shader in self.shaders)
+        super()._create()
 
     def targets(self) -> list[Target]:
         """Return the attachments that the pipeline is made for, colors first."""
@@ -78,6 +81,11 @@ class VulkanGraphicsPipeline(VulkanLayouts, GraphicsPipeline):
             "pInputAssemblyState": vk.new(
                 "VkPipelineInputAssemblyStateCreateInfo", topology=getattr(vk, TOPOLOGIES[state.topology])
             ),
+            "pTessellationState": vk.new(
+                "VkPipelineTessellationStateCreateInfo", patchControlPoints=state.patch_vertices
+            )
+            if state.topology == "patches"
+            else vk.NULL,
             "pRasterizationState": vk.new(
                 "VkPipelineRasterizationStateCreateInfo",
                 cullMode=vk.VK_CULL_MODE_NONE,

@@ -9,9 +9,9 @@ from typing import Any
 
 from vkgroup.device import vk
 from vkgroup.device.logical import LogicalDevice
+from vkgroup.device.query import STAGES
 from vkgroup.dispatch.base_pipeline import BasePipeline, Shader
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
-from vkgroup.spirv import STAGE_NAMES
 
 
 class VulkanLayouts(BasePipeline):
@@ -132,8 +132,7 @@ def stage_info(
 
 def stage_bit(stage: str) -> int:
     """Return the VkShaderStageFlagBits of a stage by its name."""
-    assert stage in STAGE_NAMES
-    return int(getattr(vk, f"VK_SHADER_STAGE_{stage.upper()}_BIT"))
+    return STAGES[stage]
 
 
 def _required_size(size: int | None) -> Any:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from vkgroup.dispatch.attachments import Attachment, trimmed
 from vkgroup.dispatch.draws import Draws, key_of
 from vkgroup.dispatch.events import Event
+from vkgroup.dispatch.vertices import Vertices
 from vkgroup.errors import OutOfMemory, Unsupported
 from vkgroup.reference.device.bindings import ReferenceBindings, defined_texels
 from vkgroup.reference.device.image import ReferenceImage
@@ -70,6 +71,7 @@ class ReferenceDraws(ReferenceBindings, Draws):
 
     def _what(self) -> Draw:
         state, vertices = self.pipeline.state, self.vertices
+        assert isinstance(vertices, Vertices), "the pipeline has refused mesh shaders"
         memories = {attachment: _memory(image) for attachment, image in self.images.items()}
         depths = [memory for attachment, memory in memories.items() if attachment.location is None]
         return Draw(

@@ -32,6 +32,9 @@ class ReferenceGraphicsPipeline(GraphicsPipeline):
         lacking = super()._lacking()
         if self.state.samples not in COUNTS:
             lacking.append(f"framebufferColorSampleCounts with {self.state.samples}")
+        others = [shader.entry_point.stage for shader in self.shaders[1:-1]]
+        if others:
+            lacking.append(f"a stage that it does not execute: {', '.join(others)}")
         if self.size < _LEAST_SIZE:
             lacking.append(f"quads of fragments in subgroups of {self.size} (from {_LEAST_SIZE} lanes on)")
         return lacking
