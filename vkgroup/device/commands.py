@@ -40,6 +40,7 @@ class Commands:
     def __init__(self, device: LogicalDevice) -> None:
         self.device = device
         self.handle: Any = None
+        self._fence: Any = vk.NULL
         functions = device.functions
         self._device_handle = device.handle
         handle = vk.ffi.new("VkCommandBuffer[1]")

@@ -24,7 +24,8 @@ _LOOK_BACK = {name: value for name, value in look_back_defaults().items() if nam
 
 TABLES["compact"] = {
     "any": {"workgroup": 256, "items": 16, "staged": 1, **_LOOK_BACK},
-    "cpu": {"workgroup": 128, "items": 8},
+    # Workgroups run one after the other there, more or less: whoever waits for a later one waits in vain.
+    "cpu": {"workgroup": 128, "items": 8, "depth": 1, "group": 1, "spins": 4},
 }
 TABLES["compact.subgroup"] = {"nvidia": {"workgroup": 256, "items": 24, "depth": 2, "order": 0}}
 TABLES["compact.shared"] = {"nvidia": {"workgroup": 384, "items": 24, "staged": 0, "group": 32, "order": 0}}

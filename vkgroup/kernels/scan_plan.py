@@ -19,7 +19,8 @@ from vkgroup.kernels.types import dtype_of, sizes_of
 
 TABLES["scan"] = {
     "any": {"workgroup": 256, "items": 16, **look_back_defaults()},
-    "cpu": {"workgroup": 128, "items": 8},
+    # Workgroups run one after the other there, more or less: whoever waits for a later one waits in vain.
+    "cpu": {"workgroup": 128, "items": 8, "depth": 1, "group": 1, "spins": 4},
 }
 TABLES["scan.subgroup"] = {"nvidia": {"workgroup": 384, "items": 24, "depth": 1, "order": 0}}
 TABLES["scan.shared"] = {"nvidia": {"workgroup": 256, "items": 20, "group": 64, "order": 0}}
