@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 
+import numpy as np
 import pytest
 
 from vkgroup.compiler import Target, assemble, compile_source
@@ -167,7 +169,8 @@ def test_subgroup_uses_on_extended_types() -> None:
     }
 
 
-def test_reflection_of_20_000_words_takes_less_than_5_ms() -> None:
+def test_reflection_takes_less_than_eight_loops_over_the_words() -> None:
+    """In turns, since machines differ and change: where a loop takes 0.54 ms, 5 ms are nine of them."""
     body = "".join(
         f"b.v[{i}] = subgroupAdd(b.v[{i}] * {i}u) + subgroupShuffle(b.v[{i + 1}], {i}u);\n"
         for i in range(345)
@@ -179,12 +182,17 @@ def test_reflection_of_20_000_words_takes_less_than_5_ms() -> None:
         stage="compute",
     )
     data = module.to_bytes()
-    assert len(data) // 4 > 20_000
-    seconds = []
-    for _ in range(7):
+    words = np.frombuffer(data, np.uint32).tolist()
+    assert len(words) > 20_000
+    ratios = []
+    for _ in range(15):
         # Time of this thread alone: other work on the machine does not count.
         start = time.thread_time()
         reflection = Module.from_bytes(data).reflection
-        seconds.append(time.thread_time() - start)
+        middle = time.thread_time()
+        total = 0
+        for word in words:
+            total += word & 0xFFFF
+        ratios.append((middle - start) / (time.thread_time() - middle))
     assert len(reflection.subgroup_uses) == 2
-    assert min(seconds) < 0.005
+    assert statistics.median(ratios) < 8

@@ -14,7 +14,7 @@ import numpy as np
 
 from vkgroup.errors import InvalidModule
 from vkgroup.spirv.annotations import Annotations
-from vkgroup.spirv.constants import Constant, SpecializationConstant, combine, literal_value
+from vkgroup.spirv.constants import Constant, SpecializationConstant, Value, combine, literal_value
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.layout import LayoutChecker
 from vkgroup.spirv.module import Module
@@ -207,9 +207,15 @@ class Declarations(Annotations):
     def _constant(self, words: list[int]) -> None:
         kind = self.type(words[0])
         if isinstance(kind, ScalarType):
-            # By far the most constants are of the first sort.
-            plain = kind.kind == "uint" and kind.bits == 32
-            self.constants[words[1]] = Constant(kind, words[2] if plain else literal_value(words[2:], kind))
+            # By far the most constants are of the first two sorts.
+            value: Value
+            if kind.bits == 32 and kind.kind == "uint":
+                value = words[2]
+            elif kind.bits == 32 and kind.kind == "int":
+                value = words[2] - (words[2] >> 31 << 32)
+            else:
+                value = literal_value(words[2:], kind)
+            self.constants[words[1]] = Constant(kind, value)
 
     def _boolean(self, words: list[int], value: bool) -> None:
         self.constants[words[1]] = Constant(self._scalar(words[0]), value)

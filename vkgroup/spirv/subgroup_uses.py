@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -52,8 +53,7 @@ def find_subgroup_uses(module: Module, declared: Declarations) -> frozenset[Subg
     table = grammar()
     first = module.words[module.instruction_starts].astype(np.int64)
     opcodes = first & 0xFFFF
-    codes = {code for name, code in table.opcodes.items() if name.startswith("OpGroupNonUniform")}
-    present = codes & set(np.unique(opcodes).tolist())
+    present = _codes() & set(np.unique(opcodes).tolist())
     if not present:
         return frozenset()
     type_of = _result_types(module, opcodes)
@@ -67,6 +67,12 @@ def find_subgroup_uses(module: Module, declared: Declarations) -> frozenset[Subg
             raise InvalidModule(f"an {table.name(code)} has too few words")
         found |= _uses_of(module, declared, spec, module.instruction_starts[chosen], type_of, constant)
     return frozenset(found)
+
+
+@cache
+def _codes() -> frozenset[int]:
+    """Return the numbers of the group instructions."""
+    return frozenset(code for name, code in grammar().opcodes.items() if name.startswith("OpGroupNonUniform"))
 
 
 def _result_types(module: Module, opcodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
