@@ -26,6 +26,16 @@ def checked_repeat(repeat: Any) -> int:
     return int(repeat)
 
 
+def padded_counts(groups: Any) -> tuple[Any, Any, Any]:
+    """Return the numbers of workgroups in x, y and z of one to three given ones, themselves unchecked."""
+    several = isinstance(groups, Sequence) or (isinstance(groups, np.ndarray) and groups.ndim > 0)
+    given: tuple[Any, ...] = tuple(groups) if several else (groups,)
+    if not 1 <= len(given) <= 3:
+        raise InvalidDispatch(f"groups are one to three numbers; {groups!r} was given.")
+    x, y, z = (*given, 1, 1)[:3]
+    return x, y, z
+
+
 class Bound(Bindings):
     """A compute pipeline with everything bound; `Pipeline.bind` makes it.
 
@@ -186,15 +196,7 @@ class Bound(Bindings):
 
     def counts(self, groups: int | Sequence[int]) -> Groups:
         """Return the numbers of workgroups in x, y and z; `InvalidDispatch` where they make no sense."""
-        if type(groups) is tuple and len(groups) == 3:
-            counts = groups
-        else:
-            several = isinstance(groups, Sequence) or (isinstance(groups, np.ndarray) and groups.ndim > 0)
-            given: tuple[Any, ...] = tuple(groups) if several else (groups,)  # type: ignore[arg-type]
-            if not 1 <= len(given) <= 3:
-                raise InvalidDispatch(f"groups are one to three numbers; {groups!r} was given.")
-            x, y, z = (*given, 1, 1)[:3]
-            counts = (x, y, z)
+        counts = groups if type(groups) is tuple and len(groups) == 3 else padded_counts(groups)
         for count, most in zip(counts, self._limits, strict=True):
             if not isinstance(count, int | np.integer) or count < 0:
                 raise InvalidDispatch(f"groups are whole numbers from 0 on; {groups!r} was given.")

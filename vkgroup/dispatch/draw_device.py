@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -16,6 +16,7 @@ from vkgroup.closing import Closing
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.attachments import color_attachments, depth_attachment
 from vkgroup.dispatch.blocks import checked_mapping
+from vkgroup.dispatch.bound import padded_counts
 from vkgroup.dispatch.draw_checks import check_made_of
 from vkgroup.dispatch.drawing import DrawState, size_of
 from vkgroup.dispatch.draws import key_of
@@ -257,12 +258,12 @@ def _stages(device: Drawing, tessellation: Any, **sources: Source | None) -> dic
     found: dict[str, Any] = {
         stage: None if source is None else _module(device, source, stage) for stage, source in sources.items()
     }
-    found["tessellation"] = _pair(tessellation) and tuple(
-        _module(device, source, stage)
-        for source, stage in zip(
-            _pair(tessellation), ("tessellation_control", "tessellation_evaluation"), strict=True
+    found["tessellation"] = None
+    if (pair := _pair(tessellation)) is not None:
+        stages = ("tessellation_control", "tessellation_evaluation")
+        found["tessellation"] = tuple(
+            _module(device, source, stage) for source, stage in zip(pair, stages, strict=True)
         )
-    )
     return found
 
 
@@ -275,11 +276,7 @@ def _mesh_groups(groups: Any, others: Mapping[str, Any]) -> MeshGroups:
         raise InvalidDispatch(f"Mesh shaders have no {', '.join(given)}: leave that out.")
     if groups is None:
         raise InvalidDispatch("Draws with mesh shaders need groups, the number of their workgroups.")
-    several = isinstance(groups, Sequence) or (isinstance(groups, np.ndarray) and groups.ndim > 0)
-    counts: tuple[Any, ...] = tuple(groups) if several else (groups,)
-    if not 1 <= len(counts) <= 3:
-        raise InvalidDispatch(f"groups are one to three numbers; {groups!r} was given.")
-    return MeshGroups((*counts, 1, 1)[:3])
+    return MeshGroups(padded_counts(groups))
 
 
 def _kept_pipeline(
