@@ -164,6 +164,7 @@ void read_one(uint index, out Element x, out uint byte) {
 #endif
 }
 
+// Whether an element is kept, whose byte of the mask is `byte`.
 bool keeps(Element x, uint byte) {
 #if WHERE == MASK
     return byte != 0u;
@@ -176,12 +177,7 @@ bool keeps(Element x, uint byte) {
 uint flags_of(uint vector, bool whole, Element x[WIDTH], uint bytes) {
     uint flags = 0u;
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {
-#if WHERE == MASK
-        bool kept = (bytes >> (8u * i) & 0xffu) != 0u;
-#else
-        bool kept = is_kept(x[i]);
-#endif
-        if (kept && (whole || vector * WIDTH + i < count))
+        if (keeps(x[i], bytes >> (8u * i) & 0xffu) && (whole || vector * WIDTH + i < count))
             flags |= 1u << i;
     }
     return flags;
