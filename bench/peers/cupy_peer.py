@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench.array_peers import ArrayPeer, ArrayPlace, cuda_ordinal, refuses_cuda
-from vkgroup.dispatch import Device
+from vkgroup.bench.array_peers import ArrayPlace, CudaPeer
 
 
 class _Cuda(ArrayPlace):
@@ -38,24 +37,11 @@ class _Cuda(ArrayPlace):
             return results, float(cuda.get_elapsed_time(start, end)) * 1e-3
 
 
-class _CuPy(ArrayPeer):
-    name, clock = "cupy", "CUDA events"
+class _CuPy(CudaPeer):
+    name, title, no_cuda = "cupy", "CuPy", "CuPy finds no CUDA driver."
 
-    def refusal(self, device: Device) -> str | None:
-        if (reason := refuses_cuda(device, "CuPy")) is not None:
-            return reason
-        cupy = self.module()
-        if not cupy.cuda.is_available():
-            return "CuPy finds no CUDA driver."
-        if cuda_ordinal(device) is None:
-            return f"CuPy has no CUDA device with the UUID of {device.name}."
-        return None
-
-    def place(self, device: Device) -> ArrayPlace:
-        cupy = self.module()
-        ordinal = cuda_ordinal(device)
-        assert ordinal is not None, "asked only where it is available"
-        return _Cuda(cupy, ordinal)
+    def on(self, module: Any, ordinal: int) -> ArrayPlace:
+        return _Cuda(module, ordinal)
 
 
 PEER = _CuPy()

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.bench.array_peers import ArrayPeer, ArrayPlace, cuda_ordinal, refuses_cuda, writable
-from vkgroup.dispatch import Device
+from vkgroup.bench.array_peers import ArrayPlace, CudaPeer, writable
 
 
 class _Cuda(ArrayPlace):
@@ -38,24 +37,11 @@ class _Cuda(ArrayPlace):
             return results, start.elapsed_time(end) * 1e-3
 
 
-class _Torch(ArrayPeer):
-    name, clock = "torch", "CUDA events"
+class _Torch(CudaPeer):
+    name, title, no_cuda = "torch", "torch", "This torch has no CUDA, or no driver for it."
 
-    def refusal(self, device: Device) -> str | None:
-        if (reason := refuses_cuda(device, "torch")) is not None:
-            return reason
-        torch = self.module()
-        if not torch.cuda.is_available():
-            return "This torch has no CUDA, or no driver for it."
-        if cuda_ordinal(device) is None:
-            return f"torch has no CUDA device with the UUID of {device.name}."
-        return None
-
-    def place(self, device: Device) -> ArrayPlace:
-        torch = self.module()
-        ordinal = cuda_ordinal(device)
-        assert ordinal is not None, "asked only where it is available"
-        return _Cuda(torch, ordinal)
+    def on(self, module: Any, ordinal: int) -> ArrayPlace:
+        return _Cuda(module, ordinal)
 
 
 PEER = _Torch()

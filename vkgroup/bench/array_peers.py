@@ -61,6 +61,44 @@ class ArrayPeer(ABC):
         return PreparedArrays(self.module(), self.place(device), function, data)
 
 
+class CudaPeer(ArrayPeer):
+    """A package of arrays for CUDA, on the NVIDIA GPU that is the device.
+
+    CUDA's driver is asked which of its devices that is, not the package, whose numbers are the same: CuPy 14
+    did not give the UUID of one H200 that the driver gave.
+
+    Attributes
+    ----------
+    title : how the package writes its own name.
+    no_cuda : what to say where it finds no CUDA.
+    """
+
+    clock = "CUDA events"
+    title: str
+    no_cuda: str
+
+    def refusal(self, device: Device) -> str | None:
+        """Return why the package, which is installed, cannot run on the device; None where it can."""
+        capabilities = device.capabilities
+        if capabilities.vendor_id != NVIDIA or not capabilities.is_gpu:
+            return f"{self.title} runs on NVIDIA's GPUs here, and {device.name} is none."
+        if not self.module().cuda.is_available():
+            return self.no_cuda
+        if find_device(capabilities.uuid) is None:
+            return f"{self.title} has no CUDA device with the UUID of {device.name}."
+        return None
+
+    def place(self, device: Device) -> ArrayPlace:
+        """Return where the package's arrays go to be on the same device."""
+        found = find_device(device.capabilities.uuid)
+        assert found is not None, "asked only where it is available"
+        return self.on(self.module(), found.ordinal)
+
+    @abstractmethod
+    def on(self, module: Any, ordinal: int) -> ArrayPlace:
+        """Return CUDA's device of that number as the package sees it."""
+
+
 class ArrayPlace(ABC):
     """A device as a package of arrays sees it."""
 
@@ -103,23 +141,6 @@ class PreparedArrays:
     def close(self) -> None:
         """Let go of the arrays."""
         self._inputs, self._results = {}, {}
-
-
-def cuda_ordinal(device: Device) -> int | None:
-    """Return CUDA's number of the device, found by its UUID; None where CUDA does not have it.
-
-    CUDA's driver is asked, not the package, whose numbers are the same: CuPy 14 did not give the UUID of one
-    H200 that the driver gave.
-    """
-    found = find_device(device.capabilities.uuid)
-    return None if found is None else found.ordinal
-
-
-def refuses_cuda(device: Device, name: str) -> str | None:
-    """Return why a package for CUDA cannot run on a device's GPU; None where the GPU is NVIDIA's."""
-    if device.capabilities.vendor_id != NVIDIA or not device.capabilities.is_gpu:
-        return f"{name} runs on NVIDIA's GPUs here, and {device.name} is none."
-    return None
 
 
 def writable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
