@@ -13,7 +13,8 @@ from vkgroup import kernels
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arg_reduce import plan_arg_reduce
-from vkgroup.kernels.reduce_elements import DTYPES, macros_of
+from vkgroup.kernels.reduce_elements import macros_of
+from vkgroup.kernels.types import NUMBERS
 
 Array = npt.NDArray[Any]
 
@@ -64,7 +65,7 @@ def test_a_million_elements(references: dict[int, Device], size: int, finish: st
     _check(references[32], x, finish=finish, contiguous=size % 2 == 0, implementation=implementation)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_every_type(references: dict[int, Device], dtype: np.dtype[Any]) -> None:
     for implementation in IMPLEMENTATIONS:
         _check(references[8], _few(dtype, (9, 61)), 1, implementation=implementation)

@@ -13,7 +13,7 @@ from vkgroup import kernels
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.matvec import plan_matvec
-from vkgroup.kernels.reduce_elements import DTYPES
+from vkgroup.kernels.types import NUMBERS
 
 Array = npt.NDArray[Any]
 
@@ -62,7 +62,7 @@ def test_drivers_multiply(driver: Device, implementation: str) -> None:
     _check(driver, np.uint32, (30, 100), implementation=implementation, items=1)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_every_type(references: dict[int, Device], dtype: np.dtype[Any]) -> None:
     for implementation in IMPLEMENTATIONS:
         _check(references[8], dtype, (5, 203), implementation=implementation)

@@ -15,7 +15,8 @@ from vkgroup import kernels
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.reduce import plan_reduce
-from vkgroup.kernels.reduce_elements import DTYPES, OPERATIONS, macros_of
+from vkgroup.kernels.reduce_elements import macros_of
+from vkgroup.kernels.types import NUMBERS, OPERATIONS
 
 Array = npt.NDArray[Any]
 
@@ -119,7 +120,7 @@ def test_drivers_reduce_a_million_elements(driver: Device, finish: str) -> None:
     _check(driver, "add", x[1:].reshape(16, -1), 1, finish=finish, contiguous=True)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_every_operation_on_every_type(references: dict[int, Device], dtype: np.dtype[Any]) -> None:
     for number, operation in enumerate(OPERATIONS):
         if operation in ("and", "or", "xor") and dtype.kind == "f":

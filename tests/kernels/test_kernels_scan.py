@@ -14,8 +14,8 @@ import vkgroup.kernels
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.drivers import Driver
 from vkgroup.errors import InvalidDispatch, Unsupported
-from vkgroup.kernels.scan_elements import DTYPES
 from vkgroup.kernels.scan_plan import plan_scan
+from vkgroup.kernels.types import NUMBERS
 
 Array = npt.NDArray[Any]
 
@@ -153,7 +153,7 @@ def test_million_on_the_reference_device(references: dict[int, Device]) -> None:
 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", NUMBERS)
 def test_types(references: dict[int, Device], dtype: np.dtype[Any], implementation: str) -> None:
     x = _rng().integers(0, 3, 1021).astype(dtype)
     for operation, payload in (("add", 16), ("max", 32)):

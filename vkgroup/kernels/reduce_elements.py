@@ -6,19 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.errors import InvalidDispatch
-from vkgroup.kernels.types import GLSL
-
-OPERATIONS = ("add", "mul", "min", "max", "and", "or", "xor")
-"""Operations that leave a value."""
+from vkgroup.kernels.types import GLSL, OPERATIONS, check_operation
 
 ARG_OPERATIONS = ("argmin", "argmax")
 """Operations that leave a place."""
-
-DTYPES = tuple(
-    np.dtype(kind) for kind in (np.float32, np.uint32, np.int32, np.float64, np.uint64, np.int64, np.float16)
-)
-"""Types of elements that can be reduced."""
 
 INDEX = np.dtype(np.int64)
 """What argmin and argmax give, as in NumPy."""
@@ -43,16 +34,7 @@ def checked_dtype(operation: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     InvalidDispatch
         No such operation, or none for that dtype.
     """
-    if operation not in (*OPERATIONS, *ARG_OPERATIONS):
-        known = ", ".join((*OPERATIONS, *ARG_OPERATIONS))
-        raise InvalidDispatch(f"There is no reduction {operation!r}; there are {known}.")
-    bitwise = operation in ("and", "or", "xor")
-    known_dtypes = [kind for kind in DTYPES if not (bitwise and kind.kind == "f")]
-    if dtype not in known_dtypes:
-        names = ", ".join(map(str, known_dtypes))
-        raise InvalidDispatch(
-            f"The reduction {operation!r} works on {names}; {dtype} was given. Convert it with .astype."
-        )
+    check_operation("reduction", operation, dtype, (*OPERATIONS, *ARG_OPERATIONS))
     return INDEX if operation in ARG_OPERATIONS else dtype
 
 

@@ -12,8 +12,8 @@ from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.grid import parts
-from vkgroup.kernels.scan_elements import check_operation
 from vkgroup.kernels.scan_plan import check_axis, plan_scan
+from vkgroup.kernels.types import check_operation
 
 
 def cumsum(
@@ -126,7 +126,7 @@ def scan(
     given = {"x": x} if segments is None else {"x": x, "heads": segments}
     arguments = Arguments(device, **given)
     array = arguments["x"]
-    check_operation(operation, array.dtype)
+    check_operation("scan", operation, array.dtype)
     count = math.prod(array.shape)
     if segments is not None:
         arguments.given["heads"] = words_of_bytes(arguments["heads"], count, "segments")

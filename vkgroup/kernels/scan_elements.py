@@ -6,15 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.errors import InvalidDispatch
-
-OPERATIONS = ("add", "mul", "min", "max", "and", "or", "xor")
-
-DTYPES = tuple(
-    np.dtype(kind) for kind in (np.float32, np.uint32, np.int32, np.float64, np.uint64, np.int64, np.float16)
-)
-"""Types of elements that can be scanned."""
-
 _TYPES = {
     np.dtype(np.float32): ("float", "vec4"),
     np.dtype(np.uint32): ("uint", "uvec4"),
@@ -23,19 +14,6 @@ _TYPES = {
     np.dtype(np.uint64): ("uint64_t", "u64vec2"),
     np.dtype(np.int64): ("int64_t", "i64vec2"),
 }
-
-
-def check_operation(operation: str, dtype: np.dtype[Any]) -> None:
-    """Raise `InvalidDispatch` where there is no scan of that operation and dtype."""
-    if operation not in OPERATIONS:
-        raise InvalidDispatch(f"There is no scan {operation!r}; there are {', '.join(OPERATIONS)}.")
-    bitwise = operation in ("and", "or", "xor")
-    known = [kind for kind in DTYPES if not (bitwise and kind.kind == "f")]
-    if dtype not in known:
-        names = ", ".join(map(str, known))
-        raise InvalidDispatch(
-            f"The scan {operation!r} works on {names}; {dtype} was given. Convert it with .astype."
-        )
 
 
 def macros_of(operation: str, dtype: np.dtype[Any]) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.grid import choose_full, line, parts
 from vkgroup.kernels.plan import Plan, Planner
-from vkgroup.kernels.scan_elements import check_operation, macros_of, width_of
+from vkgroup.kernels.scan_elements import macros_of, width_of
 from vkgroup.kernels.scan_look_back import OPERATIONS, checked, look_back_defaults, tile
 from vkgroup.kernels.tuning import TABLES, tuned
-from vkgroup.kernels.types import dtype_of, sizes_of
+from vkgroup.kernels.types import check_operation, dtype_of, sizes_of
 
 TABLES["scan"] = {
     "any": {"workgroup": 256, "items": 16, **look_back_defaults()},
@@ -64,7 +64,7 @@ def plan_scan(
         The device lacks the subgroup operations, the type, or grids of that size.
     """
     kind, sizes = dtype_of(dtype), sizes_of(shape)
-    check_operation(operation, kind)
+    check_operation("scan", operation, kind)
     count = math.prod(sizes)
     if not 0 < count < 2**32:
         raise InvalidDispatch(f"A plan is for 1 to 2**32 - 1 elements; {count} were given.")

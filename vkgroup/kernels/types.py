@@ -56,3 +56,38 @@ def sizes_of(shape: Any) -> tuple[int, ...]:
         if not whole or size < 0:
             raise InvalidDispatch(f"A shape is whole numbers that are not negative; {shape!r} was given.")
     return tuple(int(size) for size in sizes)
+
+
+OPERATIONS = ("add", "mul", "min", "max", "and", "or", "xor")
+"""Operations that make one value of two; the last three are of integers alone."""
+
+NUMBERS = tuple(
+    np.dtype(kind) for kind in (np.float32, np.uint32, np.int32, np.float64, np.uint64, np.int64, np.float16)
+)
+"""Types of elements that reductions and scans work on."""
+
+
+def check_operation(
+    what: str, operation: str, dtype: np.dtype[Any], operations: tuple[str, ...] = OPERATIONS
+) -> None:
+    """Refuse an operation that there is not, and a dtype that it does not work on.
+
+    Parameters
+    ----------
+    what : is done by operations, as ``"scan"``.
+    operations : that there are.
+
+    Raises
+    ------
+    InvalidDispatch
+        No such operation, or none for that dtype.
+    """
+    if operation not in operations:
+        raise InvalidDispatch(f"There is no {what} {operation!r}; there are {', '.join(operations)}.")
+    bitwise = operation in ("and", "or", "xor")
+    known = [kind for kind in NUMBERS if not (bitwise and kind.kind == "f")]
+    if dtype not in known:
+        names = ", ".join(map(str, known))
+        raise InvalidDispatch(
+            f"The {what} {operation!r} works on {names}; {dtype} was given. Convert it with .astype."
+        )
