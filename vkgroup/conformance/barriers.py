@@ -117,8 +117,8 @@ def value_of(cell: Words, round_: Words | int, workgroup: Words) -> Words:
 
 
 def words(stage: Stage, size: int) -> int:
-    """Return the words of a case's buffer or image: cells, and flags behind them."""
-    return 2 * stage.cells(size)
+    """Return the words of a case's buffer or image: cells, and flags behind them, in whole rows."""
+    return -(-2 * stage.cells(size) // ROW) * ROW
 
 
 def constants(stage: Stage, size: int) -> list[str]:

@@ -14,7 +14,14 @@ from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
-from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS, BuiltinVariable, Operation
+from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
+from vkgroup.reference.operations import (
+    BUILTIN_VARIABLES,
+    OPERATIONS,
+    WORKGROUP_STAGES,
+    BuiltinVariable,
+    Operation,
+)
 from vkgroup.reference.types import TYPES, GlslType
 
 REQUIRED_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -23,14 +30,51 @@ REQUIRED_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 QUAD_SIZE = 4
 """The smallest subgroup that holds a quad, which fragments are shaded in."""
 
-_VARIED_PATTERNS = {"compute": ("all", "partial", "data_mask"), "fragment": ("all",)}
 _SPECIAL_MOVE_PATTERNS = ("all", "partial")
 
-# Where fragment cases have every operand; the other patterns have the representatives alone, for divergence
-# does to a fragment what it does to a compute invocation.
-_ALL_OPERANDS = {"compute": tuple(PATTERNS), "fragment": ("all", "partial", "odd")}
-STAGES = tuple(_VARIED_PATTERNS)
+
+@dataclass(frozen=True)
+class Axes:
+    """What a stage's cases vary in, beside operation, type and pattern.
+
+    Attributes
+    ----------
+    all_operands : the patterns in which an operation is combined with every operand; the others have the
+        representatives alone, for divergence does in one stage what it does in another.
+    inexact : the patterns that have rounding and special data; None for all.
+    sized : the patterns with cases at each required subgroup size.
+    shapes : workgroups other than 1-D.
+    least_size : the smallest subgroup size that is required.
+    """
+
+    all_operands: tuple[str, ...]
+    inexact: tuple[str, ...] | None = None
+    sized: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
+    least_size: int = 1
+
+
+_IN_WORKGROUPS = Axes(("all",), inexact=("all",), sized=("all",))
+_OTHER = Axes(("all",), inexact=("all",))
+
+_AXES: dict[str, Axes] = {
+    "compute": Axes(
+        tuple(PATTERNS),
+        sized=("all", "partial", "data_mask"),
+        shapes=tuple(shape for shape in SHAPES if shape != "1d"),
+    ),
+    "vertex": _OTHER,
+    "tessellation_control": _OTHER,
+    "tessellation_evaluation": _OTHER,
+    "geometry": _OTHER,
+    "fragment": Axes(("all", "partial", "odd"), sized=("all",), least_size=QUAD_SIZE),
+    "task": _IN_WORKGROUPS,
+    "mesh": _IN_WORKGROUPS,
+}
+STAGES = tuple(_AXES)
 """The shader stages that the suite judges."""
+
+_FRAMEBUFFER_PATTERNS = ("all", "data_mask")
 
 # The choices that stand for their operation where not all are combined: one constant, one dynamic.
 _REPRESENTATIVES = {
@@ -50,8 +94,10 @@ class Case:
 
     Attributes
     ----------
-    category, stage, operation, type, pattern, data, operand, shape : keys of the tables of this package and
-        of `vkgroup.reference`; operand is "" where the operation has no second one.
+    category, stage, operation, type, pattern, data, operand : keys of the tables of this package and of
+        `vkgroup.reference`; operand is "" where the operation has no second one.
+    shape : of workgroups, a key of `SHAPES`; elsewhere "1d", or `FRAMEBUFFER` where the shader writes to no
+        buffer.
     subgroup_size : the size that the pipeline requires, or 0 for the device's own.
     """
 
@@ -93,6 +139,16 @@ class Case:
         return scalar.bits if self.data == "special" and scalar.kind == "float" and arithmetic else 0
 
     @property
+    def _where(self) -> str:
+        """Where the case is executed, in words."""
+        shaders = f"{self.stage.replace('_', ' ')} shaders"
+        if self.shape == FRAMEBUFFER:
+            return f"{shaders}, whose results go to the framebuffer"
+        if self.stage == "compute":
+            return f"{self.shape.upper()} workgroups"
+        return shaders
+
+    @property
     def sentence(self) -> str:
         """What the case tests, in one sentence."""
         text = f"{self.operation} of {self.type} on {self.data} data"
@@ -101,7 +157,7 @@ class Case:
         elif self.operand:
             text += f" with {choices(self.operation)[self.operand].sentence}"
         text += f", executed {patterns_of(self.stage)[self.pattern].sentence}"
-        text += " in fragment shaders" if self.stage == "fragment" else f" in {self.shape.upper()} workgroups"
+        text += f" in {self._where}"
         if self.subgroup_size:
             text += f" at a required subgroup size of {self.subgroup_size}"
         return text + "."
@@ -123,8 +179,11 @@ def _data_sets(operation: Operation, type_: GlslType) -> tuple[str, ...]:
     return ("exact", "special") if moves and kind != "bool" else ("exact",)
 
 
-def _has_data(operation: Operation, data: str, pattern: str) -> bool:
+def _has_data(operation: Operation, stage: str, data: str, pattern: str) -> bool:
     """Whether a data set is combined with a pattern: special values are only moved by whole subgroups."""
+    inexact = _AXES[stage].inexact
+    if data != "exact" and inexact is not None and pattern not in inexact:
+        return False
     return data != "special" or operation.operator is not None or pattern in _SPECIAL_MOVE_PATTERNS
 
 
@@ -137,28 +196,34 @@ def _operation_cases(operation: Operation, stage: str) -> Iterator[Case]:
     for type_ in operation.types:
         for data in _data_sets(operation, type_):
             for pattern in patterns_of(stage):
-                if not _has_data(operation, data, pattern):
+                if not _has_data(operation, stage, data, pattern):
                     continue
                 for operand in choices(operation.name) or ("",):
                     case = Case(category, stage, operation.name, type_.name, pattern, data, operand)
-                    if pattern in _ALL_OPERANDS[stage] or _represents(case):
+                    if pattern in _AXES[stage].all_operands or _represents(case):
                         yield case
                         yield from _variations(case)
 
 
 def _variations(case: Case) -> Iterator[Case]:
-    """Yield the case again in other shapes and at required subgroup sizes, for one operand and exact data."""
-    if case.data != "exact" or not _represents(case) or case.pattern not in _VARIED_PATTERNS[case.stage]:
+    """Yield the case again in other shapes, at required subgroup sizes and with the framebuffer's outputs.
+
+    For one operand and exact data.
+    """
+    axes = _AXES[case.stage]
+    if case.data != "exact" or not _represents(case):
         return
-    if case.stage == "compute":
-        yield from (replace(case, shape=shape) for shape in SHAPES if shape != "1d")
-    yield from _sizes(case)
+    if case.pattern in axes.sized:
+        yield from (replace(case, shape=shape) for shape in axes.shapes)
+        yield from _sizes(case)
+    if case.stage in FRAMEBUFFER_STAGES and case.pattern in _FRAMEBUFFER_PATTERNS:
+        yield replace(case, shape=FRAMEBUFFER)
 
 
 def _sizes(case: Case) -> Iterator[Case]:
     """Yield the case again at each required subgroup size."""
     for size in REQUIRED_SIZES:
-        if case.stage == "compute" or size >= QUAD_SIZE:
+        if size >= _AXES[case.stage].least_size:
             yield replace(case, subgroup_size=size)
 
 
@@ -171,12 +236,12 @@ def _variable_cases(variable: BuiltinVariable, stage: str) -> Iterator[Case]:
 
 def _barrier_cases(barrier: Barrier, stage: str) -> Iterator[Case]:
     for memory in barrier.memories:
-        if memory == "shared" and stage != "compute":
+        if memory == "shared" and stage not in WORKGROUP_STAGES:
             continue
         for pattern in patterns_of(stage):
             case = Case("basic", stage, barrier.name, "uint", pattern, "exact", memory)
             yield case
-            if pattern in _VARIED_PATTERNS[stage]:
+            if pattern in _AXES[stage].sized:
                 yield from _sizes(case)
 
 

@@ -52,6 +52,10 @@ class Executor:
         options.setdefault("target", self.target)
         return self.transform_module(compile_source(source, stage=stage, name="<conformance>", **options))
 
+    def plain(self, source: str, stage: str) -> Module:
+        """Compile a shader that no case is about, and that nothing rewrites: the rest of a pipeline."""
+        return compile_source(source, stage=stage, name="<conformance>", target=self.target)
+
     def transform_module(self, module: Module) -> Module:
         """Return the module that goes to the device in its place: itself but in tests of the suite."""
         return module if self._transform is None else Module.from_bytes(self._transform(module.to_bytes()))

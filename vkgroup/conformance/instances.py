@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.program import SLOT_PLANES, Program
 from vkgroup.conformance.shapes import WORKGROUPS
+from vkgroup.conformance.stages import Found
 
 Words = NDArray[np.uint32]
 Indices = NDArray[np.int64]
@@ -29,6 +30,7 @@ class Instances:
     ----------
     size : subgroup size.
     slot, group, subgroup : (rows,) where the instance was met; a group is a workgroup in compute.
+    number : (rows,) where its subgroup begins in the data; see `Stage.places`.
     subgroups : for each group the distinct numbers of its subgroups, ascending.
     member : (rows, size) invocation index of each lane; 0 where the lane left no record.
     place : (rows, size) where each lane's values lie in the data.
@@ -42,6 +44,7 @@ class Instances:
     slot: Indices
     group: Indices
     subgroup: Indices
+    number: Indices
     subgroups: tuple[Indices, ...]
     member: Indices
     place: Indices
@@ -74,13 +77,11 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
         taken to be active together, which holds in uniform control flow.
     """
     stage, n, size = program.stage, program.invocations, program.subgroup_size
-    index = stage.executing()
-    record = outputs[: stage.record_planes * n].reshape(stage.record_planes, n)[:, index]
-    lane, subgroup, sizes = record[:3].astype(np.int64)
-    group = stage.group(index, subgroup)
-    faults = _layout_faults(lane, subgroup, sizes, group, size)
+    found = stage.found(outputs[: stage.record_planes * n].reshape(stage.record_planes, n))
+    faults = [*found.faults, *_layout_faults(found, size)]
     if faults:
         return _empty(size, faults)
+    index, lane, subgroup, group = found.index, found.lane, found.subgroup, found.group
     slots = program.pattern.slots
     planes = outputs[program.slots_at :][: slots * SLOT_PLANES * n].reshape(slots, SLOT_PLANES, n)[..., index]
     slot, one = np.nonzero(planes[:, 0])
@@ -94,16 +95,17 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
     recorded = np.zeros((len(rows), size), np.bool_)
     member[row_of, lane[one]] = index[one]
     recorded[row_of, lane[one]] = True
-    found = pack(recorded)
-    mask = rows[:, 3:].astype(np.uint32) if ballot else found
-    helpers = record[3:7].T[one[first]] if stage.record_planes > 3 else np.zeros_like(mask)
-    unseen = pack(np.ones(recorded.shape, np.bool_)) if program.pattern.demotes else helpers
-    faults = _mask_faults(program, rows, mask, found, unseen)
+    reported = pack(recorded)
+    mask = rows[:, 3:].astype(np.uint32) if ballot else reported
+    number = found.number[one[first]]
+    everyone = pack(np.ones(recorded.shape, np.bool_))
+    unseen = everyone if program.pattern.demotes else found.unseen[one[first]] & everyone
+    faults = _mask_faults(program, rows, number, mask, reported, unseen)
     if program.pattern.uniform:
         faults += _uniformity_faults(rows, recorded, len(index), group, subgroup)
-    place = stage.places(rows[:, 2], member)
+    place = stage.places(rows[:, 1], number, member)
     return Instances(
-        size=size, slot=rows[:, 0], group=rows[:, 1], subgroup=rows[:, 2],
+        size=size, slot=rows[:, 0], group=rows[:, 1], subgroup=rows[:, 2], number=number,
         subgroups=tuple(np.unique(subgroup[group == one]) for one in range(WORKGROUPS)),
         member=member, place=place, active=unpack(mask, size), recorded=recorded, mask=mask,
         faults=tuple(faults),
@@ -113,18 +115,19 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
 def _empty(size: int, faults: list[str]) -> Instances:
     none, lanes = np.zeros(0, np.int64), np.zeros((0, size), np.int64)
     return Instances(
-        size=size, slot=none, group=none, subgroup=none, subgroups=(none,) * WORKGROUPS,
+        size=size, slot=none, group=none, subgroup=none, number=none, subgroups=(none,) * WORKGROUPS,
         member=lanes, place=lanes, active=lanes != 0, recorded=lanes != 0, mask=np.zeros((0, 4), np.uint32),
         faults=tuple(faults),
     )  # fmt: skip
 
 
-def _layout_faults(lane: Indices, subgroup: Indices, sizes: Indices, group: Indices, size: int) -> list[str]:
+def _layout_faults(found: Found, size: int) -> list[str]:
     """Check that the built-in variables give each invocation a place of its own.
 
     Without that nothing can be judged. That gl_SubgroupID and gl_NumSubgroups agree is for their own cases.
     """
     faults = []
+    lane, subgroup, sizes, group = found.lane, found.subgroup, found.size, found.group
     if np.any(sizes != size):
         wrong = int(sizes[sizes != size][0])
         faults.append(
@@ -142,7 +145,9 @@ def _layout_faults(lane: Indices, subgroup: Indices, sizes: Indices, group: Indi
     return faults
 
 
-def _mask_faults(program: Program, rows: Indices, mask: Words, found: Words, unseen: Words) -> list[str]:
+def _mask_faults(
+    program: Program, rows: Indices, number: Indices, mask: Words, found: Words, unseen: Words
+) -> list[str]:
     """Check that each active mask names exactly the invocations that reported it.
 
     It may name others of `unseen` as well: helper invocations, whose reports have no effect.
@@ -151,7 +156,7 @@ def _mask_faults(program: Program, rows: Indices, mask: Words, found: Words, uns
     if not len(wrong):
         return []
     row = int(wrong[0])
-    where = program.stage.whereabouts(int(rows[row, 1]), int(rows[row, 2]))
+    where = program.stage.whereabouts(int(rows[row, 1]), int(number[row]))
     return [
         f"subgroupBallot(true) gave {_hex(mask[row])} to lanes {_hex(found[row])} of {where}: an active mask "
         "must name the lanes that execute together, each of which must see the same"

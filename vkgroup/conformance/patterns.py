@@ -48,7 +48,7 @@ class Pattern:
         return self.code.count("@OBSERVE(")
 
 
-_DATA_MASK = "inputs[MASK_BASE + index] != 0u"
+_DATA_MASK = "inputs[MASK_BASE + own] != 0u"
 
 _TABLE = (
     Pattern("all", "by all invocations", "true", "@OBSERVE(0u)", uniform=True),
@@ -158,6 +158,19 @@ FRAGMENT_PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _F
 no decoy."""
 
 
+_OTHER = ("all", "partial", "data_mask", "nested", "loop")
+
+OTHER_PATTERNS: dict[str, Pattern] = {name: PATTERNS[name] for name in _OTHER} | {
+    "partial": replace(
+        PATTERNS["partial"],
+        sentence="by all invocations, whose number is no multiple of the subgroup",
+    )
+}
+"""All patterns of the other stages by name: divergence does to their invocations what it does in compute."""
+
+_BY_STAGE = {"compute": PATTERNS, "fragment": FRAGMENT_PATTERNS}
+
+
 def patterns_of(stage: str) -> dict[str, Pattern]:
     """Return the patterns of a shader stage by name."""
-    return FRAGMENT_PATTERNS if stage == "fragment" else PATTERNS
+    return _BY_STAGE.get(stage, OTHER_PATTERNS)

@@ -108,6 +108,11 @@ class Program:
         """The first word of the record of slots in the outputs."""
         return self.stage.record_planes * self.invocations
 
+    @property
+    def planes(self) -> int:
+        """All planes of the outputs."""
+        return self.output_words // self.invocations
+
 
 def _call(case: Case, arguments: Sequence[str]) -> str:
     """Return the expression of a case in the words of KHR_shader_subgroup."""
@@ -161,7 +166,9 @@ class _Builder:
         self.memories: dict[int, str] = {}
         self.types: dict[str, GlslType] = {}
         self.entries: list[Entry] = []
-        self.mask_base = self._append(self._generator("mask").integers(0, 2, self.invocations, np.uint32))
+        self.mask_base = self._append(
+            self._generator("mask").integers(0, 2, self.stage.own_numbers, np.uint32)
+        )
 
     def _generator(self, key: str) -> np.random.Generator:
         return np.random.default_rng([self.seed, crc32(key.encode()), self.size, self.invocations])
@@ -250,7 +257,8 @@ class _Builder:
         self._finish(entry)
 
     def _place(self, entry: Entry) -> str:
-        return f"{entry.at}u + slot * {entry.planes * self.invocations}u + index"
+        plane = entry.at // self.invocations
+        return f"({plane}u + slot * {entry.planes}u) * INVOCATIONS + index"
 
     def _finish(self, entry: Entry) -> None:
         self.entries.append(entry)
@@ -293,7 +301,7 @@ _TEMPLATE = """#version 460
 {extensions}
 {modes}
 layout(std430, binding = 0) readonly buffer Inputs {{ uint inputs[]; }};
-layout(std430, binding = 1) writeonly buffer Outputs {{ uint outputs[]; }};
+{storage}
 const uint INVOCATIONS = {invocations}u;
 const uint PLACES = {places}u;
 const uint INPUT_STRIDE = 2u * PLACES;
@@ -315,6 +323,7 @@ void main() {{
     {loads}
 
     {code}
+    {finish}
 }}
 """
 
@@ -370,15 +379,18 @@ def build(
     if builder.declarations:
         declarations += barriers.constants(builder.stage, size) + builder.declarations
     resets = [line for line in builder.resets if line]
+    planes_ = builder.output_words // builder.invocations
     source = _TEMPLATE.format(
         title=f"{len(cases)} conformance cases executed {builder.pattern.sentence}.",
         extensions="\n".join(
             f"#extension {name} : require"
-            for name in sorted({*_extensions(cases, ballot), *spelling.extensions})
+            for name in sorted({*_extensions(cases, ballot), *spelling.extensions, *builder.stage.extensions})
         ),
         modes="\n".join(_execution_modes(cases, denormals)),
         declarations="\n".join(declarations),
-        invocations=builder.invocations,
+        storage=builder.stage.storage(planes_),
+        finish=builder.stage.finish(planes_),
+        invocations=builder.stage.stride,
         places=builder.places,
         start=builder.stage.start,
         mask_base=builder.mask_base,

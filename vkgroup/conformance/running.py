@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +12,16 @@ from vkgroup.conformance import barriers
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.program import SLOT_PLANES, Program
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages import FragmentStage
+from vkgroup.conformance.stages import TICKETS, FramebufferStage, TicketStage
 from vkgroup.spirv import Module
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
 
+Words = NDArray[np.uint32]
 
-def execute(
-    executor: Executor, program: Program, module: Module, subgroup_size: int = 0
-) -> NDArray[np.uint32]:
+
+def execute(executor: Executor, program: Program, module: Module, subgroup_size: int = 0) -> Words:
     """Run a program and return its outputs.
 
     Parameters
@@ -34,30 +35,69 @@ def execute(
     """
     inputs = executor.buffer("inputs", program.inputs.nbytes)
     inputs.write(program.inputs)
-    outputs = executor.buffer("outputs", program.output_words * 4)
-    outputs.write(_blank(program))
-    bindings: dict[Any, Any] = {0: inputs, 1: outputs}
+    bindings: dict[Any, Any] = {0: inputs}
     for binding, memory in program.memories.items():
         cells = np.zeros(barriers.words(program.stage, program.subgroup_size), np.uint32)
         bindings[binding] = cells.reshape(-1, barriers.ROW) if memory == "image" else cells
-    if isinstance(program.stage, FragmentStage):
-        size = program.stage.width, program.stage.height
-        executor.device.draw(
-            module, size, bindings, subgroup_size=subgroup_size or None, timeout=executor.timeout
-        )
-    else:
+    if isinstance(program.stage, TicketStage):
+        bindings[TICKETS] = np.zeros(1, np.uint32)
+    if isinstance(program.stage, FramebufferStage):
+        return _drawn(executor, program, program.stage, module, bindings, subgroup_size)
+    outputs = executor.buffer("outputs", program.output_words * 4)
+    outputs.write(_blank(program))
+    bindings[1] = outputs
+    if program.stage.name == "compute":
         with (
             executor.device.pipeline(module, subgroup_size=subgroup_size or None) as pipeline,
             pipeline.bind(bindings) as bound,
         ):
             bound.dispatch((WORKGROUPS, 1, 1), timeout=executor.timeout)
+    else:
+        _draw(executor, program, module, bindings, subgroup_size)
     return outputs.read(np.uint32, program.output_words)
 
 
-def _blank(program: Program) -> NDArray[np.uint32]:
+def _blank(program: Program) -> Words:
     """Return the outputs before the dispatch: poison, and no slot executed."""
     n = program.invocations
     words = poisoned(program.output_words)
     first = program.slots_at
     words[first : first + SLOT_PLANES * program.pattern.slots * n] = 0
     return words
+
+
+def _draw(
+    executor: Executor, program: Program, module: Module, bindings: Mapping[Any, Any], subgroup_size: int
+) -> Mapping[Any, Any]:
+    """Draw with a module in the place of its stage, and return what came of it."""
+    around = program.stage.around(program.planes)
+    stages: dict[str, Any] = {
+        stage: executor.plain(source, stage) for stage, source in around.sources.items()
+    } | {program.stage.name: module}
+    control = stages.pop("tessellation_control", None)
+    if control is not None:
+        stages["tessellation"] = control, stages.pop("tessellation_evaluation")
+    arguments = {"size": (1, 1), **around.arguments}
+    return executor.device.draw(
+        stages.pop("fragment"),
+        arguments.pop("size"),
+        bindings,
+        **stages,
+        **arguments,
+        subgroup_size=subgroup_size or None,
+        timeout=executor.timeout,
+    )
+
+
+def _drawn(
+    executor: Executor,
+    program: Program,
+    stage: FramebufferStage,
+    module: Module,
+    bindings: Mapping[Any, Any],
+    subgroup_size: int,
+) -> Words:
+    """Draw, and return what the attachments hold as a buffer would."""
+    found = _draw(executor, program, module, bindings, subgroup_size)
+    attachments = [np.asarray(found[f"color_{k}"]) for k in range(-(-program.planes // 4))]
+    return stage.words(attachments)[: program.output_words]

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from vkgroup.conformance import support
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import Case, subgroup_cases
+from vkgroup.conformance.glsl_types import planes
 from vkgroup.conformance.instances import read
-from vkgroup.conformance.program import build
+from vkgroup.conformance.program import build, result_type
 from vkgroup.conformance.running import execute
+from vkgroup.conformance.stages import FRAMEBUFFER
 from vkgroup.conformance.verdict import Verdict, judge
 from vkgroup.device import Capabilities
 
@@ -29,6 +31,16 @@ of 32, 20 ms in batches of 16 or 8, 25 ms in batches of 4 (lavapipe 25.0, proces
 
 BARRIER_BATCH = 4
 """Barrier cases a batch: each has cells and flags in shared memory, of which 16 KiB are promised."""
+
+
+LEAST_ATTACHMENTS = 4
+"""Color attachments that every device has (Vulkan 1.4, Required Limits, maxColorAttachments)."""
+
+MOST_WORDS = 32
+"""Words of a framebuffer case at most: every device takes 64 components from stage to stage."""
+
+HEADER = 8
+"""Words of the record in the framebuffer: lane, subgroup, size, whether executed, and the mask."""
 
 
 class SubgroupFamily:
@@ -49,15 +61,19 @@ class SubgroupFamily:
 
         Stage, pattern, shape and subgroup size make the control flow and the pipeline; barrier cases stand
         apart for their memory; special data on floats needs an execution mode of its width for the whole
-        module.
+        module; a framebuffer takes so many words.
         """
         barrier = case.operation in BARRIERS
-        return case.stage, case.pattern, case.shape, case.subgroup_size, barrier, case.preserved_width
+        words = planes(result_type(case)) if case.shape == FRAMEBUFFER else 0
+        return case.stage, case.pattern, case.shape, case.subgroup_size, barrier, case.preserved_width, words
 
     def batch_size(self, case: Case, capabilities: Capabilities) -> int:
         """Return how many cases one shader has."""
         if case.operation in BARRIERS:
             return BARRIER_BATCH
+        if case.shape == FRAMEBUFFER:
+            words = 4 * int(capabilities.limits.get("maxColorAttachments", LEAST_ATTACHMENTS))
+            return max(1, (min(words, MOST_WORDS) - HEADER) // planes(result_type(case)))
         return LLVM_BATCH if capabilities.driver_name == "llvmpipe" else BATCH
 
     def judge(self, executor: Executor, cases: list[Case]) -> list[Verdict]:

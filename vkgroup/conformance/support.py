@@ -6,8 +6,27 @@ from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.operands import CLUSTER_SIZES, choices
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.stages import GROUP_CELLS, stage_of
+from vkgroup.conformance.stages import FRAMEBUFFER, GROUP_CELLS, stage_of
 from vkgroup.device import Capabilities
+from vkgroup.reference.operations import WORKGROUP_STAGES
+
+STORES = ("vertexPipelineStoresAndAtomics", "fragmentStoresAndAtomics")
+"""The features with which stages may write to buffers."""
+
+_POINTS = ("shaderTessellationAndGeometryPointSize", STORES[0])
+STAGE_FEATURES: dict[str, tuple[str, ...]] = {
+    "vertex": (STORES[0],),
+    "tessellation_control": ("tessellationShader", *_POINTS),
+    "tessellation_evaluation": ("tessellationShader", *_POINTS),
+    "geometry": ("geometryShader", *_POINTS),
+    "fragment": (STORES[1],),
+    "task": ("taskShader", "meshShader"),
+    "mesh": ("meshShader",),
+}
+"""The features that cases of a stage need."""
+
+# Elsewhere a device has quad operations only if it says so (Vulkan 1.4, quadOperationsInAllStages).
+_QUAD_STAGES = ("fragment", "compute")
 
 # Choices that leave the operand's value to memory need it to be no constant expression.
 _CONSTANT_IDS = ("subgroupBroadcast", "subgroupQuadBroadcast")
@@ -52,14 +71,25 @@ def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
     pattern = patterns_of(case.stage)[case.pattern]
     if subgroup_size(case, capabilities) < pattern.least_size:
         needs.append(f"a subgroup size of at least {pattern.least_size} (smaller ones execute nothing)")
-    fragment = case.stage == "fragment"
-    if fragment and "fragmentStoresAndAtomics" not in capabilities.features:
-        needs.append("fragmentStoresAndAtomics")
+    needs += _missing_stage(case, capabilities)
     if case.pattern == "demote" and "shaderDemoteToHelperInvocation" not in capabilities.features:
         needs.append("shaderDemoteToHelperInvocation")
-    observed = fragment or not pattern.uniform or case.operation in BARRIERS
+    in_workgroups = case.stage in WORKGROUP_STAGES
+    observed = not in_workgroups or not pattern.uniform or case.operation in BARRIERS
     if observed and not has_ballot(capabilities):
         needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT (to observe the active mask)")
+    return needs
+
+
+def _missing_stage(case: Case, capabilities: Capabilities) -> list[str]:
+    """Return what a stage needs beside subgroup operations."""
+    features = list(STAGE_FEATURES.get(case.stage, ()))
+    if case.shape == FRAMEBUFFER:
+        features = [feature for feature in features if feature not in STORES]
+    needs = [feature for feature in features if feature not in capabilities.features]
+    everywhere = capabilities.subgroup.quad_operations_in_all_stages
+    if case.category == "quad" and case.stage not in _QUAD_STAGES and not everywhere:
+        needs.append("quadOperationsInAllStages")
     return needs
 
 
@@ -77,7 +107,7 @@ def _missing_operand(case: Case, capabilities: Capabilities) -> list[str]:
     size = subgroup_size(case, capabilities)
     if case.operation in BARRIERS:
         lanes = -(-_invocations(case) // size) * size
-        enough = lanes <= GROUP_CELLS or case.stage == "fragment"
+        enough = lanes <= GROUP_CELLS or case.stage not in WORKGROUP_STAGES
         return [] if enough else [f"at most {GROUP_CELLS} lanes a workgroup"]
     if not case.operand:
         return []
@@ -114,6 +144,6 @@ def _missing_size(case: Case, capabilities: Capabilities) -> list[str]:
             f"maxSubgroupSize {control.max_size})"
         )
     invocations = _invocations(case)
-    if case.stage == "compute" and size * control.max_compute_workgroup_subgroups < invocations:
+    if case.stage in WORKGROUP_STAGES and size * control.max_compute_workgroup_subgroups < invocations:
         needs.append(f"maxComputeWorkgroupSubgroups of at least {-(-invocations // size)}")
     return needs

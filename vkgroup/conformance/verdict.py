@@ -207,7 +207,7 @@ def _describe(
     lines = [f"{int(wrong.sum())} of {int(instances.recorded.sum())} active lanes are wrong"]
     for row, lane in np.argwhere(wrong)[:SHOWN_LANES]:
         mask = "".join(f"{word:08x}" for word in instances.mask[row][::-1]).lstrip("0") or "0"
-        where = program.stage.whereabouts(int(instances.group[row]), int(instances.subgroup[row]))
+        where = program.stage.whereabouts(int(instances.group[row]), int(instances.number[row]))
         text = f"{where} lane {lane} slot {instances.slot[row]} active 0x{mask}:"
         if entry.feed is not None:
             text += f" input {_show(entry.feed.values[instances.place[row, lane]])}"

@@ -178,8 +178,9 @@ class BuiltinVariable:
     stages: tuple[str, ...] | None = None
 
 
-# Subgroups of a workgroup exist in compute shaders, and in the stages that GLSL_EXT_mesh_shader adds.
-_WORKGROUP_STAGES = ("compute", "task", "mesh")
+WORKGROUP_STAGES = ("compute", "task", "mesh")
+"""The stages with workgroups: compute shaders, and those that GLSL_EXT_mesh_shader adds."""
+
 _VALUE = Operand(OperandKind.VALUE)
 _PREDICATE = Operand(OperandKind.PREDICATE, TYPES["bool"])
 _BALLOT = Operand(OperandKind.BALLOT, TYPES["uvec4"])
@@ -321,7 +322,7 @@ _ROWS = (
     _barrier("subgroupMemoryBarrier", "OpMemoryBarrier", _ALL_MEMORY),
     _barrier("subgroupMemoryBarrierBuffer", "OpMemoryBarrier", MemorySemantics.UNIFORM_MEMORY),
     _barrier(
-        "subgroupMemoryBarrierShared", "OpMemoryBarrier", MemorySemantics.WORKGROUP_MEMORY, _WORKGROUP_STAGES
+        "subgroupMemoryBarrierShared", "OpMemoryBarrier", MemorySemantics.WORKGROUP_MEMORY, WORKGROUP_STAGES
     ),
     _barrier("subgroupMemoryBarrierImage", "OpMemoryBarrier", MemorySemantics.IMAGE_MEMORY),
     _fixed("subgroupElect", Category.BASIC, "Elect", (), "bool"),
@@ -378,8 +379,8 @@ def _variable(
 
 
 _VARIABLES = (
-    _variable("gl_NumSubgroups", Category.BASIC, "uint", _WORKGROUP_STAGES),
-    _variable("gl_SubgroupID", Category.BASIC, "uint", _WORKGROUP_STAGES),
+    _variable("gl_NumSubgroups", Category.BASIC, "uint", WORKGROUP_STAGES),
+    _variable("gl_SubgroupID", Category.BASIC, "uint", WORKGROUP_STAGES),
     _variable("gl_SubgroupSize", Category.BASIC, "uint"),
     _variable("gl_SubgroupInvocationID", Category.BASIC, "uint"),
     *(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from vkgroup.conformance.stages import ComputeStage, Stage
+from vkgroup.conformance.stages import Stage, WorkgroupStage
 
 _TYPES = "\n".join(
     f"#define {prefix}vec{count} {scalar}{count}"
@@ -97,5 +97,5 @@ def hlsl_of(source: str, stage: Stage) -> str:
     """Return the HLSL of a program whose calls are HLSL's already (see `Spelling`)."""
     body = _CONSTANT.sub("static const uint", _DROPPED.sub("", source))
     body = body.replace("void main() {", "void judged() {").replace(*_SUBGROUP)
-    entry = _COMPUTE_ENTRY.format(*stage.local_size) if isinstance(stage, ComputeStage) else _PIXEL_ENTRY
+    entry = _COMPUTE_ENTRY.format(*stage.local_size) if isinstance(stage, WorkgroupStage) else _PIXEL_ENTRY
     return "\n".join((_TYPES, _NAMES, _FUNCTIONS, body, entry))

@@ -1,0 +1,165 @@
+"""What a stage is to the suite: where a batch's invocations come from, and which of them is which.
+
+A stage says in GLSL and in NumPy how its invocations are numbered (`index`, where each keeps its record) and
+from which *place* in the data each takes its value. In workgroups the place is the invocation's own index.
+Elsewhere it depends on the subgroup and the lane alone, so that the values of invocations that leave no
+record are known as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Words = NDArray[np.uint32]
+
+GROUP_CELLS = 256
+"""Cells of barrier cases in a workgroup: subgroup times size, which workgroups of 128 stay below."""
+
+LANES = 128
+"""Lanes of the largest subgroup; so many places has each group of the data outside of workgroups."""
+
+TICKETS = 8
+"""The binding of the counter that numbers invocations where nothing else does."""
+
+STORAGE = "layout(std430, binding = 1) writeonly buffer Outputs { uint outputs[]; };"
+"""GLSL of the outputs where the stage may write to buffers."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The invocations that left a record, one an element.
+
+    Attributes
+    ----------
+    index : where each keeps its record, ascending.
+    lane, subgroup, size : what it recorded.
+    group : the group of the data that it reads.
+    number : what tells where its subgroup begins in the data; see `Stage.places`.
+    unseen : (invocations, 4) ballot of the lanes of its subgroup that may be active without a record.
+    faults : what contradicts the specification already here, in words.
+    """
+
+    index: Indices
+    lane: Indices
+    subgroup: Indices
+    size: Indices
+    group: Indices
+    number: Indices
+    unseen: Words
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Around:
+    """The rest of a pipeline in which a stage runs.
+
+    Attributes
+    ----------
+    sources : GLSL of the other shaders by stage; a dispatch has none.
+    arguments : of the draw or the trace, by the names that `Device.draw` and `Device.trace` have for them.
+    """
+
+    sources: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Stage(Protocol):
+    """The invocations of one batch."""
+
+    @property
+    def name(self) -> str:
+        """The shader stage."""
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """GLSL extensions that the stage needs."""
+
+    @property
+    def declarations(self) -> str:
+        """GLSL outside of `main`."""
+
+    def storage(self, planes: int) -> str:
+        """Return the GLSL that declares `outputs`, of so many planes of INVOCATIONS words."""
+
+    @property
+    def stride(self) -> int:
+        """INVOCATIONS in GLSL: words of a plane as the shader sees the outputs."""
+
+    @property
+    def start(self) -> str:
+        """GLSL that begins `main`, where `lane` and `size` are known.
+
+        It sets `index`; `own`, the same or a number below `own_numbers` that says which invocation it is
+        without regard to the order in which they run; `group`, the group of the data that is read;
+        `subgroup`, a number that all invocations of a subgroup share with no other subgroup of the group;
+        `turn`, one that varies from subgroup to subgroup; and `place`. What it records goes behind the first
+        three planes of the outputs.
+        """
+
+    def finish(self, planes: int) -> str:
+        """Return the GLSL that ends `main`."""
+
+    @property
+    def own_numbers(self) -> int:
+        """More than any `own`."""
+
+    @property
+    def record_planes(self) -> int:
+        """Planes of the record of lanes: lane, subgroup, subgroup size, and what `start` records."""
+
+    @property
+    def invocations(self) -> int:
+        """Words of a plane."""
+
+    @property
+    def group_places(self) -> int:
+        """Places of each of the `WORKGROUPS` groups of the data."""
+
+    def found(self, record: Words) -> Found:
+        """Return who left a record, (record_planes, invocations)."""
+
+    def places(self, group: Indices, number: Indices, member: Indices) -> Indices:
+        """Return the place of each lane, (rows, size), of subgroups (rows,) with members (rows, size)."""
+
+    def cells(self, size: int) -> int:
+        """Return how many cells barrier cases need for subgroups of a size."""
+
+    @property
+    def cell_stride(self) -> int:
+        """Cells of barrier cases between those of one group and the next; 0 where all count together."""
+
+    def whereabouts(self, group: int, number: int) -> str:
+        """Say in words where a subgroup is."""
+
+    def around(self, planes: int) -> Around:
+        """Return the pipeline in which the stage runs."""
+
+
+def none_unseen(count: int) -> Words:
+    """Return the ballots of invocations that all leave a record, (count, 4)."""
+    return np.zeros((count, 4), np.uint32)
+
+
+GROUP_OF_BLOCK = """uint group = (block + (block >> 2) + (block >> 4) + (block >> 6)) & 3u;
+    uint turn = (block & ~3u) + group;
+    uint place = group * LANES + ((block & ~3u) + lane) % LANES;"""
+"""GLSL by which subgroups, which begin at blocks of four invocations, take turns with the groups of the data
+and begin at every fourth place of them; `group_of_block` and `places_of_block` are the same in NumPy."""
+
+
+def group_of_block(block: Indices) -> Indices:
+    """Return the group whose data the subgroups read: digits of the blocks' numbers, summed."""
+    return np.asarray((block + (block >> 2) + (block >> 4) + (block >> 6)) & 3)
+
+
+def places_of_block(group: Indices, block: Indices, size: int) -> Indices:
+    """Return the places of all lanes of subgroups (rows,): (rows, size)."""
+    first = block & ~np.int64(3)
+    return np.asarray(group[:, None] * LANES + (first[:, None] + np.arange(size)) % LANES)

@@ -1,0 +1,134 @@
+"""Stages without workgroups and pixels: vertex, tessellation and geometry shaders.
+
+Vulkan promises that each of these runs at least once for each vertex, patch or primitive, and lets a device
+run it again. So every invocation draws a ticket from a counter in memory, which says where it keeps its
+record. What it computes with depends on its *own* number (of its vertex, its patch, its primitive), so that
+data are the same from run to run, whatever the order of the invocations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from vkgroup.conformance.poison import POISON
+from vkgroup.conformance.stages.base import (
+    GROUP_OF_BLOCK,
+    LANES,
+    STORAGE,
+    TICKETS,
+    Around,
+    Found,
+    Indices,
+    Words,
+    group_of_block,
+    none_unseen,
+    places_of_block,
+)
+
+BLOCK = 4
+"""Own numbers of a block, which is what subgroups are taken to begin at when their data are chosen."""
+
+
+@dataclass(frozen=True)
+class TicketStage:
+    """Invocations numbered by tickets.
+
+    A subgroup is known by the ticket of its first active lane, and reads the data of that lane's own number.
+
+    Attributes
+    ----------
+    name : the stage.
+    thing : what an invocation runs for, in words.
+    least : how many invocations there are at least.
+    own : GLSL of the own number.
+    own_numbers : more than any of them.
+    layout : GLSL declarations of the stage's interface.
+    opening : GLSL at the begin of `main`, which must be done by those that leave early, too.
+    pipeline : the rest of the pipeline.
+    """
+
+    name: str
+    thing: str
+    least: int
+    own: str
+    own_numbers: int
+    layout: str
+    opening: str
+    pipeline: Around = field(hash=False)
+    extensions: tuple[str, ...] = ()
+    record_planes: int = 4
+    group_places: int = LANES
+    cell_stride: int = 0
+
+    @property
+    def invocations(self) -> int:
+        """A quarter more than must be: room for those that a device runs again."""
+        return self.least * 5 // 4
+
+    @property
+    def stride(self) -> int:
+        """The same: planes lie in a buffer."""
+        return self.invocations
+
+    @property
+    def declarations(self) -> str:
+        """The counter of tickets, and the stage's interface."""
+        return (
+            f"const uint LANES = {LANES}u;\n"
+            f"layout(std430, binding = {TICKETS}) buffer Tickets {{ uint tickets; }};\n{self.layout}"
+        )
+
+    def storage(self, planes: int) -> str:
+        """Return a buffer."""
+        return STORAGE
+
+    @property
+    def start(self) -> str:
+        """Tickets, own numbers, and from those of the first active lane all that subgroups differ in."""
+        return f"""{self.opening}
+    uint own = {self.own};
+    uint index = atomicAdd(tickets, 1u);
+    if (index >= INVOCATIONS) return; // No room for its record; the counter tells.
+    uint subgroup = subgroupBroadcastFirst(index);
+    uint number = subgroupBroadcastFirst(own);
+    uint block = number / {BLOCK}u;
+    {GROUP_OF_BLOCK}
+    outputs[index + 3u * INVOCATIONS] = number;"""
+
+    def finish(self, planes: int) -> str:
+        """Return nothing."""
+        return ""
+
+    def found(self, record: Words) -> Found:
+        """Return those that drew a ticket."""
+        index = np.flatnonzero(record[2] != POISON)
+        lane, subgroup, size, number = record[:4, index].astype(np.int64)
+        faults = []
+        if len(index) < self.least:
+            faults.append(f"the stage ran {len(index)} times where it must run for {self.least} {self.thing}")
+        if len(index) == self.invocations:
+            faults.append(
+                f"the stage ran at least {len(index)} times for {self.least} {self.thing}, and there is no "
+                "room for more records"
+            )
+        group = group_of_block(number // BLOCK)
+        unseen = none_unseen(len(index))
+        return Found(index, lane, subgroup, size, group, number, unseen, tuple(faults))
+
+    def places(self, group: Indices, number: Indices, member: Indices) -> Indices:
+        """Return places by lane."""
+        return places_of_block(group, number // BLOCK, member.shape[1])
+
+    def cells(self, size: int) -> int:
+        """Return cells for a subgroup at each ticket."""
+        return self.invocations * size
+
+    def whereabouts(self, group: int, number: int) -> str:
+        """Name what the first active lane runs for."""
+        return f"subgroup from {self.thing} number {number}"
+
+    def around(self, planes: int) -> Around:
+        """Return the pipeline."""
+        return self.pipeline
