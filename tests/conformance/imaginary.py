@@ -11,6 +11,8 @@ from vkgroup.conformance.instances import pack, read
 from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.program import SLOT_PLANES, build, result_type
 from vkgroup.conformance.stages import WIDTH
+from vkgroup.conformance.stages.base import group_of_block
+from vkgroup.conformance.stages.fragment import quad_of
 from vkgroup.conformance.verdict import expected_of
 
 ACTIVE = {"all": lambda lane: lane >= 0, "partial": lambda lane: lane >= 0, "odd": lambda lane: lane % 2 == 1}
@@ -28,13 +30,15 @@ class Imaginary:
         stage = program.stage
         n = program.invocations
         self.outputs = np.full(program.output_words, POISON, np.uint32)
-        self.executing = np.isin(np.arange(n), stage.executing())
+        record = np.zeros((stage.record_planes, n), np.uint32)
+        self.executing = np.isin(np.arange(n), stage.found(record).index)
         if stage.name == "compute":
             place = np.arange(n) % stage.group_places
             self.lane, self.subgroup = place % size, place // size
+            self.group = np.arange(n) // stage.group_places
         else:
             self.lane, self.subgroup = quads(n, size)
-        self.group = stage.group(np.arange(n), self.subgroup)
+            self.group = group_of_block(quad_of(self.subgroup))
         self.lanes = self.outputs[: 3 * n].reshape(3, n)
         self.lanes[:] = [self.lane, self.subgroup, np.full(n, size)]
         self.slots = self.outputs[program.slots_at :][: SLOT_PLANES * n].reshape(SLOT_PLANES, n)

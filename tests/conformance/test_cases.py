@@ -10,9 +10,11 @@ from vkgroup.conformance import all_cases, cases_by_name, family_of, select
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import STAGES, subgroup_cases
 from vkgroup.conformance.operands import CLUSTER_SIZES, choices
-from vkgroup.conformance.patterns import FRAGMENT_PATTERNS, PATTERNS
+from vkgroup.conformance.patterns import FRAGMENT_PATTERNS, OTHER_PATTERNS, PATTERNS
 from vkgroup.conformance.shapes import SHAPES
+from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
 from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS
+from vkgroup.spirv import STAGES as VULKAN_STAGES
 
 
 def test_names_are_unique() -> None:
@@ -100,8 +102,28 @@ def test_every_case_says_what_it_tests() -> None:
     assert all(sentence.endswith(".") for sentence in sentences)
 
 
-def test_the_stages_are_compute_and_fragment() -> None:
-    assert {case.stage for case in subgroup_cases()} == set(STAGES) == {"compute", "fragment"}
+def test_the_stages_are_vulkans() -> None:
+    assert {case.stage for case in subgroup_cases()} == set(STAGES) <= {stage.name for stage in VULKAN_STAGES}
+
+
+@pytest.mark.parametrize("stage", [stage for stage in STAGES if stage not in ("compute", "fragment")])
+def test_every_type_meets_every_pattern_of_the_other_stages(stage) -> None:
+    met: dict[str, set[tuple[str, str]]] = {}
+    for case in subgroup_cases():
+        if case.stage == stage and case.data == "exact":
+            met.setdefault(case.operation, set()).add((case.type, case.pattern))
+    for operation in OPERATIONS.values():
+        if operation.name not in BARRIERS and (operation.stages is None or stage in operation.stages):
+            wanted = {(type_.name, pattern) for type_ in operation.types for pattern in OTHER_PATTERNS}
+            assert met[operation.name] == wanted
+
+
+def test_stages_that_may_have_no_stores_have_cases_through_the_framebuffer() -> None:
+    operations = OPERATIONS.keys() - BARRIERS.keys()
+    for stage in FRAMEBUFFER_STAGES:
+        cases = [case for case in subgroup_cases() if case.stage == stage and case.shape == FRAMEBUFFER]
+        assert operations <= {case.operation for case in cases}
+        assert {case.pattern for case in cases} == {"all", "data_mask"}
 
 
 def test_every_case_begins_with_its_category_and_has_a_family() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.cases import STAGES, Case
 from vkgroup.conformance.legacy_ballot.table import BALLOT, OLDER, Older
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import patterns_of
@@ -15,7 +15,8 @@ from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS
 EXAMPLE = "dynamic_instances"
 """The operation of the cases that run the document's example (issue 5)."""
 
-STAGES = ("compute", "fragment")
+_OLDEST = ("compute", "fragment")
+"""The stages with modules of SPIR-V 1.3, which has no mesh shaders."""
 
 FORMS = {
     "declared": "as it declares the extension",
@@ -33,7 +34,7 @@ class LegacyCase:
 
     Attributes
     ----------
-    stage : one of `STAGES`.
+    stage : a shader stage.
     operation : a name of `OLDER`, or `EXAMPLE`.
     type : the type of its value, or of the variable.
     pattern : who is active; see `vkgroup.conformance.patterns`.
@@ -64,11 +65,11 @@ class LegacyCase:
         """What the case tests."""
         if self.operation == EXAMPLE:
             what = f"The example of {BALLOT}, five ballots in nested branches"
-            return f"{what}, in a {self.stage} shader, runs {FORMS[self.form]}."
+            return f"{what}, in a {self.stage.replace('_', ' ')} shader, runs {FORMS[self.form]}."
         reading = f" from {choices(self.older.core)[self.operand].sentence}" if self.operand else ""
         executed = patterns_of(self.stage)[self.pattern].sentence
         return (
-            f"{self.operation} of {self.type}{reading}, executed {executed} in a {self.stage} shader, "
+            f"{self.operation} of {self.type}{reading}, executed {executed} in a {self.stage.replace('_', ' ')} shader, "
             f"runs {FORMS[self.form]}."
         )
 
@@ -91,7 +92,7 @@ def _operation_cases(stage: str, older: Older) -> Iterator[LegacyCase]:
         for pattern in patterns_of(stage):
             for operand in _OPERANDS if reads else ("",):
                 for form in FORMS:
-                    if form != "lowered_1_3" or operand == "dynamic":
+                    if form != "lowered_1_3" or (operand == "dynamic" and stage in _OLDEST):
                         yield LegacyCase(stage, older.name, type_, pattern, operand, form)
 
 
