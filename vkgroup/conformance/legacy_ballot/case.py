@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
-from vkgroup.conformance.cases import STAGES, Case
+from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES, Case
 from vkgroup.conformance.legacy_ballot.table import BALLOT, OLDER, Older
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS
+from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS, WORKGROUP_STAGES
 
 EXAMPLE = "dynamic_instances"
 """The operation of the cases that run the document's example (issue 5)."""
@@ -40,6 +40,7 @@ class LegacyCase:
     pattern : who is active; see `vkgroup.conformance.patterns`.
     operand : which invocation is read; "" where the operation reads none.
     form : a name of `FORMS`.
+    subgroup_size : the size that the pipeline requires, or 0 for the device's own.
     """
 
     stage: str
@@ -48,6 +49,7 @@ class LegacyCase:
     pattern: str
     operand: str
     form: str
+    subgroup_size: int = 0
 
     @property
     def category(self) -> str:
@@ -57,7 +59,8 @@ class LegacyCase:
     @property
     def name(self) -> str:
         """The case's name, unique in the suite."""
-        parts = (self.stage, self.operation, self.type, self.pattern, self.operand, self.form)
+        size = f"size{self.subgroup_size}" if self.subgroup_size else ""
+        parts = (self.stage, self.operation, self.type, self.pattern, self.operand, self.form, size)
         return ".".join((self.category, *(part for part in parts if part)))
 
     @property
@@ -68,8 +71,11 @@ class LegacyCase:
             return f"{what}, in a {self.stage.replace('_', ' ')} shader, runs {FORMS[self.form]}."
         reading = f" from {choices(self.older.core)[self.operand].sentence}" if self.operand else ""
         executed = patterns_of(self.stage)[self.pattern].sentence
+        shader = f"a {self.stage.replace('_', ' ')} shader"
+        if self.subgroup_size:
+            shader += f" at a required subgroup size of {self.subgroup_size}"
         return (
-            f"{self.operation} of {self.type}{reading}, executed {executed} in a {self.stage.replace('_', ' ')} shader, "
+            f"{self.operation} of {self.type}{reading}, executed {executed} in {shader}, "
             f"runs {FORMS[self.form]}."
         )
 
@@ -83,7 +89,16 @@ class LegacyCase:
         """The case of KHR_shader_subgroup that has the same answer."""
         core = self.older.core
         row = BUILTIN_VARIABLES.get(core) or OPERATIONS[core]
-        return Case(row.category.value, self.stage, core, self.type, self.pattern, "exact", self.operand)
+        return Case(
+            row.category.value,
+            self.stage,
+            core,
+            self.type,
+            self.pattern,
+            "exact",
+            self.operand,
+            subgroup_size=self.subgroup_size,
+        )
 
 
 def _operation_cases(stage: str, older: Older) -> Iterator[LegacyCase]:
@@ -93,7 +108,10 @@ def _operation_cases(stage: str, older: Older) -> Iterator[LegacyCase]:
             for operand in _OPERANDS if reads else ("",):
                 for form in FORMS:
                     if form != "lowered_1_3" or (operand == "dynamic" and stage in _OLDEST):
-                        yield LegacyCase(stage, older.name, type_, pattern, operand, form)
+                        case = LegacyCase(stage, older.name, type_, pattern, operand, form)
+                        yield case
+                        if stage in WORKGROUP_STAGES and pattern == "all" and form == "declared":
+                            yield from (replace(case, subgroup_size=size) for size in REQUIRED_SIZES)
 
 
 @cache

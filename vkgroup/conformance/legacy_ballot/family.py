@@ -65,7 +65,8 @@ class LegacyBallotFamily:
         if case.operation == EXAMPLE:
             return case
         older = case.older
-        return case.stage, case.pattern, case.form, older.glsl, older.wide, older.name if older.alone else ""
+        alone = older.name if older.alone else ""
+        return case.stage, case.pattern, case.subgroup_size, case.form, older.glsl, older.wide, alone
 
     def batch_size(self, case: LegacyCase, capabilities: Capabilities) -> int:
         """Return how many cases one shader has."""
@@ -81,12 +82,12 @@ class LegacyBallotFamily:
             return [example.judge(found, executor.capabilities.subgroup.size)] * len(cases)
         program = build(
             [case.core for case in cases],
-            size=executor.capabilities.subgroup.size,
+            size=support.subgroup_size(cases[0].core, executor.capabilities),
             seed=executor.seed,
             spelling=_spelling(cases),
         )
         module = executor.compile(program.source, stage=cases[0].stage, target=target, lower_legacy=lower)
-        outputs = execute(executor, program, module)
+        outputs = execute(executor, program, module, cases[0].subgroup_size)
         instances = read(program, outputs, ballot=True)
         return [judge(entry, program, instances, outputs) for entry in program.entries]
 
