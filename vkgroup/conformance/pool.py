@@ -1,7 +1,8 @@
 """Worker processes and what becomes of a batch whose worker dies, hangs or loses its device.
 
-Each worker has a thread here that feeds it. A batch that kills its worker is split in two and tried again
-in fresh workers, until the guilty case stands alone.
+Each worker has a thread here that feeds it. A hang or a crash on a GPU may take other workers' devices along.
+So a batch that a worker died of is put aside, and judged again when all others are done and one worker alone
+is at work. If that dies as well the batch is split in two, until the guilty case stands alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from queue import Empty, Queue
 from typing import Any
 
@@ -24,8 +26,8 @@ from vkgroup.errors import NoDevice
 START_SECONDS = 120.0
 """Seconds that a worker may take to start and open its device."""
 
-STARTS = 3
-"""Times that a worker is started before the run gives up."""
+PAUSES = (0.5, 2.0, 8.0, 20.0)
+"""Seconds before a worker that did not start is started again, until the run gives up."""
 
 SECONDS_PER_CASE = 2.0
 """Seconds that each further case adds to the time of a batch: slow compilers are not hangs."""
@@ -139,11 +141,12 @@ class Pool:
         self._setup = setup
         self._jobs = jobs
         self._batches: deque[Batch] = deque()
+        self._suspects: deque[_Suspect] = deque()
         self._results: Queue[list[Result] | BaseException | None] = Queue()
-        self._lock = threading.Condition()
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
         self._workers: set[Worker] = set()
-        self._busy = 0
-        self._stopped = False
+        self._opened = False
 
     def run(self, batches: Iterable[Batch], on_results: Callable[[list[Result]], None]) -> None:
         """Judge all batches; `on_results` is called in this thread as they come.
@@ -154,13 +157,11 @@ class Pool:
             A worker could not open the device.
         """
         self._batches.extend(batches)
-        threads = [
-            threading.Thread(target=self._feed, daemon=True)
-            for _ in range(min(self._jobs, len(self._batches)))
-        ]
+        count = min(self._jobs, len(self._batches))
+        threads = [threading.Thread(target=self._feed, args=(count,), daemon=True) for _ in range(count)]
         for thread in threads:
             thread.start()
-        alive = len(threads)
+        alive = count
         try:
             while alive:
                 item = self._results.get()
@@ -170,83 +171,123 @@ class Pool:
                     raise item
                 else:
                     on_results(item)
+            self._judge_suspects(on_results)
         finally:
-            with self._lock:
-                self._stopped = True
-                self._batches.clear()
-                self._lock.notify_all()
-            if alive:
-                for worker in list(self._workers):
-                    worker.kill()
+            self._stopping.set()
+            for worker in list(self._workers):
+                worker.kill()
 
     def _next(self) -> Batch | None:
-        """Take a batch; wait while another worker may still split one; None when all are done."""
+        """Take a batch; None when all are taken."""
         with self._lock:
-            while not self._batches and self._busy and not self._stopped:
-                self._lock.wait()
-            if not self._batches or self._stopped:
-                return None
-            self._busy += 1
-            return self._batches.popleft()
-
-    def _done(self, again: list[Batch]) -> None:
-        with self._lock:
-            self._busy -= 1
-            self._batches.extendleft(reversed(again))
-            self._lock.notify_all()
+            return self._batches.popleft() if self._batches and not self._stopping.is_set() else None
 
     def _start(self) -> Worker:
-        """Start a worker; one that dies on the way is given another chance, for others may have killed it."""
-        for left in reversed(range(STARTS)):
+        """Start a worker; one that dies on the way is given another chance, for others may have killed it.
+
+        Where a device was opened before it is still there, but a driver that recovers from a hang may refuse
+        it for seconds.
+        """
+        for pause in (*PAUSES, None):
             try:
                 worker = Worker(self._setup)
-            except (WorkerDied, OSError) as error:
-                if not left:
+            except (WorkerDied, OSError, NoDevice) as error:
+                fatal = isinstance(error, NoDevice) and not self._opened
+                if fatal or pause is None:
                     raise NoDevice(f"No worker process starts: {error}") from error
+                self._stopping.wait(pause)
             else:
+                self._opened = True
                 self._workers.add(worker)
                 return worker
-        raise AssertionError("STARTS is positive")
+        raise AssertionError("the last turn returns or raises")
 
-    def _feed(self) -> None:
-        """Feed one worker until nothing is left, starting another when it dies."""
+    def _feed(self, count: int) -> None:
+        """Feed one worker of so many until nothing is left, starting another when it dies."""
         worker: Worker | None = None
         try:
             while (batch := self._next()) is not None:
-                if worker is None:
-                    worker = self._start()
-                if not self._one(worker, batch):
-                    self._workers.discard(worker)
-                    worker = None
+                worker = worker or self._start()
+                answer = self._ask(worker, batch)
+                if isinstance(answer, list):
+                    self._results.put(answer)
+                    continue
+                worker = None
+                with self._lock:
+                    self._suspects.append(_Suspect(batch, answer, alone=count == 1))
         except BaseException as error:
-            self._done([])
             self._results.put(error)
         finally:
             if worker is not None:
-                worker.close()
+                self._end(worker)
             self._results.put(None)
 
-    def _one(self, worker: Worker, batch: Batch) -> bool:
-        """Run one batch; False if the worker is gone after it."""
+    def _ask(self, worker: Worker, batch: Batch) -> list[Result] | _Death:
+        """Let a worker judge a batch; where it dies of it, it is gone afterwards."""
         seconds = self._setup.timeout + SECONDS_PER_CASE * len(batch)
         try:
             answer = worker.run(batch, seconds)
         except WorkerDied as error:
-            self._blame(batch, Status.CRASH, str(error))
-            return False
-        if isinstance(answer, Failure):
-            worker.kill()
+            death = _Death(Status.CRASH, str(error))
+        else:
+            if not isinstance(answer, Failure):
+                return answer
             status = Status.TIMEOUT if answer.kind == "timeout" else Status.CRASH
-            self._blame(batch, status, answer.message)
-            return False
-        self._results.put(answer)
-        self._done([])
-        return True
+            death = _Death(status, answer.message)
+        self._workers.discard(worker)
+        worker.kill()
+        return death
 
-    def _blame(self, batch: Batch, status: Status, detail: str) -> None:
-        """Record the verdict on a case that stands alone; split a batch of several."""
-        if len(batch) == 1:
-            self._results.put([Result(batch.cases[0].name, status, detail=detail)])
-            self._done([])
-            return
-        self._done(batch.halves())
+    def _end(self, worker: Worker) -> None:
+        self._workers.discard(worker)
+        worker.close()
+
+    def _judge_suspects(self, on_results: Callable[[list[Result]], None]) -> None:
+        """Judge again the batches that workers died of, with nobody else at work."""
+        worker: Worker | None = None
+        while self._suspects:
+            suspect = self._suspects.popleft()
+            answer: list[Result] | _Death = suspect.death
+            if not suspect.alone:
+                worker = worker or self._start()
+                answer = self._ask(worker, suspect.batch)
+            if isinstance(answer, list):
+                on_results([replace(result, detail=suspect.excuse(result)) for result in answer])
+                continue
+            if not suspect.alone:
+                worker = None
+            if len(suspect.batch) == 1:
+                name = suspect.batch.cases[0].name
+                on_results([Result(name, answer.status, detail=answer.detail)])
+                continue
+            halves = [_Suspect(half, answer) for half in suspect.batch.halves()]
+            self._suspects.extendleft(reversed(halves))
+        if worker is not None:
+            self._end(worker)
+
+
+@dataclass(frozen=True)
+class _Death:
+    """What a worker died of, in words, and the status of a case that is to blame."""
+
+    status: Status
+    detail: str
+
+
+@dataclass(frozen=True)
+class _Suspect:
+    """A batch that a worker died of.
+
+    Attributes
+    ----------
+    alone : whether that worker was the only one, so that nobody else is to blame.
+    """
+
+    batch: Batch
+    death: _Death
+    alone: bool = False
+
+    def excuse(self, result: Result) -> str:
+        """Return a result's detail, with what came before it."""
+        before = f"judged again after a worker had died of its batch: {self.death.detail}"
+        return f"{result.detail}\n{before}".strip()
