@@ -26,6 +26,8 @@ from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.memories import Memories
 from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.dispatch.ray_device import Tracing
+from vkgroup.dispatch.ray_pipeline import RayPipeline
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Sequence, Step
 from vkgroup.dispatch.textures import check_sampler
@@ -37,7 +39,7 @@ _KEPT_PIPELINES = 32
 _SUFFIXES = (".glsl", ".hlsl", ".spv", ".spvasm", *(f".{stage.suffix}" for stage in STAGES))
 
 
-class Device(Memories, Drawing):
+class Device(Memories, Drawing, Tracing):
     """An open device; `vkgroup.open` gives one.
 
     A device and what is made from it are for one thread at a time, as in Vulkan: each thread opens its own.
@@ -60,6 +62,7 @@ class Device(Memories, Drawing):
         self._subgroup_size = subgroup_size
         self._pipelines: OrderedDict[Any, Pipeline] = OrderedDict()
         self._graphics_pipelines: OrderedDict[Any, GraphicsPipeline] = OrderedDict()
+        self._ray_pipelines: OrderedDict[Any, RayPipeline] = OrderedDict()
 
     @staticmethod
     def of(resource: Buffer | Image) -> Device | None:
@@ -341,6 +344,7 @@ class Device(Memories, Drawing):
         """Free the device and everything made from it; doing so again is allowed."""
         self._pipelines.clear()
         self._graphics_pipelines.clear()
+        self._ray_pipelines.clear()
         self._owner.close()
 
     def __repr__(self) -> str:

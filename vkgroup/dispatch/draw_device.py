@@ -20,8 +20,9 @@ from vkgroup.dispatch.bound import padded_counts
 from vkgroup.dispatch.draw_checks import check_made_of
 from vkgroup.dispatch.drawing import DrawState, size_of
 from vkgroup.dispatch.draws import key_of
-from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, check_specialization, stages_of
+from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, stages_of
 from vkgroup.dispatch.results import RunResult
+from vkgroup.dispatch.stages import check_specialization
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, match_vertices, pass_through
 from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import Module
