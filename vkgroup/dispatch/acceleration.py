@@ -125,29 +125,36 @@ class AccelerationStructure(Closing):
     ----------
     device : what it was made from.
     level : ``"bottom"``, of triangles or boxes, or ``"top"``, of instances of such.
-    geometries : what a bottom level is made of.
-    instances : what a top level is made of. Their bottom levels must stay open as long as rays are traced.
+    kinds : of a bottom level, ``"triangles"`` or ``"boxes"`` for each of its geometries.
+    bottoms : of a top level, what it has instances of. They must stay open as long as rays are traced.
+    records : of a top level, what its instances ask of the shader binding table: their offset and the kinds
+        of their geometries, with the number of the first such instance.
     """
 
     def __init__(self, device: Owner, parts: Any) -> None:
         self.device = device
         require_acceleration(device)
         device.require_open()
-        self.geometries, self.instances = _sorted(parts)
-        self.level = "bottom" if self.geometries else "top"
-        _check(self.geometries, self.instances, device)
+        geometries, instances = _sorted(parts)
+        _check(geometries, instances, device)
+        self.level = "bottom" if geometries else "top"
+        self.kinds = tuple(part.kind for part in geometries)
+        self.bottoms = tuple(dict.fromkeys(instance.bottom for instance in instances))
+        self.records: dict[tuple[int, tuple[str, ...]], int] = {}
+        for number, instance in enumerate(instances):
+            self.records.setdefault((int(instance.sbt_offset), instance.bottom.kinds), number)
         device.register(self)
         self._holding = True
         try:
-            self._create()
+            self._create(geometries, instances)
         except (DriverError, Unsupported):
             self.close()
             raise
         device.raise_validation_errors()
 
     @abstractmethod
-    def _create(self) -> None:
-        """Build it."""
+    def _create(self, geometries: tuple[Geometry, ...], instances: tuple[Instance, ...]) -> None:
+        """Build it of one or the other."""
 
     @property
     @abstractmethod
@@ -157,11 +164,10 @@ class AccelerationStructure(Closing):
     @property
     def closed(self) -> bool:
         """Whether it, or a bottom level that it has instances of, was closed."""
-        return self._freed or any(instance.bottom.closed for instance in self.instances)
+        return self._freed or any(bottom.closed for bottom in self.bottoms)
 
     def __repr__(self) -> str:
-        parts = self.geometries or self.instances
-        return f"<vkgroup AccelerationStructure, {self.level} level of {len(parts)}>"
+        return f"<vkgroup AccelerationStructure, {self.level} level, {'closed' if self.closed else 'open'}>"
 
 
 def require_acceleration(device: Owner) -> None:

@@ -74,7 +74,8 @@ def check_links(
             )
         for trace in rays.traces:
             number = _number(trace.miss_index, shader, 0xFFFF)
-            if miss and number is not None:
+            # A table without miss shaders has one record that runs nothing.
+            if number is not None and (miss or number):
                 _check_index(number, miss, f"The {stage} shader's rays have the miss index", "miss shaders")
         for call in rays.calls:
             number = _number(call.index, shader, 0xFFFFFFFF)
@@ -188,8 +189,6 @@ def check_scenes(
     InvalidDispatch
         An instance means a hit group that there is not, or one for other geometry.
     """
-    if not hit_groups:
-        return
     for shader in shaders:
         for trace in shader.module.reflection.rays.traces:
             structures = scenes.get(trace.structure, ()) if trace.structure is not None else ()
@@ -205,18 +204,19 @@ def _check_scene(
     stride = _number(trace.record_stride, shader, 0xF)
     if offset is None or stride is None:
         return
-    for number, instance in enumerate(structure.instances):
-        for index, geometry in enumerate(instance.bottom.geometries):
-            record = int(instance.sbt_offset) + offset + index * stride
-            if record >= len(hit_groups) or hit_groups[record].kind != geometry.kind:
-                kind = hit_groups[record].kind if record < len(hit_groups) else ""
-                there = f"is for {kind}" if kind else f"is not among the {len(hit_groups)} given"
-                raise InvalidDispatch(
-                    f"Rays of the {_words(shader)} shader that hit geometry {index} of instance {number},"
-                    f" which is of {geometry.kind}, run hit group {record}; that {there}. The number is"
-                    f" the instance's sbt_offset {instance.sbt_offset} + the ray's offset {offset}"
-                    f" + {index} × its stride {stride}."
-                )
+    # A table without hit groups has one record that runs nothing.
+    there = [group.kind for group in hit_groups] or [""]
+    for (first, kinds), number in structure.records.items():
+        for index, kind in enumerate(kinds):
+            record = first + offset + index * stride
+            if record < len(there) and there[record] in (kind, ""):
+                continue
+            found = f"is for {there[record]}" if record < len(there) else f"is none of {len(hit_groups)}"
+            raise InvalidDispatch(
+                f"Rays of the {_words(shader)} shader that hit geometry {index} of instance {number}, which"
+                f" is of {kind}, run hit group {record}; that {found}. The number is the instance's"
+                f" sbt_offset {first} + the ray's offset {offset} + {index} × its stride {stride}."
+            )
 
 
 def launch_size(given: Any, device: Owner) -> Size:

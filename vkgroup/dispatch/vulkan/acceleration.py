@@ -52,15 +52,15 @@ class VulkanAccelerationStructure(AccelerationStructure):
         info = vk.new("VkAccelerationStructureDeviceAddressInfoKHR", accelerationStructure=self.handle)
         return int(device.functions.vkGetAccelerationStructureDeviceAddressKHR(device.handle, info))
 
-    def _create(self) -> None:
+    def _create(self, geometries: tuple[Geometry, ...], instances: tuple[Instance, ...]) -> None:
         inputs: list[DeviceBuffer] = []
         try:
-            if self.geometries:
-                described = [_geometry(self.device, part, inputs) for part in self.geometries]
-                self._build(described, [len(part) for part in self.geometries])
+            if geometries:
+                described = [_geometry(self.device, part, inputs) for part in geometries]
+                self._build(described, [len(part) for part in geometries])
             else:
-                described = [_instances(self.device, self.instances, inputs)]
-                self._build(described, [len(self.instances)])
+                described = [_instances(self.device, instances, inputs)]
+                self._build(described, [len(instances)])
         finally:
             for buffer in inputs:
                 buffer.close()
@@ -199,12 +199,16 @@ def _boxes(device: LogicalDevice, part: Boxes, inputs: list[DeviceBuffer]) -> An
 
 def _instances(device: LogicalDevice, instances: Sequence[Instance], inputs: list[DeviceBuffer]) -> Any:
     rows = np.zeros(len(instances), _INSTANCE)
+    addresses: dict[AccelerationStructure, int] = {}
     for row, instance in zip(rows, instances, strict=True):
-        assert isinstance(instance.bottom, VulkanAccelerationStructure)
+        bottom = instance.bottom
+        assert isinstance(bottom, VulkanAccelerationStructure)
+        if bottom not in addresses:
+            addresses[bottom] = bottom.address
         row["transform"] = instance.transform
         row["index_and_mask"] = int(instance.custom_index) | int(instance.mask) << 24
         row["offset_and_flags"] = instance.sbt_offset
-        row["bottom"] = instance.bottom.address
+        row["bottom"] = addresses[bottom]
     data = vk.new("VkAccelerationStructureGeometryInstancesDataKHR", data=_input(device, rows, inputs))
     return vk.new(
         "VkAccelerationStructureGeometryKHR",
