@@ -257,9 +257,11 @@ def _floats(given: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[np.flo
             f"{what} of shape ({names}), n at least 1; {array.dtype.name} of shape {array.shape} was given."
         )
     # A NaN means something: in the first number of a triangle or box it switches that off.
-    if np.isinf(array.astype(np.float32)).any():
+    with np.errstate(over="ignore"):
+        found = np.ascontiguousarray(array, np.float32)
+    if np.isinf(found).any():
         raise InvalidDispatch(f"{what} that float32 holds; one of those given is infinite there.")
-    return np.ascontiguousarray(array, np.float32)
+    return found
 
 
 def _indices(given: Any, count: int) -> npt.NDArray[np.uint32]:
