@@ -76,10 +76,6 @@ class GraphicsPipeline(BasePipeline):
             shader.validate(device)
         self._make()
 
-    def required_size(self, shader: Shader) -> int | None:
-        """Return the subgroup size to require of a stage: of those that have subgroup operations."""
-        return self.subgroup_size if shader.module.reflection.subgroup_uses else None
-
     def _lacking(self) -> list[str]:
         capabilities = self.device.capabilities
         lacking: list[str] = []

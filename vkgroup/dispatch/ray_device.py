@@ -8,8 +8,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from vkgroup.closing import Closing
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.acceleration import (
@@ -20,6 +18,7 @@ from vkgroup.dispatch.acceleration import (
     require_acceleration,
 )
 from vkgroup.dispatch.blocks import checked_mapping
+from vkgroup.dispatch.kept import kept_pipeline, key_of_values
 from vkgroup.dispatch.ray_pipeline import HitGroup, RayPipeline, Source, require_ray_tracing
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import check_specialization
@@ -27,8 +26,6 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import Module
 
 Part = Triangles | Boxes | Instance | AccelerationStructure
-
-_KEPT_PIPELINES = 32
 
 
 class Tracing(Closing):
@@ -202,13 +199,11 @@ class Tracing(Closing):
         max_recursion: int | None,
     ) -> RayPipeline:
         """Return a pipeline for `trace`, kept from the last times where it can be."""
-        kept = self._ray_pipelines
-        specialization = checked_mapping(specialization, "specialization")
-        values = tuple((key, np.asarray(value).tobytes()) for key, value in specialization.items())
-        key = (raygen, miss, hit_groups, callables, values, subgroup_size, max_recursion)
-        pipeline = kept.pop(key, None)
-        if pipeline is None or pipeline.closed:
-            pipeline = self.ray_pipeline(
+        values = key_of_values(specialization)
+        return kept_pipeline(
+            self._ray_pipelines,
+            (raygen, miss, hit_groups, callables, values, subgroup_size, max_recursion),
+            lambda: self.ray_pipeline(
                 raygen,
                 miss=miss,
                 hit_groups=hit_groups,
@@ -216,11 +211,8 @@ class Tracing(Closing):
                 specialization=specialization,
                 subgroup_size=subgroup_size,
                 max_recursion=max_recursion,
-            )
-        kept[key] = pipeline
-        if len(kept) > _KEPT_PIPELINES:
-            kept.popitem(last=False)[1].close()
-        return pipeline
+            ),
+        )
 
 
 def _several(given: Any, what: str) -> tuple[Any, ...]:

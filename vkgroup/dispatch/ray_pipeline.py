@@ -114,10 +114,6 @@ class RayPipeline(BasePipeline):
             raise InvalidDispatch(f"hit_groups are HitGroups; {group!r} was given.")
         return Group(**{stage: self._number(stage, module) for stage, module in group.sources()})
 
-    def required_size(self, shader: Shader) -> int | None:
-        """Return the subgroup size to require of a stage: of those that have subgroup operations."""
-        return self.subgroup_size if shader.module.reflection.subgroup_uses else None
-
     def _lacking(self, max_recursion: Any) -> list[str]:
         capabilities = self.device.capabilities
         lacking: list[str] = []
