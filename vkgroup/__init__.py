@@ -13,7 +13,20 @@ if TYPE_CHECKING:
     from vkgroup.compiler import compile_file as compile_file
     from vkgroup.compiler import compile_source as compile
     from vkgroup.device import Capabilities, DeviceInfo
-    from vkgroup.dispatch import Bound, Buffer, Device, Image, Pipeline, RunResult
+    from vkgroup.dispatch import (
+        AccelerationStructure,
+        Bound,
+        Boxes,
+        Buffer,
+        Device,
+        HitGroup,
+        Image,
+        Instance,
+        Pipeline,
+        RayPipeline,
+        RunResult,
+        Triangles,
+    )
     from vkgroup.opening import devices
     from vkgroup.opening import open_device as open
     from vkgroup.sampler import Sampler
@@ -23,16 +36,22 @@ __version__ = "0.1.0"
 
 #: Where each public name lives: module and name in it.
 _PUBLIC = {
+    "AccelerationStructure": ("vkgroup.dispatch", "AccelerationStructure"),
     "Bound": ("vkgroup.dispatch", "Bound"),
+    "Boxes": ("vkgroup.dispatch", "Boxes"),
     "Buffer": ("vkgroup.dispatch", "Buffer"),
     "Capabilities": ("vkgroup.device", "Capabilities"),
     "Device": ("vkgroup.dispatch", "Device"),
     "DeviceInfo": ("vkgroup.device", "DeviceInfo"),
+    "HitGroup": ("vkgroup.dispatch", "HitGroup"),
     "Image": ("vkgroup.dispatch", "Image"),
+    "Instance": ("vkgroup.dispatch", "Instance"),
     "Module": ("vkgroup.spirv", "Module"),
     "Pipeline": ("vkgroup.dispatch", "Pipeline"),
+    "RayPipeline": ("vkgroup.dispatch", "RayPipeline"),
     "RunResult": ("vkgroup.dispatch", "RunResult"),
     "Sampler": ("vkgroup.sampler", "Sampler"),
+    "Triangles": ("vkgroup.dispatch", "Triangles"),
     "assemble": ("vkgroup.compiler", "assemble"),
     "compile": ("vkgroup.compiler", "compile_source"),
     "compile_file": ("vkgroup.compiler", "compile_file"),
@@ -46,16 +65,22 @@ _PUBLIC = {
 }
 
 __all__ = [
+    "AccelerationStructure",
     "Bound",
+    "Boxes",
     "Buffer",
     "Capabilities",
     "Device",
     "DeviceInfo",
+    "HitGroup",
     "Image",
+    "Instance",
     "Module",
     "Pipeline",
+    "RayPipeline",
     "RunResult",
     "Sampler",
+    "Triangles",
     "assemble",
     "compile",
     "compile_file",

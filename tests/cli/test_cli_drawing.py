@@ -151,7 +151,7 @@ def test_what_the_device_lacks_is_exit_code_three(folder: Path, capsys: pytest.C
     assert "maxFramebufferWidth" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("size", ["0,4", "4", "4,4,4", "4.5,4", "a,b", "", "-1,4"])
+@pytest.mark.parametrize("size", ["0,4", "4", "4,4,4,4", "4.5,4", "a,b", "", "-1,4"])
 def test_sizes_that_are_none(folder: Path, size: str) -> None:
     with pytest.raises(SystemExit) as caught:
         run("white.frag", f"--size={size}")

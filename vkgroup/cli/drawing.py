@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "One triangle covers the image, unless vertices say otherwise. --out NAME=F.npy writes the output "
         "NAME, --out depth=F.npy the depths.",
     )
-    group.add_argument("--size", metavar="W,H", type=_size, help="draw so many pixels")
+    group.add_argument("--size", metavar="W,H", type=_size, help="draw so many pixels; W,H,D of rays too")
     group.add_argument(
         "--vertex", metavar="SHADER", type=Path, help="vertex shader; none passes --vertices on"
     )
@@ -88,11 +88,12 @@ def given(arguments: argparse.Namespace) -> list[str]:
     return [option for option, (value, default) in defaults.items() if value != default]
 
 
-def _size(text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d+)[,x](\d+)", text)
-    if match is None or not int(match[1]) or not int(match[2]):
+def _size(text: str) -> tuple[int, ...]:
+    match = re.fullmatch(r"(\d+)[,x](\d+)(?:[,x](\d+))?", text)
+    numbers = () if match is None else tuple(int(number) for number in match.groups() if number is not None)
+    if 0 in numbers or not numbers:
         raise argparse.ArgumentTypeError(f"{text!r} is no width and height, both at least 1")
-    return int(match[1]), int(match[2])
+    return numbers
 
 
 def draw(

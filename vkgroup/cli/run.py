@@ -1,4 +1,4 @@
-"""``vkgroup run``: a compute or fragment shader on NumPy files."""
+"""``vkgroup run``: a compute, fragment or ray-generation shader on NumPy files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 import vkgroup
-from vkgroup.cli import drawing, pairs, shaders
+from vkgroup.cli import drawing, pairs, shaders, tracing
 from vkgroup.cli.arguments import add_device, seconds
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.errors import InvalidInput
@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     pairs.add_uniforms(parser)
     parser.add_argument("--subgroup-size", metavar="N", type=int, help="require this subgroup size")
     drawing.add_arguments(parser)
+    tracing.add_arguments(parser)
     parser.add_argument("--full-subgroups", action="store_true", help="require full subgroups")
     parser.add_argument("--repeat", metavar="N", type=int, default=1, help="run this many times in a row")
     parser.add_argument("--timeout", metavar="S", type=seconds, default=10.0, help="seconds (default: 10)")
@@ -57,20 +58,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
-    meshes = arguments.size is not None and arguments.mesh is not None
-    if (arguments.groups is None) == (arguments.size is None) and not (meshes and arguments.groups):
-        raise InvalidInput(
-            "Give --groups X,Y,Z to run a compute shader, --size W,H to draw with a fragment shader, or both"
-            " to draw with a mesh shader (--mesh)."
-        )
-    if arguments.size is None and drawing.given(arguments):
-        raise InvalidInput(f"{', '.join(drawing.given(arguments))}: only for draws (--size W,H).")
-    if arguments.size is not None and arguments.full_subgroups:
-        raise InvalidInput("--full-subgroups: only for compute shaders (--groups X,Y,Z).")
+    _check(arguments)
+    traces = tracing.wanted(arguments)
     bindings: dict[pairs.Key, npt.NDArray[Any]] = pairs.arrays(arguments.inputs)
     files = _outputs(arguments, bindings)
     with vkgroup.open(arguments.device) as device:
-        module, stages = shaders.load_stages(arguments, device.target, device.capabilities)
+        if traces:
+            module, stages = tracing.load_stages(arguments, device)
+        else:
+            module, stages = shaders.load_stages(arguments, device.target, device.capabilities)
         names = Names(module)
         uniforms = names.uniforms(_numbers(arguments.uniforms, "--uniform"))
         options = {
@@ -84,7 +80,9 @@ def execute(arguments: argparse.Namespace) -> int:
             "repeat": arguments.repeat,
             "timeout": arguments.timeout,
         }
-        if arguments.size is None:
+        if traces:
+            result = tracing.trace(device, module, stages, arguments, **options)
+        elif arguments.size is None:
             result = device.run(module, arguments.groups, full_subgroups=arguments.full_subgroups, **options)
         else:
             result = drawing.draw(device, module, stages, arguments, **options)
@@ -101,6 +99,23 @@ def execute(arguments: argparse.Namespace) -> int:
                 f"{suggestion(key, map(str, result))}"
             )
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    traces = tracing.wanted(arguments)
+    if traces and (arguments.size is None or arguments.groups is not None):
+        raise InvalidInput("Give --size W,H[,D] to trace rays with a ray-generation shader, and no --groups.")
+    meshes = arguments.size is not None and arguments.mesh is not None
+    if (arguments.groups is None) == (arguments.size is None) and not (meshes and arguments.groups):
+        raise InvalidInput(
+            "Give --groups X,Y,Z to run a compute shader, --size W,H to draw with a fragment shader, or both"
+            " to draw with a mesh shader (--mesh)."
+        )
+    if (arguments.size is None or traces) and drawing.given(arguments):
+        raise InvalidInput(f"{', '.join(drawing.given(arguments))}: only for draws (--size W,H).")
+    if arguments.size is not None and arguments.full_subgroups:
+        raise InvalidInput("--full-subgroups: only for compute shaders (--groups X,Y,Z).")
 
 
 def _time(seconds: float) -> str:
@@ -126,7 +141,8 @@ def _outputs(
                 f"--out {name}={text}: a binding that --in has needs only the file ({name}=F.npy)."
             )
         # An output of a fragment shader needs no type either: it is no binding.
-        if zeros is None and key not in bindings and arguments.size is None:
+        drawn = arguments.size is not None and not tracing.wanted(arguments)
+        if zeros is None and key not in bindings and not drawn:
             raise InvalidInput(
                 f"--out {name}={text}: a binding that --in does not have needs its type and size "
                 f"({name}=uint[64]:F.npy); an output of a fragment shader needs --size W,H."

@@ -78,6 +78,14 @@ def load(arguments: argparse.Namespace, target: Target, capabilities: Capabiliti
     )
 
 
+def load_stage(
+    arguments: argparse.Namespace, file: Path, stage: str, target: Target, capabilities: Capabilities
+) -> Module:
+    """Load another shader, with the options of the one that the command line names."""
+    given = vars(arguments) | {"shader": file, "stage": stage}
+    return load(argparse.Namespace(**given), target, capabilities)
+
+
 def load_stages(
     arguments: argparse.Namespace, target: Target, capabilities: Capabilities
 ) -> tuple[Module, dict[str, Any]]:
@@ -93,8 +101,7 @@ def load_stages(
     def one(file: Path | None, stage: str) -> Module | None:
         if file is None:
             return None
-        given = vars(arguments) | {"shader": file, "stage": stage}
-        return load(argparse.Namespace(**given), target, capabilities)
+        return load_stage(arguments, file, stage, target, capabilities)
 
     others = any((arguments.tessellation, arguments.geometry, arguments.mesh, arguments.task))
     if arguments.dialect == "gl" and others:

@@ -64,7 +64,8 @@ def compile_source(
         (assembly, for which no option of a compiler counts).
     defines : macros, name and value.
     include_paths : folders where ``#include`` looks, in order.
-    target : Vulkan version the module is for.
+    target : Vulkan version the module is for. Mesh and ray-tracing shaders for Vulkan 1.1 are of SPIR-V 1.4,
+        which devices of that version take by VK_KHR_spirv_1_4.
     optimize : False, ``"performance"`` (or True), or ``"size"``.
     debug : whether to keep line numbers and source in the module.
     entry_point : the entry point's name in the module; in HLSL also in the source.
@@ -190,12 +191,13 @@ def request_of(
         raise CompileError(f"no dialect {dialect!r}; there are: {', '.join(DIALECTS)}")
     if not _IDENTIFIER.fullmatch(entry_point):
         raise CompileError(f"{entry_point!r} cannot name an entry point")
+    kind = _stage(stage)
     return Request(
         source=clean(source, name),
         name=name,
-        stage=_stage(stage),
+        stage=kind,
         dialect=dialect,
-        target=target,
+        target=target.for_stage(kind),
         optimize=_level(level),
         debug=debug,
         entry_point=entry_point,

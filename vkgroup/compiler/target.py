@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from vkgroup.spirv import Stage
+
 
 class Target(Enum):
     """What a module is compiled and validated for.
@@ -34,6 +36,11 @@ class Target(Enum):
     def environment(self) -> str:
         """SPIRV-Tools' name, for example ``"vulkan1.1"``."""
         return self.value[2]
+
+    def for_stage(self, stage: Stage) -> Target:
+        """Return the target for a shader of a stage: mesh and ray-tracing shaders need SPIR-V 1.4."""
+        newer = self is Target.VULKAN_1_1 and stage.since > self.spirv_version
+        return Target.VULKAN_1_1_SPIRV_1_4 if newer else self
 
     @classmethod
     def for_api_version(cls, version: int | tuple[int, ...]) -> Target:

@@ -49,6 +49,9 @@ STRUCTS: tuple[FeatureStruct, ...] = (
     FeatureStruct("VkPhysicalDeviceVulkan12Features", core=_V12),
     FeatureStruct("VkPhysicalDeviceVulkan13Features", core=_V13),
     FeatureStruct("VkPhysicalDeviceMeshShaderFeaturesEXT", "VK_EXT_mesh_shader"),
+    FeatureStruct("VkPhysicalDeviceAccelerationStructureFeaturesKHR", "VK_KHR_acceleration_structure"),
+    FeatureStruct("VkPhysicalDeviceRayTracingPipelineFeaturesKHR", "VK_KHR_ray_tracing_pipeline"),
+    FeatureStruct("VkPhysicalDeviceRayQueryFeaturesKHR", "VK_KHR_ray_query"),
     FeatureStruct("VkPhysicalDevice16BitStorageFeatures", "VK_KHR_16bit_storage", _V11, _V12),
     FeatureStruct("VkPhysicalDeviceVariablePointersFeatures", "VK_KHR_variable_pointers", _V11, _V12),
     FeatureStruct("VkPhysicalDevice8BitStorageFeatures", "VK_KHR_8bit_storage", None, _V12),
@@ -200,6 +203,7 @@ EXTENSIONS: tuple[str, ...] = (
     "VK_GOOGLE_decorate_string",
     "VK_GOOGLE_hlsl_functionality1",
     "VK_GOOGLE_user_type",
+    "VK_KHR_deferred_host_operations",
     "VK_KHR_external_memory_fd",
     "VK_KHR_shader_float_controls",
     "VK_KHR_shader_non_semantic_info",
@@ -221,6 +225,13 @@ ROBUSTNESS = frozenset(
 #: Features that cost something, exclude others, or only serve tools and are never asked for.
 NOT_ENABLED = frozenset(
     {
+        "accelerationStructureCaptureReplay",
+        "accelerationStructureHostCommands",
+        "accelerationStructureIndirectBuild",
+        "descriptorBindingAccelerationStructureUpdateAfterBind",
+        "rayTracingPipelineShaderGroupHandleCaptureReplay",
+        "rayTracingPipelineShaderGroupHandleCaptureReplayMixed",
+        "rayTracingPipelineTraceRaysIndirect",
         "meshShaderQueries",
         "multiviewMeshShader",
         "primitiveFragmentShadingRateMeshShader",

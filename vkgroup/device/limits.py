@@ -21,6 +21,7 @@ _DESCRIPTORS = {
         "StorageImages": ("storage_image", "storage_texel_buffer"),
         "SampledImages": ("sampled_image", "combined_image_sampler", "uniform_texel_buffer"),
         "Samplers": ("sampler", "combined_image_sampler"),
+        "AccelerationStructures": ("acceleration_structure",),
     }.items()
 }
 
@@ -56,7 +57,7 @@ def exceeded(
         counts[binding.kind] += binding.count or 0
     for kinds, names in _DESCRIPTORS.items():
         count = sum(counts[kind] for kind in kinds)
-        over += [_text(name, count, limits) for name in names if count > limits[name]]
+        over += [_text(name, count, limits) for name in names if count > limits.get(name, count)]
     return over
 
 
@@ -185,6 +186,12 @@ _INTERFACES: dict[str, Callable[[EntryPoint], dict[str, int]]] = {
     "fragment": _fragment_needs,
 }
 """What a stage's inputs and outputs need, by Vulkan's names of limits."""
+
+
+def ray_interface_exceeded(reflection: Reflection, capabilities: Capabilities) -> list[str]:
+    """List the device limit that the attribute of hits goes over."""
+    size, name = reflection.rays.attribute_size, "maxRayHitAttributeSize"
+    return [_text(name, size, capabilities.limits)] if size > capabilities.limits.get(name, size) else []
 
 
 def require_buffer_size(nbytes: int, capabilities: Capabilities) -> None:

@@ -99,6 +99,7 @@ class DeviceBuffer:
     host : keep it in the host's memory, mapped, on a discrete GPU too.
     addressable : whether shaders may reach it by its address; the feature bufferDeviceAddress is enabled.
     shared : whether CUDA is to see it too; the device's `sharing` is not None.
+    usage : VkBufferUsageFlags beside those that every buffer has.
 
     Attributes
     ----------
@@ -123,6 +124,7 @@ class DeviceBuffer:
         host: bool = False,
         addressable: bool = False,
         shared: bool = False,
+        usage: int = 0,
     ) -> None:
         self.device = device
         self.nbytes = nbytes
@@ -139,12 +141,12 @@ class DeviceBuffer:
             assert device.sharing is not None
             self.shared = SharedMemory(self, device.sharing)
         try:
-            self._create(host, addressable)
+            self._create(host, addressable, usage)
         except (DriverError, Unsupported):
             self.close()
             raise
 
-    def _create(self, host: bool, addressable: bool) -> None:
+    def _create(self, host: bool, addressable: bool, usage: int) -> None:
         device, functions, shared = self.device, self.device.functions, self.shared
         address_use = vk.VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT if addressable else 0
         condition_use = 0
@@ -154,7 +156,8 @@ class DeviceBuffer:
             "VkBufferCreateInfo",
             pNext=vk.NULL if shared is None else shared.external,
             size=self.nbytes,
-            usage=address_use
+            usage=usage
+            | address_use
             | condition_use
             | vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
             | vk.VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT
@@ -190,6 +193,14 @@ class DeviceBuffer:
             code = functions.vkMapMemory(device.handle, self.memory, 0, vk.WHOLE_SIZE, 0, address)
             device.check(code, f"mapping {what}")
             self.mapped = np.frombuffer(vk.ffi.buffer(address[0], self.nbytes), np.uint8)
+
+    @property
+    def address(self) -> int:
+        """Where it lies on the device; it is addressable."""
+        core = self.device.capabilities.api_version[:2] >= (1, 2)
+        name = "vkGetBufferDeviceAddress" if core else "vkGetBufferDeviceAddressKHR"
+        info = vk.new("VkBufferDeviceAddressInfo", buffer=self.handle)
+        return int(getattr(self.device.functions, name)(self.device.handle, info))
 
     def write(self, data: Bytes, offset: int = 0) -> None:
         """Copy bytes into the buffer; the caller has checked the range."""

@@ -61,6 +61,8 @@ _PROPERTIES: tuple[tuple[str, str, tuple[int, int] | None], ...] = (
     ("VkPhysicalDeviceShaderSMBuiltinsPropertiesNV", "VK_NV_shader_sm_builtins", None),
     ("VkPhysicalDeviceCooperativeMatrixPropertiesKHR", "VK_KHR_cooperative_matrix", None),
     ("VkPhysicalDeviceMeshShaderPropertiesEXT", "VK_EXT_mesh_shader", None),
+    ("VkPhysicalDeviceAccelerationStructurePropertiesKHR", "VK_KHR_acceleration_structure", None),
+    ("VkPhysicalDeviceRayTracingPipelinePropertiesKHR", "VK_KHR_ray_tracing_pipeline", None),
 )
 
 
@@ -68,6 +70,8 @@ _LIMITS = (
     "VkPhysicalDeviceMaintenance3Properties",
     "VkPhysicalDeviceMaintenance4Properties",
     "VkPhysicalDeviceMeshShaderPropertiesEXT",
+    "VkPhysicalDeviceAccelerationStructurePropertiesKHR",
+    "VkPhysicalDeviceRayTracingPipelinePropertiesKHR",
 )
 """Those that are limits."""
 

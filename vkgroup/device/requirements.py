@@ -29,6 +29,9 @@ CAPABILITIES: Mapping[str, str] = {
     "Geometry": "geometryShader",
     "Tessellation": "tessellationShader",
     "MeshShadingEXT": "meshShader",
+    "RayTracingKHR": "rayTracingPipeline",
+    "RayTraversalPrimitiveCullingKHR": "rayTraversalPrimitiveCulling",
+    "RayQueryKHR": "rayQuery",
     "GeometryPointSize": "shaderTessellationAndGeometryPointSize",
     "TessellationPointSize": "shaderTessellationAndGeometryPointSize",
     "Float64": "shaderFloat64",
@@ -129,6 +132,8 @@ CAPABILITIES: Mapping[str, str] = {
 #: What each SPIR-V extension needs, in the same notation.
 EXTENSIONS: Mapping[str, str] = {
     "SPV_EXT_mesh_shader": "meshShader",
+    "SPV_KHR_ray_tracing": "rayTracingPipeline",
+    "SPV_KHR_ray_query": "rayQuery",
     "SPV_KHR_variable_pointers": "1.1|VK_KHR_variable_pointers",
     "SPV_KHR_shader_draw_parameters": "1.1|VK_KHR_shader_draw_parameters",
     "SPV_KHR_8bit_storage": "1.2|VK_KHR_8bit_storage",

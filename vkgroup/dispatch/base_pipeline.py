@@ -43,6 +43,10 @@ class BasePipeline(Closing):
             raise
         self.device.raise_validation_errors()
 
+    def required_size(self, shader: Shader) -> int | None:
+        """Return the subgroup size to require of one stage of several: of those with subgroup operations."""
+        return self.subgroup_size if shader.module.reflection.subgroup_uses else None
+
     @abstractmethod
     def _create(self) -> None:
         """Make it."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
+from vkgroup.dispatch.acceleration import AccelerationStructure, Instance, geometry_of
 from vkgroup.dispatch.base_pipeline import BasePipeline
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_value, items_of
@@ -48,7 +49,7 @@ class ArrayBuffer(ABC):
         """Give the memory back."""
 
 
-Resource = Buffer | Image | ArrayBuffer
+Resource = Buffer | Image | ArrayBuffer | AccelerationStructure
 
 
 class Bindings(Closing):
@@ -58,6 +59,7 @@ class Bindings(Closing):
     """
 
     _images: type[Image]
+    _structures: type[AccelerationStructure]
 
     def __init__(self, pipeline: BasePipeline, bindings: Mapping[Any, Any]) -> None:
         device = pipeline.device
@@ -68,6 +70,7 @@ class Bindings(Closing):
         self.resources: dict[Slot, list[Resource]] = {}
         self.samplers: dict[Slot, list[Sampler]] = {}
         self._own: list[ArrayBuffer | Image] = []
+        self._own_structures: list[AccelerationStructure] = []
         self._push = pipeline.push_constants
         self._closings = -1
         self._borrowed: list[Borrowed] = []
@@ -103,9 +106,10 @@ class Bindings(Closing):
         return found[0] if slot.count == 1 else found
 
     def _borrowed_buffer(self, slot: Slot, value: Any) -> Buffer:
-        if slot.image is not None:
+        if slot.image is not None or slot.kind == "acceleration_structure":
+            what = "an image" if slot.image is not None else "an acceleration structure"
             raise InvalidDispatch(
-                f"{slot.label} is an image; an array on a GPU can stand for a buffer. Give tensor.cpu()."
+                f"{slot.label} is {what}; an array on a GPU can stand for a buffer. Give tensor.cpu()."
             )
         borrowed = self._borrow(slot, value)
         self._borrowed.append(borrowed)
@@ -134,8 +138,10 @@ class Bindings(Closing):
                 resources.append(self._resource(slot, memory))
 
     def _resource(self, slot: Slot, value: Any) -> Resource:
-        if isinstance(value, Buffer | Image):
+        if isinstance(value, Buffer | Image | AccelerationStructure):
             return value
+        if slot.kind == "acceleration_structure":
+            return self._structure(slot, value)
         kind, array = slot.image, np.asarray(as_host(value, slot.label))
         own: ArrayBuffer | Image
         if kind is not None:
@@ -153,6 +159,14 @@ class Bindings(Closing):
             own = self._array_buffer(array)
             self._own.append(own)
         return own
+
+    def _structure(self, slot: Slot, value: Any) -> AccelerationStructure:
+        """Make one instance of what an array stands for."""
+        bottom = self._structures(self.device, geometry_of(value, slot.label))
+        self._own_structures.append(bottom)
+        top = self._structures(self.device, Instance(bottom))
+        self._own_structures.append(top)
+        return top
 
     @abstractmethod
     def _array_buffer(self, array: npt.NDArray[Any]) -> ArrayBuffer:
@@ -174,7 +188,7 @@ class Bindings(Closing):
         if self.pipeline.closed or self.closed:
             raise DriverError("The pipeline or its bindings are closed; bind anew.")
         if any(resource.closed for resources in self.resources.values() for resource in resources):
-            raise DriverError("A bound buffer or image is closed; bind anew.")
+            raise DriverError("A bound buffer, image or acceleration structure is closed; bind anew.")
         self._closings = closings
 
     def results(self) -> dict[Any, Any]:
@@ -245,6 +259,8 @@ class Bindings(Closing):
         self.device.forget(self)
         for own in self._own:
             own.close()
-        self._own = []
+        for structure in reversed(self._own_structures):
+            structure.close()
+        self._own, self._own_structures = [], []
         self._give_up()
         self._holding = False

@@ -7,6 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup.device.owner import Owner
+from vkgroup.dispatch.acceleration import AccelerationStructure, check_bound_structure, geometry_of
 from vkgroup.dispatch.blocks import check_array
 from vkgroup.dispatch.buffer import Buffer, checked_array
 from vkgroup.dispatch.formats import choose_format
@@ -44,7 +45,9 @@ def check_value(slot: Slot, value: Any, device: Owner) -> None:
             check_sampler(sampler, device)
         if slot.kind == "sampler":
             continue
-        if isinstance(item, Buffer | Image):
+        if slot.kind == "acceleration_structure" or isinstance(item, AccelerationStructure):
+            _check_structure(slot, item, device)
+        elif isinstance(item, Buffer | Image):
             _check_resource(slot, item, device)
         else:
             item = checked_array(item, slot.label)
@@ -58,6 +61,19 @@ def check_value(slot: Slot, value: Any, device: Owner) -> None:
                 check_sampled(slot, slot.image, format_, sampler, levels)
         elif slot.texels is not None:
             check_texel_buffer(slot, item, item.nbytes, device)
+
+
+def _check_structure(slot: Slot, item: Any, device: Owner) -> None:
+    """Check what rays are to be traced through: a structure, or an array that one is made of."""
+    if not isinstance(item, AccelerationStructure):
+        if isinstance(item, Buffer | Image):
+            raise InvalidDispatch(f"{slot.label} is an acceleration structure; buffer or image given.")
+        geometry_of(item, slot.label)
+    elif slot.kind != "acceleration_structure":
+        what = slot.kind.replace("_", " ")
+        raise InvalidDispatch(f"{slot.label} is a {what}; acceleration structure given.")
+    else:
+        check_bound_structure(item, device, slot.label)
 
 
 def check_block(slot: Slot, array: npt.NDArray[Any]) -> None:

@@ -18,14 +18,16 @@ from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.owner import Owner
-from vkgroup.dispatch.blocks import checked_mapping
 from vkgroup.dispatch.buffer import Buffer, checked_array
 from vkgroup.dispatch.draw_device import Drawing
 from vkgroup.dispatch.formats import choose_format, named_format
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.kept import kept_pipeline, key_of_values
 from vkgroup.dispatch.memories import Memories
 from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.dispatch.ray_device import Tracing
+from vkgroup.dispatch.ray_pipeline import RayPipeline
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Sequence, Step
 from vkgroup.dispatch.textures import check_sampler
@@ -33,11 +35,10 @@ from vkgroup.errors import InvalidDispatch
 from vkgroup.sampler import Sampler, make_sampler
 from vkgroup.spirv import STAGES, ImageType, Module
 
-_KEPT_PIPELINES = 32
 _SUFFIXES = (".glsl", ".hlsl", ".spv", ".spvasm", *(f".{stage.suffix}" for stage in STAGES))
 
 
-class Device(Memories, Drawing):
+class Device(Memories, Drawing, Tracing):
     """An open device; `vkgroup.open` gives one.
 
     A device and what is made from it are for one thread at a time, as in Vulkan: each thread opens its own.
@@ -60,6 +61,7 @@ class Device(Memories, Drawing):
         self._subgroup_size = subgroup_size
         self._pipelines: OrderedDict[Any, Pipeline] = OrderedDict()
         self._graphics_pipelines: OrderedDict[Any, GraphicsPipeline] = OrderedDict()
+        self._ray_pipelines: OrderedDict[Any, RayPipeline] = OrderedDict()
 
     @staticmethod
     def of(resource: Buffer | Image) -> Device | None:
@@ -315,22 +317,17 @@ class Device(Memories, Drawing):
         full_subgroups: bool,
     ) -> Pipeline:
         """Return a pipeline for `run`, kept from the last times where it can be."""
-        specialization = checked_mapping(specialization, "specialization")
-        values = tuple((key, np.asarray(value).tobytes()) for key, value in specialization.items())
-        key = (module, entry_point, values, subgroup_size, full_subgroups)
-        pipeline = self._pipelines.pop(key, None)
-        if pipeline is None or pipeline.closed:
-            pipeline = self.pipeline(
+        return kept_pipeline(
+            self._pipelines,
+            (module, entry_point, key_of_values(specialization), subgroup_size, full_subgroups),
+            lambda: self.pipeline(
                 module,
                 entry_point=entry_point,
                 specialization=specialization,
                 subgroup_size=subgroup_size,
                 full_subgroups=full_subgroups,
-            )
-        self._pipelines[key] = pipeline
-        if len(self._pipelines) > _KEPT_PIPELINES:
-            self._pipelines.popitem(last=False)[1].close()
-        return pipeline
+            ),
+        )
 
     @property
     def closed(self) -> bool:
@@ -341,6 +338,7 @@ class Device(Memories, Drawing):
         """Free the device and everything made from it; doing so again is allowed."""
         self._pipelines.clear()
         self._graphics_pipelines.clear()
+        self._ray_pipelines.clear()
         self._owner.close()
 
     def __repr__(self) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
@@ -20,15 +19,15 @@ from vkgroup.dispatch.bound import padded_counts
 from vkgroup.dispatch.draw_checks import check_made_of
 from vkgroup.dispatch.drawing import DrawState, size_of
 from vkgroup.dispatch.draws import key_of
-from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, check_specialization, stages_of
+from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, stages_of
+from vkgroup.dispatch.kept import kept_pipeline, key_of_values
 from vkgroup.dispatch.results import RunResult
+from vkgroup.dispatch.stages import check_specialization
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, match_vertices, pass_through
 from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import Module
 
 Source = Module | str | os.PathLike[str]
-
-_KEPT_PIPELINES = 32
 
 
 class Drawing(Closing):
@@ -287,16 +286,11 @@ def _kept_pipeline(
     subgroup_size: int | None,
 ) -> GraphicsPipeline:
     """Return a pipeline for `draw`, kept from the last times where it can be."""
-    kept = device._graphics_pipelines
-    specialization = checked_mapping(specialization, "specialization")
-    values = tuple((key, np.asarray(value).tobytes()) for key, value in specialization.items())
-    key = (tuple(sorted(stages.items(), key=itemgetter(0))), state, values, subgroup_size)
-    pipeline = kept.pop(key, None)
-    if pipeline is None or pipeline.closed:
-        pipeline = device.graphics_pipeline(
+    values = key_of_values(specialization)
+    return kept_pipeline(
+        device._graphics_pipelines,
+        (tuple(sorted(stages.items(), key=itemgetter(0))), state, values, subgroup_size),
+        lambda: device.graphics_pipeline(
             state=state, **stages, specialization=specialization, subgroup_size=subgroup_size
-        )
-    kept[key] = pipeline
-    if len(kept) > _KEPT_PIPELINES:
-        kept.popitem(last=False)[1].close()
-    return pipeline
+        ),
+    )

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from vkgroup.dispatch.attachments import Attachment, check_attachments, trimmed
 from vkgroup.dispatch.bindings import Bindings
-from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.bound import checked_repeat
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.stages import pack_stages_push
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
 from vkgroup.errors import DriverError, InvalidDispatch
 
@@ -136,12 +136,7 @@ class Draws(Bindings):
 
     def _pushed(self, push: Any) -> bytes:
         """Make the bytes of push constants."""
-        if self.pipeline.push_conflict and isinstance(push, Mapping):
-            raise InvalidDispatch(
-                f"The push constants {self.pipeline.push_conflict} have a name or bytes in common,"
-                " and are not the same: give all push constants as bytes."
-            )
-        return pack_push(self._push, push)
+        return pack_stages_push(self._push, self.pipeline.push_conflict, push)
 
     def require_open(self) -> None:
         """Raise where the device, the pipeline or anything bound is closed."""

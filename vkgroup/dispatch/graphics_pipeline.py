@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from vkgroup.device import limits
 from vkgroup.device.owner import Owner
@@ -15,9 +12,10 @@ from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, require
 from vkgroup.dispatch.draw_checks import check_bound, check_stages, check_state, draws_points
 from vkgroup.dispatch.drawing import DrawState
 from vkgroup.dispatch.slots import slots_of
+from vkgroup.dispatch.stages import check_subgroup_size, merged_push_constants, stage_shader
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
 from vkgroup.errors import InvalidDispatch
-from vkgroup.spirv import EntryPoint, Member, Module, PushConstants, writes_built_in
+from vkgroup.spirv import Module, writes_built_in
 
 if TYPE_CHECKING:
     from vkgroup.dispatch.draws import Draws
@@ -57,9 +55,9 @@ class GraphicsPipeline(BasePipeline):
     ) -> None:
         self.device, self.state, self.subgroup_size = device, state, subgroup_size
         device.require_open()
-        _check_subgroup_size(subgroup_size)
+        check_subgroup_size(subgroup_size)
         modules = stages_of(vertex, fragment, tessellation, geometry, mesh, task)
-        self.shaders = tuple(_shader(module, stage, specialization) for stage, module in modules.items())
+        self.shaders = tuple(stage_shader(module, stage, specialization) for stage, module in modules.items())
         check_stages([shader.entry_point for shader in self.shaders], state)
         check_state(self.shaders[0].entry_point, self.shaders[-1].entry_point, state)
         last = self.shaders[-2]
@@ -73,14 +71,10 @@ class GraphicsPipeline(BasePipeline):
         self.slots = slots_of(
             [binding for module in modules.values() for binding in module.reflection.bindings]
         )
-        self.push_constants, self.push_conflict = _push_constants(self.shaders)
+        self.push_constants, self.push_conflict = merged_push_constants(self.shaders)
         for shader in self.shaders:
             shader.validate(device)
         self._make()
-
-    def required_size(self, shader: Shader) -> int | None:
-        """Return the subgroup size to require of a stage: of those that have subgroup operations."""
-        return self.subgroup_size if shader.module.reflection.subgroup_uses else None
 
     def _lacking(self) -> list[str]:
         capabilities = self.device.capabilities
@@ -161,67 +155,3 @@ def stages_of(
         "fragment": fragment,
     }
     return {stage: module for stage, module in found.items() if module is not None}
-
-
-def _check_subgroup_size(size: Any) -> None:
-    """Refuse what is no subgroup size, also where no stage would be asked for it."""
-    whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-    if size is not None and not (whole and size > 0 and not size & (size - 1)):
-        raise InvalidDispatch(f"A subgroup size is a power of two; {size!r} was given.")
-
-
-def _shader(module: Module, stage: str, specialization: Mapping[int | str, Any] | None) -> Shader:
-    """Check a module's stage, and give it those specialization constants that it has."""
-    entry: EntryPoint = module.reflection.entry_point(None)
-    if entry.stage != stage:
-        raise InvalidDispatch(f"The entry point {entry.name!r} is a {entry.stage} shader; {stage} is needed.")
-    constants = module.reflection.specialization_constants
-    known = {constant.id for constant in constants} | {constant.name for constant in constants}
-    own = {key: value for key, value in (specialization or {}).items() if key in known}
-    return Shader(module, entry, own)
-
-
-def check_specialization(modules: tuple[Module, ...], specialization: Mapping[int | str, Any] | None) -> None:
-    """Refuse a value for a specialization constant that no stage has."""
-    known = {
-        key
-        for module in modules
-        for constant in module.reflection.specialization_constants
-        for key in (constant.id, constant.name)
-    }
-    for key in specialization or {}:
-        if key not in known:
-            names = ", ".join(str(name) for name in sorted(known, key=str) if name != "") or "none"
-            raise InvalidDispatch(f"No stage has a specialization constant {key!r}. There are: {names}.")
-
-
-def _push_constants(shaders: tuple[Shader, ...]) -> tuple[PushConstants | None, str]:
-    """Return a block with the members of all stages' blocks, which see the same bytes.
-
-    Returns
-    -------
-    The block, None where no stage has one; and which members contradict each other, empty where none do.
-    """
-    declared = [shader.module.reflection.push_constants for shader in shaders]
-    blocks = [block for block in declared if block is not None]
-    if not blocks:
-        return None, ""
-    largest = max(blocks, key=lambda block: block.size)
-    members: list[Member] = []
-    conflict = ""
-    for member in (member for block in blocks for member in block.members):
-        other = next((entry for entry in members if _meet(entry, member)), None)
-        if other is None:
-            members.append(member)
-        elif other != member:
-            conflict = f"{other.name!r} of one stage and {member.name!r} of the other"
-    offset = min(block.offset for block in blocks)
-    return replace(largest, offset=offset, type=replace(largest.type, members=tuple(members))), conflict
-
-
-def _meet(one: Member, other: Member) -> bool:
-    """Whether two members have a name or bytes in common."""
-    if one.name and one.name == other.name:
-        return True
-    first, second = sorted((one, other), key=lambda member: member.offset or 0)
-    return (second.offset or 0) < (first.offset or 0) + (first.size or 1)

@@ -14,6 +14,7 @@ Key = str | int | tuple[int, int]
 
 #: VkDescriptorType of the kinds that can be bound.
 DESCRIPTOR_TYPES = {
+    "acceleration_structure": "VK_DESCRIPTOR_TYPE_ACCELERATION_STRUCTURE_KHR",
     "combined_image_sampler": "VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER",
     "sampled_image": "VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE",
     "sampler": "VK_DESCRIPTOR_TYPE_SAMPLER",

@@ -10,6 +10,7 @@ from vkgroup.spirv.interface import Interface, StageVariable
 from vkgroup.spirv.legacy_rules import check_legacy
 from vkgroup.spirv.lower_legacy import lower_legacy
 from vkgroup.spirv.module import Instruction, Module
+from vkgroup.spirv.rays import Call, RayInterface, Trace
 from vkgroup.spirv.reflection import (
     Binding,
     EntryPoint,
@@ -17,7 +18,7 @@ from vkgroup.spirv.reflection import (
     PushConstants,
     Reflection,
 )
-from vkgroup.spirv.stages import STAGE_NAMES, STAGES, Stage
+from vkgroup.spirv.stages import RAY_STAGES, STAGE_NAMES, STAGES, Stage
 from vkgroup.spirv.subgroup_uses import SubgroupUse
 from vkgroup.spirv.types import (
     ArrayType,
@@ -34,10 +35,12 @@ from vkgroup.spirv.types import (
 )
 
 __all__ = [
+    "RAY_STAGES",
     "STAGES",
     "STAGE_NAMES",
     "ArrayType",
     "Binding",
+    "Call",
     "Constant",
     "EntryPoint",
     "Grammar",
@@ -51,6 +54,7 @@ __all__ = [
     "OpaqueType",
     "PointerType",
     "PushConstants",
+    "RayInterface",
     "Reflection",
     "SampledImageType",
     "ScalarType",
@@ -59,6 +63,7 @@ __all__ = [
     "StageVariable",
     "StructType",
     "SubgroupUse",
+    "Trace",
     "Type",
     "Value",
     "VectorType",

@@ -14,6 +14,7 @@ from vkgroup.spirv.declarations import Declarations, Variable
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.interface import Interface, interface_of
 from vkgroup.spirv.module import Module
+from vkgroup.spirv.rays import RayInterface, find_rays
 from vkgroup.spirv.stages import EXECUTION_MODELS
 from vkgroup.spirv.subgroup_uses import SubgroupUse, find_subgroup_uses
 from vkgroup.spirv.types import (
@@ -166,6 +167,7 @@ class Reflection:
     array_lengths : lengths of arrays that specialization can change.
     interface_lengths : those among them that count descriptors, or outputs of a fragment shader.
     shared_variables : what lies in shared memory, in order.
+    rays : what a stage of ray tracing hands on and takes.
     source : the source text carried along, None where there is none.
     """
 
@@ -181,6 +183,7 @@ class Reflection:
     array_lengths: tuple[Constant, ...]
     interface_lengths: tuple[Constant, ...]
     shared_variables: tuple[SharedVariable, ...]
+    rays: RayInterface
     source: str | None
 
     @property
@@ -253,6 +256,7 @@ def reflect(module: Module) -> Reflection:
         array_lengths=_lengths(declared, declared.types.values()),
         interface_lengths=_lengths(declared, _interface_arrays(declared)),
         shared_variables=_shared_variables(declared),
+        rays=find_rays(module, declared),
         source=next((text for text in declared.sources if text), None),
     )
 

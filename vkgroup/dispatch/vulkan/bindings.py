@@ -16,6 +16,7 @@ from vkgroup.dispatch.buffer import as_bytes
 from vkgroup.dispatch.foreign import Borrowed
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
 from vkgroup.dispatch.textures import texel_format
+from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure, structures_write
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.cuda_arrays import BorrowedArray
 from vkgroup.dispatch.vulkan.image import VulkanImage
@@ -51,7 +52,7 @@ class PooledBuffer(ArrayBuffer):
 class VulkanBindings(Bindings):
     """Descriptor sets, and the commands that use them."""
 
-    _images = VulkanImage
+    _images, _structures = VulkanImage, VulkanAccelerationStructure
 
     device: LogicalDevice
     pipeline: VulkanLayouts
@@ -120,22 +121,18 @@ class VulkanBindings(Bindings):
         images: Any = vk.NULL
         buffers: Any = vk.NULL
         views: Any = vk.NULL
-        if slot.texels is None and slot.kind != "sampler":
-            buffers = [
-                vk.new(
-                    "VkDescriptorBufferInfo",
-                    buffer=_memory(resource).handle,
-                    offset=_offset(resource),
-                    range=resource.nbytes,
-                )
-                for resource in self.resources[slot]
-            ]
+        following: Any = vk.NULL
+        if slot.kind == "acceleration_structure":
+            following = structures_write([_structure(resource) for resource in self.resources[slot]])
+        elif slot.texels is None and slot.kind != "sampler":
+            buffers = [_buffer_info(resource) for resource in self.resources[slot]]
         elif slot.image is None and slot.kind != "sampler":
             views = vk.ffi.new("VkBufferView[]", [self._view(slot, entry) for entry in self.resources[slot]])
         else:
             images = self._image_infos(slot)
         return vk.new(
             "VkWriteDescriptorSet",
+            pNext=following,
             dstSet=self._sets[slot.set],
             dstBinding=slot.binding,
             descriptorCount=slot.count,
@@ -224,9 +221,19 @@ class VulkanBindings(Bindings):
         super().close()
 
 
-def _memory(resource: Resource) -> DeviceBuffer:
+def _buffer_info(resource: Resource) -> Any:
     assert isinstance(resource, VulkanBuffer | PooledBuffer)
-    return resource.memory
+    return vk.new(
+        "VkDescriptorBufferInfo",
+        buffer=resource.memory.handle,
+        offset=_offset(resource),
+        range=resource.nbytes,
+    )
+
+
+def _structure(resource: Resource) -> Any:
+    assert isinstance(resource, VulkanAccelerationStructure)
+    return resource.handle
 
 
 def _offset(resource: Resource) -> int:

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device import vk
 from vkgroup.device.leases import Lease
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
@@ -117,11 +116,7 @@ class VulkanBuffer(Buffer):
             raise DriverError("The view is closed; make a new one.")
 
     def _address(self) -> int:
-        device = self.device
-        core = device.capabilities.api_version[:2] >= (1, 2)
-        name = "vkGetBufferDeviceAddress" if core else "vkGetBufferDeviceAddressKHR"
-        info = vk.new("VkBufferDeviceAddressInfo", buffer=self.memory.handle)
-        return int(getattr(device.functions, name)(device.handle, info)) + self.offset
+        return self.memory.address + self.offset
 
     @property
     def closed(self) -> bool:

@@ -1,0 +1,27 @@
+"""What docs/ray-tracing.md shows runs as it stands, and prints what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from vkgroup.drivers import Driver
+from vkgroup.spirv import RAY_STAGES
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "ray-tracing.md"
+
+
+def test_the_examples_print_what_they_say(
+    lavapipe: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VKGROUP_DEVICE", lavapipe.name)
+    text = DOCUMENT.read_text("utf-8")
+    names: dict[str, object] = {}
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(code, str(DOCUMENT), "exec"), names)
+    said = re.findall(r"^print\(.*\)\s+# (.*)$", text, re.MULTILINE)
+    assert len(said) == len(RAY_STAGES)
+    assert capsys.readouterr().out.splitlines() == said
+    names["device"].close()  # type: ignore[attr-defined]

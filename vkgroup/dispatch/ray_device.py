@@ -1,0 +1,228 @@
+"""What devices do with rays: acceleration structures, ray-tracing pipelines, and tracing in one call."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from vkgroup.closing import Closing
+from vkgroup.device.owner import Owner
+from vkgroup.dispatch.acceleration import (
+    AccelerationStructure,
+    Boxes,
+    Instance,
+    Triangles,
+    require_acceleration,
+)
+from vkgroup.dispatch.blocks import checked_mapping
+from vkgroup.dispatch.kept import kept_pipeline, key_of_values
+from vkgroup.dispatch.ray_pipeline import HitGroup, RayPipeline, Source, require_ray_tracing
+from vkgroup.dispatch.results import RunResult
+from vkgroup.dispatch.stages import check_specialization
+from vkgroup.errors import InvalidDispatch
+from vkgroup.spirv import Module
+
+Part = Triangles | Boxes | Instance | AccelerationStructure
+
+
+class Tracing(Closing):
+    """The half of a device that traces rays.
+
+    A kind of device that has ray tracing names its kinds of structures and pipelines.
+    """
+
+    _owner: Owner
+    _subgroup_size: int | None
+    _structures: type[AccelerationStructure]
+    _kind_of_ray_pipelines: type[RayPipeline]
+    _ray_pipelines: OrderedDict[Any, RayPipeline]
+
+    @abstractmethod
+    def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
+        """Compile a shader for the device."""
+
+    def acceleration_structure(self, parts: Part | Iterable[Part]) -> AccelerationStructure:
+        """Build an acceleration structure.
+
+        Parameters
+        ----------
+        parts : `Triangles` or `Boxes`, one or several of a kind, for a bottom level; or bottom levels and
+            `Instance`s of them for a top level, which is what shaders are given. An empty list makes a top
+            level that no ray hits.
+
+        Raises
+        ------
+        InvalidDispatch
+            The parts do not go together, or their numbers make no sense.
+        Unsupported, OutOfMemory
+            The device has no ray tracing, or not for as much; there is no memory for it.
+
+        Examples
+        --------
+        >>> bottom = device.acceleration_structure(Triangles(np.float32([[[0, 0, 1], [1, 0, 1], [0, 1, 1]]])))
+        >>> scene = device.acceleration_structure([bottom, Instance(bottom, transform, custom_index=7)])
+        """
+        require_acceleration(self._owner)
+        return self._structures(self._owner, parts)
+
+    def ray_pipeline(
+        self,
+        raygen: Module,
+        *,
+        miss: Sequence[Module] = (),
+        hit_groups: Sequence[HitGroup] = (),
+        callable: Sequence[Module] = (),
+        specialization: Mapping[int | str, Any] | None = None,
+        subgroup_size: int | None = None,
+        max_recursion: int | None = None,
+    ) -> RayPipeline:
+        """Make a ray-tracing pipeline.
+
+        Parameters
+        ----------
+        raygen : the ray-generation shader.
+        miss, callable : shaders in the order of their indices in ``traceRayEXT`` and ``executeCallableEXT``.
+        hit_groups : of modules, in the order that instances, geometries and ``traceRayEXT`` count them.
+        specialization : values of specialization constants, by id or by name; each stage takes those that it
+            has.
+        subgroup_size : a required subgroup size, for the stages with subgroup operations; None takes that
+            which the device was opened with, if any.
+        max_recursion : how deep rays may start rays. None is 1, for ray-generation shaders alone; closest-hit
+            and miss shaders that trace rays need it said.
+
+        Raises
+        ------
+        Unsupported
+            The device lacks what the shaders need, by Vulkan's names in `missing`.
+        InvalidModule, InvalidDispatch
+            A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
+        """
+        require_ray_tracing(self._owner)
+        groups, callables = _several(hit_groups, "hit_groups"), _several(callable, "callable")
+        misses = _several(miss, "miss")
+        modules = [raygen, *misses, *callables, *_shaders_of(groups)]
+        if all(isinstance(module, Module) for module in modules):
+            check_specialization(tuple(modules), checked_mapping(specialization, "specialization"))
+        return self._kind_of_ray_pipelines(
+            self._owner,
+            raygen,
+            miss=misses,
+            hit_groups=groups,
+            callables=callables,
+            specialization=specialization,
+            subgroup_size=self._subgroup_size if subgroup_size is None else subgroup_size,
+            max_recursion=max_recursion,
+        )
+
+    def trace(
+        self,
+        raygen: Source,
+        size: int | Sequence[int],
+        bindings: Mapping[Any, Any],
+        *,
+        miss: Source | Sequence[Source] = (),
+        hit_groups: HitGroup | Sequence[HitGroup] = (),
+        callable: Source | Sequence[Source] = (),
+        push: Any = None,
+        specialization: Mapping[int | str, Any] | None = None,
+        subgroup_size: int | None = None,
+        max_recursion: int | None = None,
+        repeat: int = 1,
+        timeout: float | None = 10.0,
+    ) -> RunResult:
+        """Trace rays through a scene, and return what the shaders wrote.
+
+        Parameters
+        ----------
+        raygen : the ray-generation shader, a module or what `compile` takes; as are all others.
+        size : width, height and depth of the grid of its invocations; one or two numbers leave the others 1.
+            Zero runs nothing.
+        bindings : of all stages, as for `Device.run`. A place of an acceleration structure is given a top
+            level, or an array of triangles (n, 3, 3) or boxes (n, 2, 3).
+        miss, hit_groups, callable, specialization, subgroup_size, max_recursion : as for `ray_pipeline`; one
+            alone needs no list.
+        push : push constants: bytes, an array, or values by name.
+        repeat : how many times to trace, one after the other on the same memory.
+        timeout : seconds for all of it; None waits for ever.
+
+        Returns
+        -------
+        Arrays of every writable binding that was given an array, and the GPU time.
+
+        Raises
+        ------
+        Unsupported, InvalidModule, InvalidDispatch
+            The device cannot do it, or it makes no sense; nothing has run.
+        DispatchTimeout, DeviceLost
+            It did not finish; the device is of no more use.
+
+        Examples
+        --------
+        >>> arrays = {"scene": triangles, "hits": np.zeros((64, 64), np.uint32)}
+        >>> found = device.trace("a.rgen", (64, 64), arrays, miss="a.rmiss", hit_groups=HitGroup("a.rchit"))
+        >>> found["hits"]
+        """
+        require_ray_tracing(self._owner)
+        groups = [self._compiled_group(group) for group in _several(hit_groups, "hit_groups")]
+        pipeline = self._kept_ray_pipeline(
+            self._compiled(raygen, "raygen"),
+            tuple(self._compiled(source, "miss") for source in _several(miss, "miss")),
+            tuple(groups),
+            tuple(self._compiled(source, "callable") for source in _several(callable, "callable")),
+            specialization,
+            subgroup_size,
+            max_recursion,
+        )
+        with pipeline.bind(bindings) as traces:
+            seconds = traces.timed(size, push, timeout, repeat=repeat)
+            return RunResult(traces.results(), traces.places(), seconds)
+
+    def _compiled(self, source: Source, stage: str) -> Module:
+        return source if isinstance(source, Module) else self.compile(source, stage=stage)
+
+    def _compiled_group(self, group: Any) -> HitGroup:
+        if not isinstance(group, HitGroup):
+            raise InvalidDispatch(f"hit_groups are HitGroups; {group!r} was given.")
+        return HitGroup(**{stage: self._compiled(source, stage) for stage, source in group.sources()})
+
+    def _kept_ray_pipeline(
+        self,
+        raygen: Module,
+        miss: tuple[Module, ...],
+        hit_groups: tuple[HitGroup, ...],
+        callables: tuple[Module, ...],
+        specialization: Mapping[int | str, Any] | None,
+        subgroup_size: int | None,
+        max_recursion: int | None,
+    ) -> RayPipeline:
+        """Return a pipeline for `trace`, kept from the last times where it can be."""
+        values = key_of_values(specialization)
+        return kept_pipeline(
+            self._ray_pipelines,
+            (raygen, miss, hit_groups, callables, values, subgroup_size, max_recursion),
+            lambda: self.ray_pipeline(
+                raygen,
+                miss=miss,
+                hit_groups=hit_groups,
+                callable=callables,
+                specialization=specialization,
+                subgroup_size=subgroup_size,
+                max_recursion=max_recursion,
+            ),
+        )
+
+
+def _several(given: Any, what: str) -> tuple[Any, ...]:
+    """Return what was given alone or in a list."""
+    if isinstance(given, Module | HitGroup | str | os.PathLike):
+        return (given,)
+    if not isinstance(given, Sequence):
+        raise InvalidDispatch(f"{what} is one or a list of several; {given!r} was given.")
+    return tuple(given)
+
+
+def _shaders_of(groups: Iterable[Any]) -> list[Any]:
+    return [source for group in groups if isinstance(group, HitGroup) for _, source in group.sources()]

@@ -1,0 +1,217 @@
+"""Acceleration structures of Vulkan, built on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.device import vk
+from vkgroup.device.commands import Commands
+from vkgroup.device.logical import LogicalDevice
+from vkgroup.device.memory import DeviceBuffer, barrier
+from vkgroup.dispatch.acceleration import AccelerationStructure, Boxes, Geometry, Instance, Triangles
+from vkgroup.dispatch.buffer import as_bytes
+
+_BUILD_TIMEOUT = 60.0
+"""Seconds that a build may take."""
+
+_INSTANCE = np.dtype(
+    [
+        ("transform", np.float32, (3, 4)),
+        ("index_and_mask", np.uint32),
+        ("offset_and_flags", np.uint32),
+        ("bottom", np.uint64),
+    ]
+)
+"""VkAccelerationStructureInstanceKHR, whose numbers of 24 and 8 bits share words."""
+
+
+class VulkanAccelerationStructure(AccelerationStructure):
+    """A VkAccelerationStructureKHR and its memory.
+
+    Attributes
+    ----------
+    handle : the VkAccelerationStructureKHR; None when closed.
+    """
+
+    device: LogicalDevice
+    handle: Any = None
+    _memory: DeviceBuffer | None = None
+
+    @property
+    def _freed(self) -> bool:
+        return self.handle is None
+
+    @property
+    def address(self) -> int:
+        """Where it lies on the device, for instances of it."""
+        device = self.device
+        info = vk.new("VkAccelerationStructureDeviceAddressInfoKHR", accelerationStructure=self.handle)
+        return int(device.functions.vkGetAccelerationStructureDeviceAddressKHR(device.handle, info))
+
+    def _create(self, geometries: tuple[Geometry, ...], instances: tuple[Instance, ...]) -> None:
+        inputs: list[DeviceBuffer] = []
+        try:
+            if geometries:
+                described = [_geometry(self.device, part, inputs) for part in geometries]
+                self._build(described, [len(part) for part in geometries])
+            else:
+                described = [_instances(self.device, instances, inputs)]
+                self._build(described, [len(instances)])
+        finally:
+            for buffer in inputs:
+                buffer.close()
+
+    def _build(self, geometries: Sequence[Any], counts: Sequence[int]) -> None:
+        device, functions = self.device, self.device.functions
+        bottom = self.level == "bottom"
+        kind = (
+            vk.VK_ACCELERATION_STRUCTURE_TYPE_BOTTOM_LEVEL_KHR
+            if bottom
+            else vk.VK_ACCELERATION_STRUCTURE_TYPE_TOP_LEVEL_KHR
+        )
+        info = vk.new(
+            "VkAccelerationStructureBuildGeometryInfoKHR",
+            type=kind,
+            flags=vk.VK_BUILD_ACCELERATION_STRUCTURE_PREFER_FAST_TRACE_BIT_KHR,
+            mode=vk.VK_BUILD_ACCELERATION_STRUCTURE_MODE_BUILD_KHR,
+            geometryCount=len(geometries),
+            pGeometries=geometries,
+        )
+        sizes = vk.new("VkAccelerationStructureBuildSizesInfoKHR")
+        functions.vkGetAccelerationStructureBuildSizesKHR(
+            device.handle,
+            vk.VK_ACCELERATION_STRUCTURE_BUILD_TYPE_DEVICE_KHR,
+            info,
+            vk.ffi.new("uint32_t[]", counts),
+            sizes,
+        )
+        self._make(kind, sizes.accelerationStructureSize)
+        info.dstAccelerationStructure = self.handle
+        step = int(device.capabilities.limits["minAccelerationStructureScratchOffsetAlignment"])
+        with_scratch = DeviceBuffer(device, max(1, sizes.buildScratchSize) + step, addressable=True)
+        try:
+            info.scratchData.deviceAddress = -(-with_scratch.address // step) * step
+            self._run(info, counts)
+        finally:
+            with_scratch.close()
+
+    def _make(self, kind: int, size: int) -> None:
+        device = self.device
+        usage = vk.VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_STORAGE_BIT_KHR
+        self._memory = DeviceBuffer(device, size, addressable=True, usage=usage)
+        # It is freed after what lies in it, which `close` sees to: not by the device, in any order.
+        device.forget(self._memory)
+        info = vk.new(
+            "VkAccelerationStructureCreateInfoKHR", buffer=self._memory.handle, size=size, type=kind
+        )
+        handle = vk.ffi.new("VkAccelerationStructureKHR *")
+        code = device.functions.vkCreateAccelerationStructureKHR(device.handle, info, vk.NULL, handle)
+        device.check(code, f"creating an acceleration structure of {size} bytes")
+        self.handle = handle[0]
+
+    def _run(self, info: Any, counts: Sequence[int]) -> None:
+        functions = self.device.functions
+        ranges = vk.array(
+            "VkAccelerationStructureBuildRangeInfoKHR",
+            [vk.new("VkAccelerationStructureBuildRangeInfoKHR", primitiveCount=count) for count in counts],
+        )
+        pointers = vk.ffi.new("VkAccelerationStructureBuildRangeInfoKHR *[]", [ranges])
+        commands = Commands(self.device)
+        try:
+            with commands.record() as handle:
+                functions.vkCmdBuildAccelerationStructuresKHR(handle, 1, info, pointers)
+                barrier(functions, handle)
+            commands.run(_BUILD_TIMEOUT)
+        finally:
+            commands.close()
+
+    def close(self) -> None:
+        """Free it; doing so again is allowed. Instances of it can be traced no more."""
+        device = self.device
+        device.forget(self)
+        handle, self.handle = self.handle, None
+        if handle is not None and device.usable:
+            device.functions.vkDestroyAccelerationStructureKHR(device.handle, handle, vk.NULL)
+        if self._memory is not None:
+            self._memory.close()
+        self._holding = False
+
+
+def structures_write(handles: Sequence[Any]) -> Any:
+    """Describe acceleration structures to a VkWriteDescriptorSet, as the next in its chain."""
+    return vk.new(
+        "VkWriteDescriptorSetAccelerationStructureKHR",
+        accelerationStructureCount=len(handles),
+        pAccelerationStructures=list(handles),
+    )
+
+
+def _input(device: LogicalDevice, array: npt.NDArray[Any], inputs: list[DeviceBuffer]) -> Any:
+    """Put an array where a build reads it; gives its address."""
+    usage = vk.VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR
+    buffer = DeviceBuffer(device, max(16, array.nbytes), addressable=True, usage=usage)
+    inputs.append(buffer)
+    if array.nbytes:
+        buffer.write(as_bytes(array))
+    return vk.new("VkDeviceOrHostAddressConstKHR", deviceAddress=buffer.address)
+
+
+def _geometry(device: LogicalDevice, part: Geometry, inputs: list[DeviceBuffer]) -> Any:
+    flags = vk.VK_GEOMETRY_OPAQUE_BIT_KHR if part.opaque else 0
+    if part.no_duplicate_any_hit:
+        flags |= vk.VK_GEOMETRY_NO_DUPLICATE_ANY_HIT_INVOCATION_BIT_KHR
+    if isinstance(part, Triangles):
+        kind, data = vk.VK_GEOMETRY_TYPE_TRIANGLES_KHR, {"triangles": _triangles(device, part, inputs)}
+    else:
+        kind, data = vk.VK_GEOMETRY_TYPE_AABBS_KHR, {"aabbs": _boxes(device, part, inputs)}
+    return vk.new(
+        "VkAccelerationStructureGeometryKHR",
+        geometryType=kind,
+        geometry=vk.new("VkAccelerationStructureGeometryDataKHR", **data),
+        flags=flags,
+    )
+
+
+def _triangles(device: LogicalDevice, part: Triangles, inputs: list[DeviceBuffer]) -> Any:
+    indexed = {}
+    if part.indices is not None:
+        indexed["indexData"] = _input(device, part.indices, inputs)
+    return vk.new(
+        "VkAccelerationStructureGeometryTrianglesDataKHR",
+        vertexFormat=vk.VK_FORMAT_R32G32B32_SFLOAT,
+        vertexData=_input(device, part.vertices, inputs),
+        vertexStride=12,
+        maxVertex=part.vertices.size // 3 - 1,
+        indexType=vk.VK_INDEX_TYPE_UINT32 if indexed else vk.VK_INDEX_TYPE_NONE_KHR,
+        **indexed,
+    )
+
+
+def _boxes(device: LogicalDevice, part: Boxes, inputs: list[DeviceBuffer]) -> Any:
+    return vk.new(
+        "VkAccelerationStructureGeometryAabbsDataKHR", data=_input(device, part.bounds, inputs), stride=24
+    )
+
+
+def _instances(device: LogicalDevice, instances: Sequence[Instance], inputs: list[DeviceBuffer]) -> Any:
+    rows = np.zeros(len(instances), _INSTANCE)
+    addresses: dict[AccelerationStructure, int] = {}
+    for row, instance in zip(rows, instances, strict=True):
+        bottom = instance.bottom
+        assert isinstance(bottom, VulkanAccelerationStructure)
+        if bottom not in addresses:
+            addresses[bottom] = bottom.address
+        row["transform"] = instance.transform
+        row["index_and_mask"] = int(instance.custom_index) | int(instance.mask) << 24
+        row["offset_and_flags"] = instance.sbt_offset
+        row["bottom"] = addresses[bottom]
+    data = vk.new("VkAccelerationStructureGeometryInstancesDataKHR", data=_input(device, rows, inputs))
+    return vk.new(
+        "VkAccelerationStructureGeometryKHR",
+        geometryType=vk.VK_GEOMETRY_TYPE_INSTANCES_KHR,
+        geometry=vk.new("VkAccelerationStructureGeometryDataKHR", instances=data),
+    )
