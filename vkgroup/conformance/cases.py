@@ -14,7 +14,7 @@ from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
-from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
+from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES, RAY_STAGES
 from vkgroup.reference.operations import (
     BUILTIN_VARIABLES,
     OPERATIONS,
@@ -70,6 +70,7 @@ _AXES: dict[str, Axes] = {
     "fragment": Axes(("all", "partial", "odd"), sized=("all",), least_size=QUAD_SIZE),
     "task": _IN_WORKGROUPS,
     "mesh": _IN_WORKGROUPS,
+    **dict.fromkeys(RAY_STAGES, _OTHER),
 }
 STAGES = tuple(_AXES)
 """The shader stages that the suite judges."""

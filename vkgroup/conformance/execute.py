@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from vkgroup.compiler import Target, compile_source
@@ -40,6 +41,8 @@ class Executor:
         self.target = Target.VULKAN_1_1 if self.capabilities.api_version < (1, 2) else Target.VULKAN_1_2
         self._transform = transform
         self._buffers: dict[str, Buffer] = {}
+        self._kept: dict[str, Any] = {}
+        self._stack = ExitStack()
 
     def compile(self, source: str, *, stage: str, **options: Any) -> Module:
         """Compile a shader for the device, and let `Transform` rewrite it.
@@ -69,8 +72,16 @@ class Executor:
             buffer = self._buffers[name] = self.device.buffer(max(nbytes, 1 << 20))
         return buffer
 
+    def keep(self, name: str, make: Callable[[Device, ExitStack], Any]) -> Any:
+        """Return what `make` made under this name, for all batches; it is freed with the executor."""
+        if name not in self._kept:
+            self._kept[name] = make(self.device, self._stack)
+        return self._kept[name]
+
     def close(self) -> None:
-        """Free the executor's buffers."""
+        """Free the executor's buffers, and what it kept."""
+        self._kept.clear()
+        self._stack.close()
         for buffer in self._buffers.values():
             buffer.close()
         self._buffers.clear()

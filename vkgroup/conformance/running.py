@@ -1,8 +1,9 @@
-"""Running a program of cases: one dispatch or one draw."""
+"""Running a program of cases: one dispatch, one draw or one trace."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,39 @@ from vkgroup.conformance import barriers
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.program import SLOT_PLANES, Program
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages import TICKETS, FramebufferStage, TicketStage
+from vkgroup.conformance.stages import RAY_STAGES, SCENE, TICKETS, FramebufferStage, TicketStage
+from vkgroup.dispatch import Boxes, Device, HitGroup, Instance, Triangles
 from vkgroup.spirv import Module
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
+
+HIT_STAGES = ("closest_hit", "any_hit", "intersection")
+"""The stages of a hit group."""
+
+_TRIANGLE = np.array([[[-1, -1, 0], [4, -1, 0], [-1, 4, 0]]], np.float32)
+_BOX = np.array([[[-1, -1, 0], [2, 2, 1]]], np.float32)
+
+
+def _scene(part: Callable[[], Any]) -> Callable[[Device, ExitStack], Any]:
+    """Return what makes a scene of one instance."""
+
+    def make(device: Device, stack: ExitStack) -> Any:
+        bottom = stack.enter_context(device.acceleration_structure(part()))
+        return stack.enter_context(device.acceleration_structure([Instance(bottom)]))
+
+    return make
+
+
+SCENES: dict[str, Callable[[Device, ExitStack], Any]] = {
+    "triangle": _scene(lambda: Triangles(_TRIANGLE, no_duplicate_any_hit=True)),
+    "opaque": _scene(lambda: Triangles(_TRIANGLE, opaque=True)),
+    "box": _scene(lambda: Boxes(_BOX)),
+    "nothing": lambda device, stack: stack.enter_context(device.acceleration_structure([])),
+}
+"""What rays through the unit square meet, each of them: it is made on a device and freed by the stack."""
 
 
 def execute(executor: Executor, program: Program, module: Module, subgroup_size: int = 0) -> Words:
@@ -52,6 +79,8 @@ def execute(executor: Executor, program: Program, module: Module, subgroup_size:
             pipeline.bind(bindings) as bound,
         ):
             bound.dispatch((WORKGROUPS, 1, 1), timeout=executor.timeout)
+    elif program.stage.name in RAY_STAGES:
+        _trace(executor, program, module, bindings, subgroup_size)
     else:
         _draw(executor, program, module, bindings, subgroup_size)
     return outputs.read(np.uint32, program.output_words)
@@ -84,6 +113,29 @@ def _draw(
         bindings,
         **stages,
         **arguments,
+        subgroup_size=subgroup_size or None,
+        timeout=executor.timeout,
+    )
+
+
+def _trace(
+    executor: Executor, program: Program, module: Module, bindings: dict[Any, Any], subgroup_size: int
+) -> None:
+    """Trace rays with a module in the place of its stage."""
+    around = program.stage.around(program.planes)
+    stages: dict[str, Any] = {
+        stage: executor.plain(source, stage) for stage, source in around.sources.items()
+    } | {program.stage.name: module}
+    if scene := around.arguments["scene"]:
+        bindings[SCENE] = executor.keep(f"scene {scene}", SCENES[scene])
+    hits = {stage: stages[stage] for stage in HIT_STAGES if stage in stages}
+    executor.device.trace(
+        stages["raygen"],
+        around.arguments["size"],
+        bindings,
+        miss=[stages["miss"]] if "miss" in stages else (),
+        hit_groups=[HitGroup(**hits)] if hits else (),
+        callable=[stages["callable"]] if "callable" in stages else (),
         subgroup_size=subgroup_size or None,
         timeout=executor.timeout,
     )

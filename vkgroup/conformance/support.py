@@ -6,7 +6,7 @@ from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.operands import CLUSTER_SIZES, choices
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.stages import FRAMEBUFFER, GROUP_CELLS, stage_of
+from vkgroup.conformance.stages import FRAMEBUFFER, GROUP_CELLS, RAY_STAGES, stage_of
 from vkgroup.device import Capabilities
 from vkgroup.reference.operations import WORKGROUP_STAGES
 
@@ -22,6 +22,7 @@ STAGE_FEATURES: dict[str, tuple[str, ...]] = {
     "fragment": (STORES[1],),
     "task": ("taskShader", "meshShader"),
     "mesh": ("meshShader",),
+    **dict.fromkeys(RAY_STAGES, ("rayTracingPipeline", "accelerationStructure")),
 }
 """The features that cases of a stage need."""
 

@@ -1,4 +1,4 @@
-"""Where a batch's invocations come from: workgroups, pixels, vertices, patches, primitives."""
+"""Where a batch's invocations come from: workgroups, pixels, vertices, patches, primitives, rays."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from vkgroup.conformance.stages.base import GROUP_CELLS, LANES, TICKETS, Around,
 from vkgroup.conformance.stages.fragment import HEIGHT, WIDTH, FragmentStage
 from vkgroup.conformance.stages.framebuffer import FRAMEBUFFER, FRAMEBUFFER_STAGES, FramebufferStage
 from vkgroup.conformance.stages.graphics import INTERFACES
+from vkgroup.conformance.stages.rays import RAY_INTERFACES, RAY_STAGES, SCENE
 from vkgroup.conformance.stages.ticketed import TicketStage
 from vkgroup.conformance.stages.workgroups import WorkgroupStage
 
@@ -16,6 +17,9 @@ __all__ = [
     "GROUP_CELLS",
     "HEIGHT",
     "LANES",
+    "RAY_STAGES",
+    "SCENE",
+    "TICKETED",
     "TICKETS",
     "WIDTH",
     "Around",
@@ -29,14 +33,18 @@ __all__ = [
 ]
 
 
+TICKETED = INTERFACES | RAY_INTERFACES
+"""The stages whose invocations are numbered by tickets, with their interfaces, whole or partial."""
+
+
 def stage_of(name: str, shape: str, partial: bool) -> Stage:
     """Return the invocations of a batch by its cases' stage, shape and whether they are partial."""
     if shape == FRAMEBUFFER:
         return FramebufferStage(name)
     if name == "fragment":
         return FragmentStage(WIDTH - partial, HEIGHT - partial)
-    if name in INTERFACES:
-        interface = INTERFACES[name](partial)
+    if name in TICKETED:
+        interface = TICKETED[name](partial)
         return TicketStage(
             name,
             interface.thing,
@@ -46,5 +54,6 @@ def stage_of(name: str, shape: str, partial: bool) -> Stage:
             interface.layout,
             interface.opening,
             interface.around,
+            interface.extensions,
         )
     return WorkgroupStage(SHAPES[shape].local_size(partial), name)

@@ -38,6 +38,7 @@ class Interface:
     layout : GLSL declarations.
     opening : GLSL at the begin of `main`, before anything may return.
     around : the other stages, none of which is given anything by this one.
+    extensions : GLSL extensions that the stage needs.
     """
 
     thing: str
@@ -46,6 +47,7 @@ class Interface:
     layout: str
     opening: str
     around: Around
+    extensions: tuple[str, ...] = ()
 
 
 def _vertex(partial: bool) -> Interface:

@@ -1,9 +1,9 @@
-"""Stages without workgroups and pixels: vertex, tessellation and geometry shaders.
+"""Stages without workgroups and pixels: vertex, tessellation and geometry shaders, and those of ray tracing.
 
-Vulkan promises that each of these runs at least once for each vertex, patch or primitive, and lets a device
-run it again. So every invocation draws a ticket from a counter in memory, which says where it keeps its
-record. What it computes with depends on its *own* number (of its vertex, its patch, its primitive), so that
-data are the same from run to run, whatever the order of the invocations.
+Vulkan promises that each of these runs at least once for each vertex, patch, primitive or ray, and lets a
+device run most of them again. So every invocation draws a ticket from a counter in memory, which says where
+it keeps its record. What it computes with depends on its *own* number (of its vertex, patch, primitive or
+ray), so that data are the same from run to run, whatever the order of the invocations.
 """
 
 from __future__ import annotations
