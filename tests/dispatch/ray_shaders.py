@@ -1,6 +1,8 @@
-"""Shaders of rays that several tests share: each counts its runs, and writes who ran."""
+"""Shaders of rays that several tests share: those of the six stages count their runs, and write who ran."""
 
 from __future__ import annotations
+
+START = "#version 460\n#extension GL_EXT_ray_tracing : require\n"
 
 HEAD = """#version 460
 #extension GL_EXT_ray_tracing : require
