@@ -1,0 +1,305 @@
+"""From the names of Khronos' suite (VK-GL-CTS) to the cases here that test the same, and more: by rule.
+
+`dEQP-VK.subgroups.GROUP.PLACE.TEST` names a group of operations, the stages in which one of them runs, and the
+operation with its type. `dEQP-VK.reconvergence.GROUP.STAGE.nestingN.A.B` names one random program of many.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.legacy_ballot.table import OLDER
+from vkgroup.conformance.operands import choices
+from vkgroup.conformance.stages import FRAMEBUFFER, RAY_STAGES
+from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.reference.operations import BUILTIN_VARIABLES
+from vkgroup.reference.types import TYPES
+
+PREFIX = "dEQP-VK."
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """What a foreign name stands for.
+
+    Attributes
+    ----------
+    name : the name in the list.
+    globs : globs over our names; empty if there is no counterpart.
+    reason : why there is none.
+    """
+
+    name: str
+    globs: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Test:
+    """A name of the group `subgroups`, taken apart.
+
+    Attributes
+    ----------
+    group : its group.
+    place : ``"compute"``, ``"framebuffer"``, ``"mesh"``, …
+    stages : our stages.
+    text : what is left: operation, type and the way of its operand.
+    size : "" for any required subgroup size, a number for that one, None where none is required.
+    older : whether it uses the EXT ballots and votes.
+    """
+
+    group: str
+    place: str
+    stages: tuple[str, ...]
+    text: str
+    size: str | None
+    older: bool
+
+    @property
+    def sized(self) -> str:
+        """The end of a glob for the required size."""
+        return "" if self.size is None else f".size{self.size or '*'}"
+
+
+_GRAPHICS = ("vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment")
+_PLACES = {"compute": ("compute",), "graphics": _GRAPHICS, "ray_tracing": RAY_STAGES}
+_SHORT = {
+    "tess_control": "tessellation_control",
+    "tess_eval": "tessellation_evaluation",
+    **{stage: stage for stage in ("vertex", "geometry", "fragment", "mesh", "task")},
+}
+_OLDER = re.compile(r"^ext_shader_subgroup_(ballot|vote)\.")
+_SIZE = re.compile(r"_requiredsubgroupsize(\d*)")
+_STAGE_LAST = re.compile(rf"_?({'|'.join(_SHORT)})$")
+_STAGE_FIRST = re.compile(rf"^({'|'.join(_SHORT)})_")
+
+
+def _take_apart(group: str, rest: str) -> _Test:
+    """Take a name of the group `subgroups` apart; ValueError where it says no stage."""
+    older = _OLDER.match(rest)
+    place, _, text = (rest[older.end() :] if older else rest).partition(".")
+    found = _SIZE.search(text)
+    size = found[1] if found else None
+    text = _SIZE.sub("", text)
+    stages = _PLACES.get(place)
+    if place == "frag_helper":
+        stages, text = ("fragment",), text.removesuffix("_fragment")
+    if stages is None:
+        pattern = _STAGE_FIRST if group == "size_control" and _STAGE_FIRST.match(text) else _STAGE_LAST
+        stage = pattern.search(text)
+        if stage is None:
+            raise ValueError(f"no stage in {rest!r}")
+        stages, text = (_SHORT[stage[1]],), pattern.sub("", text)
+    return _Test(group, place, stages, text, size, older is not None)
+
+
+_OPERATIONS = {name.lower(): operation for name, operation in SUBGROUP_OPERATIONS.items()}
+_OLDER_NAMES = {name.lower(): older for name, older in OLDER.items()}
+_VARIABLES = {name.lower(): name for name in BUILTIN_VARIABLES}
+_SHAPES = {"clustered": "clustered", "quad": "quad"}
+
+
+def _operands(operation: str, text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the type and the choices of the operand that a test's text after the operation means."""
+    names = tuple(choices(operation))
+    constant = tuple(name for name, choice in choices(operation).items() if not choice.dynamic)
+    dynamic = tuple(name for name in names if name.startswith("dynamic"))
+    if text.startswith("nonconst_"):
+        return text.removeprefix("nonconst_"), dynamic
+    if text.endswith("_dynamically_uniform"):
+        return text.removesuffix("_dynamically_uniform"), dynamic
+    if text.endswith("_constant"):
+        return text.removesuffix("_constant"), constant
+    if operation in ("subgroupBroadcast", "subgroupQuadBroadcast"):
+        return text, constant
+    return text, ("*",) if names else ()
+
+
+def _ending(test: _Test, operand: str) -> str:
+    """Return the glob behind the type: pattern, data, operand, and where the results go or the size."""
+    parts = [".*.*", f".{operand}" if operand else ""]
+    if test.place == FRAMEBUFFER and test.stages[0] not in ("task", "mesh"):
+        parts.append(f".{FRAMEBUFFER}")
+    elif test.size is not None:
+        parts.append(test.sized)
+    else:
+        parts.append("" if operand else "*")
+    if test.place == "frag_helper":
+        parts[0] = ".partial.*"
+    return "".join(parts)
+
+
+def _operation_globs(test: _Test) -> tuple[str, ...]:
+    """Return the globs of a test of one operation on one type."""
+    stem, _, rest = test.text.partition("_")
+    if test.group == "partitioned":
+        stem = f"subgrouppartitioned{stem.removeprefix('subgroup')}nv"
+    operation = _OPERATIONS[stem]
+    if operation.name in BARRIERS:
+        sized = test.sized or ".*"
+        return tuple(f"basic.{stage}.{operation.name}.uint.*{sized}" for stage in test.stages)
+    type_, operands = _operands(operation.name, rest)
+    # Khronos' tests of votes and ballots name the type of the data that they compare.
+    known = type_ in TYPES and TYPES[type_] in operation.types
+    names = type_ if known else operation.types[0].name
+    category = operation.category.value
+    return tuple(
+        f"{category}.{stage}.{operation.name}.{names}{_ending(test, operand)}"
+        for stage in test.stages
+        for operand in operands or ("",)
+    )
+
+
+def _older_globs(test: _Test) -> tuple[str, ...]:
+    """Return the globs of a test of the older ballots and votes."""
+    pattern = "partial" if test.place == "frag_helper" else "*"
+    stem, _, rest = test.text.partition("_")
+    if test.group == "ballot":
+        names, type_, operands = ("ballotARB", "OpSubgroupBallotKHR"), "*", ("",)
+    elif test.group == "ballot_mask":
+        renamed = test.text.replace("gl_subgroup", "gl_subgroup")
+        names, type_, operands = (_older_name(renamed),), "*", ("",)
+    elif test.group == "ballot_broadcast":
+        first = stem == "subgroupbroadcastfirst"
+        names = (
+            ("readFirstInvocationARB", "OpSubgroupFirstInvocationKHR")
+            if first
+            else ("readInvocationARB", "OpSubgroupReadInvocationKHR")
+        )
+        dynamic = rest.startswith("nonconst_")
+        type_ = rest.removeprefix("nonconst_")
+        operands = ("",) if first else (".dynamic",) if dynamic else (".first", ".middle", ".last")
+    else:
+        names, operands = (_older_name(_VOTES[stem]),), ("",)
+        type_ = "*"
+    return tuple(
+        f"legacy_ballot.{stage}.{name}.{type_}.{pattern}{operand}.*{test.sized}"
+        for stage in test.stages
+        for name in names
+        for operand in operands
+    )
+
+
+_VOTES = {
+    "allinvocationsarb": "allinvocationsarb",
+    "anyinvocationarb": "anyinvocationarb",
+    "allinvocationsequalarb": "allinvocationsequalarb",
+}
+
+
+def _older_name(text: str) -> str:
+    return _OLDER_NAMES[text].name
+
+
+def _variable_globs(test: _Test) -> tuple[str, ...]:
+    """Return the globs of a test of a built-in variable."""
+    text = test.text.removesuffix("_compute")
+    name = _VARIABLES[f"gl_{text}"]
+    category = BUILTIN_VARIABLES[name].category.value
+    type_ = BUILTIN_VARIABLES[name].type.name
+    return tuple(f"{category}.{stage}.{name}.{type_}{_ending(test, '')}" for stage in test.stages)
+
+
+def _ballot_globs(test: _Test) -> tuple[str, ...]:
+    ending = _ending(test, "")
+    return tuple(f"ballot.{stage}.subgroupBallot.bool{ending}" for stage in test.stages)
+
+
+def _shape_globs(test: _Test) -> tuple[str, ...]:
+    """Return all cases of a category in a stage: what has a shape is found by every one of them."""
+    category = _SHAPES[test.text]
+    ending = f".{FRAMEBUFFER}" if test.place == FRAMEBUFFER else test.sized
+    return tuple(f"{category}.{stage}.*{ending}" for stage in test.stages)
+
+
+_SIZE_CONTROL = re.compile(
+    r"(?P<what>allow_varying_subgroup_size|require_full_subgroups(_allow_varying_subgroup_size)?|"
+    r"required_subgroup_size_(?P<end>min|max)(?P<full>_require_full_subgroups)?)"
+    r"(?P<flags>_flags)?(?P<spirv>_spirv16)?$"
+)
+
+
+def _size_control_globs(test: _Test) -> tuple[str, ...]:
+    """Return the globs of a test of sizes; from SPIR-V 1.6 on varying and full need no flag."""
+    match = _SIZE_CONTROL.match(test.text)
+    if match is None:
+        raise ValueError(test.text)
+    what = match["what"]
+    if match["end"]:
+        mode = f"required_{match['end']}" + ("_full" if match["full"] else "")
+    else:
+        full = "_full" if what.startswith("require_full") else ""
+        varying = "allow_varying" in what
+        # Where a module of SPIR-V 1.6 has the flag left out, sizes vary all the same.
+        mode = ("varying" if varying and (match["flags"] or not match["spirv"]) else "default") + full
+    spirv = ".spirv16" if match["spirv"] else ""
+    stages = ("graphics",) if test.place == "graphics" else test.stages
+    ending = f".{FRAMEBUFFER}" if test.place == FRAMEBUFFER else ""
+    return tuple(f"size_control.{stage}.{mode}{spirv}{ending}" for stage in stages)
+
+
+_GROUPS: dict[str, Callable[[_Test], tuple[str, ...]]] = {
+    "ballot": _ballot_globs,
+    "builtin_var": _variable_globs,
+    "builtin_mask_var": _variable_globs,
+    "shape": _shape_globs,
+    "size_control": _size_control_globs,
+}
+
+_ALONE: dict[str, tuple[str, ...]] = {
+    "multiple_dispatches.uniform_subgroup_size": ("multiple_dispatches.compute.*",),
+    "size_control.generic.subgroup_size_properties": ("size_control.properties.*",),
+    "shader_quad_control.divergent_condition": (
+        "quad_control.scene.divergent_*",
+        "quad_control.fragment.*.nested",
+    ),
+    "shader_quad_control.quad_derivatives": ("quad_control.scene.derivative.*",),
+    "shader_quad_control.require_full_quads": ("quad_control.scene.full.*",),
+    "shader_quad_control.terminated_invocation": ("quad_control.scene.terminate_*",),
+}
+"""Names that stand alone in their group."""
+
+
+@cache
+def map_name(name: str) -> Mapping:
+    """Map one name of Khronos' suite to globs over our names."""
+    suite, _, rest = name.removeprefix(PREFIX).partition(".")
+    try:
+        if suite == "subgroups":
+            return Mapping(name, _subgroup_globs(rest))
+        if suite == "reconvergence":
+            return Mapping(name, _reconvergence_globs(rest))
+    except (KeyError, ValueError):
+        return Mapping(name, reason="a name that follows no rule of the suite's")
+    return Mapping(name, reason="a group of Khronos' suite other than subgroups and reconvergence")
+
+
+def _subgroup_globs(rest: str) -> tuple[str, ...]:
+    if rest in _ALONE:
+        return _ALONE[rest]
+    group, _, tail = rest.partition(".")
+    if group == "uniform_descriptor_indexing":
+        return (f"descriptor_indexing.*.{tail}.*",)
+    if group == "subgroup_uniform_control_flow":
+        return _uniform_control_flow_globs(tail)
+    test = _take_apart(group, tail)
+    if test.older:
+        return _older_globs(test)
+    return _GROUPS.get(group, _operation_globs)(test)
+
+
+def _uniform_control_flow_globs(tail: str) -> tuple[str, ...]:
+    """Return the globs of the structured programs: workgroups of a size, with or without hints."""
+    kind, _, test = tail.partition(".")
+    if kind == "discard":
+        return ("reconvergence.fragment.uniform_discard*",)
+    number = test[-2:]
+    return (f"reconvergence.subgroup_uniform.{kind}.reconverge{number}*",)
+
+
+def _reconvergence_globs(rest: str) -> tuple[str, ...]:
+    return (f"reconvergence.{rest}",)
