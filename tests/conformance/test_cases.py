@@ -13,8 +13,11 @@ from vkgroup.conformance.operands import CLUSTER_SIZES, choices
 from vkgroup.conformance.patterns import FRAGMENT_PATTERNS, OTHER_PATTERNS, PATTERNS
 from vkgroup.conformance.shapes import SHAPES
 from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
-from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS
+from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.reference.operations import BUILTIN_VARIABLES, Category
 from vkgroup.spirv import STAGES as VULKAN_STAGES
+
+NARROW = ("all", "partial", "odd")
 
 
 def test_names_are_unique() -> None:
@@ -26,9 +29,22 @@ def test_at_least_twenty_thousand_compute_cases() -> None:
     assert sum(case.stage == "compute" for case in subgroup_cases()) >= 20_000
 
 
-@pytest.mark.parametrize(
-    "operation", [op for op in OPERATIONS.values() if op.name not in BARRIERS], ids=lambda op: op.name
-)
+JUDGED = [op for op in SUBGROUP_OPERATIONS.values() if op.name not in BARRIERS]
+
+
+def few(operation, operand) -> bool:
+    """Whether an operand meets few patterns."""
+    chosen = choices(operation.name).get(operand)
+    return chosen is not None and chosen.narrow
+
+
+def unmet(operation, type_, operand) -> bool:
+    """Whether an operand does not meet a type: partitions of other kinds meet scalars alone."""
+    partitioned = operation.category is Category.PARTITIONED
+    return few(operation, operand) and partitioned and type_.components > 1
+
+
+@pytest.mark.parametrize("operation", JUDGED, ids=lambda op: op.name)
 def test_every_type_meets_every_pattern_and_operand(operation) -> None:
     met = {
         (case.type, case.pattern, case.operand)
@@ -41,28 +57,29 @@ def test_every_type_meets_every_pattern_and_operand(operation) -> None:
     wanted = {
         (type_.name, pattern, operand)
         for type_ in operation.types
-        for pattern in PATTERNS
         for operand in choices(operation.name) or ("",)
+        if not unmet(operation, type_, operand)
+        for pattern in (NARROW if few(operation, operand) else PATTERNS)
     }
     assert met == wanted
 
 
-@pytest.mark.parametrize(
-    "operation", [op for op in OPERATIONS.values() if op.name not in BARRIERS], ids=lambda op: op.name
-)
+@pytest.mark.parametrize("operation", JUDGED, ids=lambda op: op.name)
 def test_every_type_meets_every_pattern_of_fragment_shaders(operation) -> None:
     met: dict[tuple[str, str], set[str]] = {}
     for case in subgroup_cases():
         if case.operation == operation.name and case.stage == "fragment" and not case.subgroup_size:
             met.setdefault((case.type, case.pattern), set()).add(case.operand)
     assert met.keys() == {(type_.name, pattern) for type_ in operation.types for pattern in FRAGMENT_PATTERNS}
-    wanted = set(choices(operation.name) or ("",))
-    assert all(met[type_.name, "odd"] == wanted for type_ in operation.types)
+    for type_ in operation.types:
+        operands = choices(operation.name) or ("",)
+        wanted = {operand for operand in operands if not unmet(operation, type_, operand)}
+        assert met[type_.name, "odd"] == wanted
 
 
 def test_what_workgroups_alone_have_is_not_asked_of_fragments() -> None:
     operations = {case.operation for case in subgroup_cases() if case.stage == "fragment"}
-    missing = (OPERATIONS.keys() | BUILTIN_VARIABLES.keys()) - operations
+    missing = (SUBGROUP_OPERATIONS.keys() | BUILTIN_VARIABLES.keys()) - operations
     assert missing == {"gl_NumSubgroups", "gl_SubgroupID", "subgroupMemoryBarrierShared"}
     assert not select(("basic.fragment.*.shared*",))
 
@@ -73,6 +90,14 @@ def test_patterns_of_the_issue_are_there() -> None:
         "switch",
     }  # fmt: skip
     assert needed <= PATTERNS.keys()
+
+
+def test_partitions_meet_every_data_set_and_size() -> None:
+    adds = select(("partitioned.compute.subgroupPartitionedInclusiveAddNV.f16vec2.*",))
+    assert {(case.data, case.pattern) for case in adds if case.data != "exact"} == {
+        (data, pattern) for data in ("rounding", "special") for pattern in NARROW
+    }
+    assert {case.subgroup_size for case in adds} == {0, 1, 2, 4, 8, 16, 32, 64, 128}
 
 
 def test_floats_meet_rounding_and_special_data() -> None:
@@ -93,7 +118,7 @@ def test_every_cluster_size_and_shape_and_required_size() -> None:
 
 def test_every_variable_and_barrier_has_cases() -> None:
     operations = {case.operation for case in subgroup_cases()}
-    assert operations == OPERATIONS.keys() | BUILTIN_VARIABLES.keys()
+    assert operations == SUBGROUP_OPERATIONS.keys() | BUILTIN_VARIABLES.keys()
 
 
 def test_every_case_says_what_it_tests() -> None:
@@ -112,14 +137,14 @@ def test_every_type_meets_every_pattern_of_the_other_stages(stage) -> None:
     for case in subgroup_cases():
         if case.stage == stage and case.data == "exact":
             met.setdefault(case.operation, set()).add((case.type, case.pattern))
-    for operation in OPERATIONS.values():
+    for operation in SUBGROUP_OPERATIONS.values():
         if operation.name not in BARRIERS and (operation.stages is None or stage in operation.stages):
             wanted = {(type_.name, pattern) for type_ in operation.types for pattern in OTHER_PATTERNS}
             assert met[operation.name] == wanted
 
 
 def test_stages_that_may_have_no_stores_have_cases_through_the_framebuffer() -> None:
-    operations = OPERATIONS.keys() - BARRIERS.keys()
+    operations = SUBGROUP_OPERATIONS.keys() - BARRIERS.keys()
     for stage in FRAMEBUFFER_STAGES:
         cases = [case for case in subgroup_cases() if case.stage == stage and case.shape == FRAMEBUFFER]
         assert operations <= {case.operation for case in cases}

@@ -133,6 +133,22 @@ def test_a_missing_category_is_named(call: str, category: str) -> None:
     assert missing(module, without) == [f"VK_SUBGROUP_FEATURE_{category.upper()}_BIT"]
 
 
+def test_partitions_need_either_extension_that_promises_them() -> None:
+    module = module_of(
+        "d[0] = subgroupPartitionNV(d[1]).x;",
+        "layout(binding = 0) buffer B { uint d[]; };",
+        "GL_NV_shader_subgroup_partitioned",
+    )
+    older = replace(ALL, extensions={"VK_NV_shader_subgroup_partitioned": 1})
+    neither = replace(ALL, extensions={})
+    promoted = replace(neither, features=ALL.features | {"shaderSubgroupPartitioned"})
+    assert missing(module, promoted) == missing(module, older) == []
+    assert missing(module, neither) == ["VK_NV_shader_subgroup_partitioned or shaderSubgroupPartitioned"]
+    left = tuple(name for name in query.OPERATIONS if name != "partitioned_nv")
+    without = replace(ALL, subgroup=Subgroup(8, ("compute",), left))
+    assert missing(module, without) == ["VK_SUBGROUP_FEATURE_PARTITIONED_BIT_NV"]
+
+
 def test_subgroups_in_a_stage_without_them_are_named() -> None:
     module = module_of(
         "if (subgroupElect()) d[0] = 1u;",

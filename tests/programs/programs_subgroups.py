@@ -115,7 +115,7 @@ PROGRAMS = (
         4,
         _partition_inputs,
         _partitions,
-        needs=("VK_SUBGROUP_FEATURE_PARTITIONED_NV", "VK_NV_shader_subgroup_partitioned"),
+        needs=("VK_SUBGROUP_FEATURE_PARTITIONED_BIT_NV", "VK_NV_shader_subgroup_partitioned"),
         per_subgroup=True,
     ),
     Program("subgroup_exchange", 3, _exchange_inputs, _exchanged, push={"rounds": 6}, per_subgroup=True),

@@ -7,6 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from vkgroup.device import query
+from vkgroup.reference.extended_operations import EXTENDED_OPERATIONS, SUBGROUP_OPERATIONS
 from vkgroup.reference.operations import (
     BUILTIN_VARIABLES,
     OPERATIONS,
@@ -58,6 +60,16 @@ def test_the_number_of_functions_in_each_category() -> None:
     assert Counter(variable.category.value for variable in BUILTIN_VARIABLES.values()) == {
         "basic": 4,
         "ballot": 5,
+    }
+
+
+def test_the_number_of_functions_of_later_categories() -> None:
+    later = SUBGROUP_OPERATIONS.keys() - OPERATIONS.keys()
+    assert later < EXTENDED_OPERATIONS.keys()
+    assert Counter(SUBGROUP_OPERATIONS[name].category.value for name in later) == {
+        "partitioned": 22,
+        "rotate": 1,
+        "rotate_clustered": 1,
     }
 
 
@@ -120,7 +132,8 @@ def test_constants_are_asked_for_where_the_text_does() -> None:
 @pytest.mark.parametrize("category", Category, ids=lambda category: category.value)
 def test_a_category_has_a_capability_of_spirv(category) -> None:
     assert category.capability in grammar().enumeration("Capability").values()
-    assert category.feature == f"VK_SUBGROUP_FEATURE_{category.value.upper()}_BIT"
+    vendor = "_NV" if category is Category.PARTITIONED else ""
+    assert category.feature == f"VK_SUBGROUP_FEATURE_{category.value.upper()}_BIT{vendor}"
 
 
 def test_the_bits_of_the_categories_are_those_of_vulkan() -> None:
@@ -133,7 +146,11 @@ def test_the_bits_of_the_categories_are_those_of_vulkan() -> None:
         "shuffle_relative": 0x20,
         "clustered": 0x40,
         "quad": 0x80,
+        "partitioned": 0x100,
+        "rotate": 0x200,
+        "rotate_clustered": 0x400,
     }
+    assert {category.declared: category.bit for category in Category} == query.OPERATIONS
 
 
 def test_the_bits_of_memory_semantics_are_those_of_spirv() -> None:

@@ -20,7 +20,8 @@ from string import Template
 from vkgroup.bench import micro_feed, micro_shared
 from vkgroup.bench.micro_cases import SUBSETS, Case
 from vkgroup.conformance.glsl_types import planes, reader, writer
-from vkgroup.reference.operations import ExtendedCategory, OperandKind
+from vkgroup.conformance.intrinsics import EXTENSION, INTRINSICS
+from vkgroup.reference.operations import Category, OperandKind
 from vkgroup.reference.types import GlslType
 
 KINDS = ("subgroup", "shared", "feed")
@@ -128,30 +129,11 @@ _BY_SUBGROUP = """    lane = gl_SubgroupInvocationID;
 _BY_INDEX = """    place = gl_LocalInvocationIndex;
     lane = place % SIZE;"""
 
-#: Functions that glslang does not have, or has with other types: SPIR-V extension, capability, instruction,
-#: and whether it takes a scope.
-_INSTRUCTIONS = {
-    "subgroupRotate": ("SPV_KHR_subgroup_rotate", 6026, 4431, True),
-    "subgroupClusteredRotate": ("SPV_KHR_subgroup_rotate", 6026, 4431, True),
-    "subgroupQuadAll": ("SPV_KHR_quad_control", 5087, 5110, False),
-    "subgroupQuadAny": ("SPV_KHR_quad_control", 5087, 5111, False),
-    "ballotARB": ("SPV_KHR_shader_ballot", 4423, 4421, False),
-    "readInvocationARB": ("SPV_KHR_shader_ballot", 4423, 4432, False),
-    "readFirstInvocationARB": ("SPV_KHR_shader_ballot", 4423, 4422, False),
-    "allInvocationsARB": ("SPV_KHR_subgroup_vote", 4431, 4428, False),
-    "anyInvocationARB": ("SPV_KHR_subgroup_vote", 4431, 4429, False),
-    "allInvocationsEqualARB": ("SPV_KHR_subgroup_vote", 4431, 4430, False),
-}
-
 
 def _instruction(case: Case) -> str:
     """Return the declaration of a function by its instruction."""
-    extension, capability, number, scoped = _INSTRUCTIONS[case.operation.name]
-    operands = ["uint"] * scoped + [case.type.name] + ["uint"] * len(case.arguments)
-    return (
-        f'spirv_instruction(extensions = ["{extension}"], capabilities = [{capability}], id = {number}) '
-        f"{case.result} {case.operation.name}_({', '.join(operands)});"
-    )
+    operands = [case.type.name] + ["uint"] * len(case.arguments)
+    return INTRINSICS[case.operation.name].declaration(case.operation.name, case.result.name, operands)
 
 
 def _call(case: Case, size: int) -> str:
@@ -160,10 +142,10 @@ def _call(case: Case, size: int) -> str:
     if not case.operation.operands:
         # What depends on nothing cannot be part of a chain, unless a chain decides whether it happens.
         return f"x && {case.operation.name}()"
-    name, first = case.operation.name, ["x"]
-    if name in _INSTRUCTIONS:
-        name, first = f"{name}_", ["3u", "x"] if _INSTRUCTIONS[name][3] else ["x"]
-    return f"{name}({', '.join([*first, *arguments])})"
+    name, arguments = case.operation.name, ["x", *arguments]
+    if name in INTRINSICS:
+        return INTRINSICS[name].call(name, arguments)
+    return f"{name}({', '.join(arguments)})"
 
 
 def _apply(entry: Entry, size: int) -> str:
@@ -251,7 +233,7 @@ def _declarations(entries: Sequence[Entry]) -> str:
         lines.append(f"{type_} identity_{micro_shared.combine_name(operator, type_)};")
         lines.append(micro_shared.combine(operator, type_))
     cases = [entry.case for entry in entries if entry.kind == "subgroup"]
-    lines += dict.fromkeys(_instruction(case) for case in cases if case.operation.name in _INSTRUCTIONS)
+    lines += dict.fromkeys(_instruction(case) for case in cases if case.operation.name in INTRINSICS)
     return "\n".join(lines)
 
 
@@ -264,11 +246,11 @@ def _extensions(entries: Sequence[Entry], clock: bool) -> str:
         for type_ in types:
             names |= {*type_.scalar.extensions, *type_.scalar.subgroup_extensions}
             names |= {*micro_feed.extensions(type_)}
-        if case.operation.name in _INSTRUCTIONS:
-            names.add("GL_EXT_spirv_intrinsics")
+        if case.operation.name in INTRINSICS:
+            names.add(EXTENSION)
         elif entry.kind == "subgroup":
             names.add(case.operation.category.extension)
-            if case.operation.category is ExtendedCategory.PARTITIONED:
+            if case.operation.category is Category.PARTITIONED:
                 names.add("GL_KHR_shader_subgroup_ballot")
     return "\n".join(f"#extension {name} : require" for name in sorted(names))
 

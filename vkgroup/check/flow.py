@@ -54,7 +54,7 @@ _FORWARD = frozenset(
         "OpCompositeExtract",
     }
 )
-_BALLOTS = ("OpGroupNonUniformBallot", "OpSubgroupBallotKHR")
+_BALLOTS = ("OpGroupNonUniformBallot", "OpSubgroupBallotKHR", "OpGroupNonUniformPartitionNV")
 
 
 class Origin(NamedTuple):

@@ -15,11 +15,12 @@ from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
 from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES, RAY_STAGES
+from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.reference.operations import (
     BUILTIN_VARIABLES,
-    OPERATIONS,
     WORKGROUP_STAGES,
     BuiltinVariable,
+    Category,
     Operation,
 )
 from vkgroup.reference.types import TYPES, GlslType
@@ -77,16 +78,22 @@ STAGES = tuple(_AXES)
 
 _FRAMEBUFFER_PATTERNS = ("all", "data_mask")
 
-# The choices that stand for their operation where not all are combined: one constant, one dynamic.
+# The choices that stand for their operation where not all are combined: one of each kind.
 _REPRESENTATIVES = {
     "subgroupBroadcast": ("last", "dynamic"),
     "subgroupShuffle": ("data",),
-    "subgroupShuffleXor": ("by1", "dynamic"),
-    "subgroupShuffleUp": ("by1", "dynamic"),
-    "subgroupShuffleDown": ("by1", "dynamic"),
+    "subgroupShuffleXor": ("by1", "dynamic", "data"),
+    "subgroupShuffleUp": ("by1", "dynamic", "data"),
+    "subgroupShuffleDown": ("by1", "dynamic", "data"),
     "subgroupBallotBitExtract": ("data",),
     "subgroupQuadBroadcast": ("q2", "dynamic"),
+    "subgroupRotate": ("by2", "dynamic"),
+    "subgroupClusteredRotate": ("by2_c4", "dynamic_c4"),
 }
+_OTHER_REPRESENTATIVES = ("c4", "equal")
+
+# Where choices that are narrow are met, and partitions with data that rounds or is special.
+_NARROW_PATTERNS = ("all", "partial", "odd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +142,7 @@ class Case:
 
         Arithmetic on NaN, infinities and signed zeros is judged under that promise alone; moves need none.
         """
-        operation, scalar = OPERATIONS.get(self.operation), self.glsl_type.scalar
+        operation, scalar = SUBGROUP_OPERATIONS.get(self.operation), self.glsl_type.scalar
         arithmetic = operation is not None and operation.operator is not None
         return scalar.bits if self.data == "special" and scalar.kind == "float" and arithmetic else 0
 
@@ -166,7 +173,19 @@ class Case:
 
 def _represents(case: Case) -> bool:
     """Whether a case's operand stands for all operands of its operation."""
-    return case.operand in ("", *_REPRESENTATIVES.get(case.operation, ("c4",)))
+    return case.operand in ("", *_REPRESENTATIVES.get(case.operation, _OTHER_REPRESENTATIVES))
+
+
+def _combined(case: Case) -> bool:
+    """Whether a case's operand is combined with its type, pattern and data."""
+    if _represents(case):
+        return True
+    patterns = _AXES[case.stage].all_operands
+    if not choices(case.operation)[case.operand].narrow:
+        return case.pattern in patterns
+    # What a partition is has nothing to do with the number of components.
+    fits = case.category != Category.PARTITIONED.value or case.glsl_type.components == 1
+    return fits and case.data == "exact" and case.pattern in patterns and case.pattern in _NARROW_PATTERNS
 
 
 def _data_sets(operation: Operation, type_: GlslType) -> tuple[str, ...]:
@@ -185,6 +204,8 @@ def _has_data(operation: Operation, stage: str, data: str, pattern: str) -> bool
     inexact = _AXES[stage].inexact
     if data != "exact" and inexact is not None and pattern not in inexact:
         return False
+    if operation.category is Category.PARTITIONED and data != "exact" and pattern not in _NARROW_PATTERNS:
+        return False
     return data != "special" or operation.operator is not None or pattern in _SPECIAL_MOVE_PATTERNS
 
 
@@ -201,7 +222,7 @@ def _operation_cases(operation: Operation, stage: str) -> Iterator[Case]:
                     continue
                 for operand in choices(operation.name) or ("",):
                     case = Case(category, stage, operation.name, type_.name, pattern, data, operand)
-                    if pattern in _AXES[stage].all_operands or _represents(case):
+                    if _combined(case):
                         yield case
                         yield from _variations(case)
 
@@ -214,8 +235,9 @@ def _variations(case: Case) -> Iterator[Case]:
     axes = _AXES[case.stage]
     if case.data != "exact" or not _represents(case):
         return
-    if case.pattern in axes.sized:
-        yield from (replace(case, shape=shape) for shape in axes.shapes)
+    partitioned = case.category == Category.PARTITIONED.value
+    if case.pattern in axes.sized and not (partitioned and case.pattern != "all"):
+        yield from (replace(case, shape=shape) for shape in axes.shapes if not partitioned)
         yield from _sizes(case)
     if case.stage in FRAMEBUFFER_STAGES and case.pattern in _FRAMEBUFFER_PATTERNS:
         yield replace(case, shape=FRAMEBUFFER)
@@ -252,7 +274,7 @@ def _stage_cases(stage: str) -> Iterator[Case]:
             yield from _variable_cases(variable, stage)
     for barrier in BARRIERS.values():
         yield from _barrier_cases(barrier, stage)
-    for operation in OPERATIONS.values():
+    for operation in SUBGROUP_OPERATIONS.values():
         if operation.name not in BARRIERS and _in_stage(operation, stage):
             yield from _operation_cases(operation, stage)
 

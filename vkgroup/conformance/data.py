@@ -92,6 +92,20 @@ def equalities(generator: np.random.Generator, request: Request) -> tuple[Array,
     return values, decoys
 
 
+def classes(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
+    """Values all equal, all different, of three kinds, of two that differ in the last component alone.
+
+    The decoys are of the same kinds.
+    """
+    values = _bits(generator, request).copy()
+    few = values.copy()
+    few[:, :, -1] = np.take(few[:, :2, -1], generator.integers(0, 2, request.shape[1]), axis=1)
+    few[:, :, :-1] = few[:, :1, :-1]
+    kinds = generator.integers(0, 3, request.shape[1])
+    values[0], values[2], values[3] = values[0, :1], values[2, kinds], few[3]
+    return values, generator.permutation(values, axis=1)
+
+
 def ballots(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Bit masks, another for each invocation, dense and sparse, with bits beyond any subgroup set."""
     density = np.array([0.5, 0.95, 0.05, 0.3]).reshape(WORKGROUPS, 1, 1, 1)
@@ -267,7 +281,7 @@ def special_products(generator: np.random.Generator, request: Request) -> tuple[
 RECIPES: dict[str, Recipe] = {
     recipe.__name__: recipe
     for recipe in (
-        moves, predicates, equalities, ballots, uniform_ballots, sums, products, rounded_sums,
+        moves, predicates, equalities, classes, ballots, uniform_ballots, sums, products, rounded_sums,
         rounded_products, conjunctions, disjunctions, parities, orders, special_moves, special_orders,
         special_sums, special_products,
     )
@@ -296,6 +310,7 @@ _BY_OPERATION = {
     "subgroupBallot": "predicates",
     "subgroupAllEqual": "equalities",
     "subgroupInverseBallot": "uniform_ballots",
+    "subgroupPartitionNV": "classes",
 }
 
 

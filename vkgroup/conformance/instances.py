@@ -158,8 +158,8 @@ def _mask_faults(
     row = int(wrong[0])
     where = program.stage.whereabouts(int(rows[row, 1]), int(number[row]))
     return [
-        f"subgroupBallot(true) gave {_hex(mask[row])} to lanes {_hex(found[row])} of {where}: an active mask "
-        "must name the lanes that execute together, each of which must see the same"
+        f"subgroupBallot(true) gave {hex_of(mask[row])} to lanes {hex_of(found[row])} of {where}: an active "
+        "mask must name the lanes that execute together, each of which must see the same"
     ]
 
 
@@ -176,5 +176,6 @@ def _uniformity_faults(
     ]
 
 
-def _hex(words: Words) -> str:
+def hex_of(words: Words) -> str:
+    """Return a ballot of four words as a hexadecimal number."""
     return "0x" + "".join(f"{word:08x}" for word in words[::-1]).lstrip("0").rjust(1, "0")

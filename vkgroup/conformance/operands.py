@@ -1,20 +1,22 @@
-"""Choices for the second operand of an operation: ids, masks, deltas, indices and cluster sizes.
+"""Choices for the other operands of an operation: ids, masks, deltas, indices, cluster sizes, partitions.
 
 A choice is a GLSL expression and the same thing in NumPy. Constants that depend on the subgroup size
 are written as literals once the size is known, because the specification asks for constant
-expressions. Choices named ``beyond`` lie outside the subgroup: their results are undefined, and the
-case only shows that the device survives them.
+expressions. Choices named ``beyond`` lie outside the subgroup: their results are undefined (but for
+rotations, which wrap around), and the case only shows that the device survives them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Lanes = NDArray[np.uint32]
+Labels = Callable[[Lanes, Lanes], NDArray[np.integer[Any]]]
 
 CLUSTER_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 """Every cluster size that some subgroup size allows (KHR_shader_subgroup: a power of two, at least 1)."""
@@ -29,12 +31,18 @@ class Operand:
     name : the choice's part in the name of a case.
     sentence : the choice in words, to complete "with …".
     literal : subgroup size → the constant that is written into the shader, or None.
-    expression : GLSL over `lane` and `size` where the operand differs between lanes, or None.
+    expression : GLSL over `lane`, `size` and, of a partition, `mask` (the active lanes) and ``{word}`` (the
+        invocation's word of the table), where the operand differs between lanes; or None.
     lanes : (lane (rows, size), subgroup size) → operand of each lane, the NumPy twin of `expression`.
-    table : (generator, subgroup size, workgroups, invocations) → uint32 words that the shader reads: one a
-        workgroup if `uniform`, else one an invocation. None where nothing is read.
+    table : (generator, subgroup size, count) → uint32 words that the shader reads: one a workgroup if
+        `uniform`, else one an invocation. None where nothing is read.
     uniform : the table has one entry a workgroup, which makes the operand dynamically uniform.
-    dynamic : the operand is no constant expression.
+    leader : the word of the first active lane is the operand of all, which makes it dynamically uniform.
+    specialized : the literal reaches the shader as a specialization constant.
+    cluster : the size of the clusters; it is the operand, or another one behind it. 0 where there are none.
+    labels : (lane (rows, size), word (rows, size)) → a number for each lane, the same for lanes of the same
+        subset of a partition; the NumPy twin of `expression`, which then is a ballot. Else None.
+    narrow : it is combined with few patterns; see `vkgroup.conformance.cases`.
     """
 
     name: str
@@ -44,15 +52,36 @@ class Operand:
     lanes: Callable[[Lanes, int], Lanes] | None = None
     table: Callable[[np.random.Generator, int, int], Lanes] | None = None
     uniform: bool = False
+    leader: bool = False
+    specialized: bool = False
+    cluster: int = 0
+    labels: Labels | None = None
+    narrow: bool = False
 
     @property
     def dynamic(self) -> bool:
         """Whether the operand is no constant expression."""
         return self.literal is None
 
+    @property
+    def observes(self) -> bool:
+        """Whether it takes ballots or broadcasts to make."""
+        return self.leader or self.labels is not None
 
-def _constant(name: str, sentence: str, value: Callable[[int], int]) -> Operand:
-    return Operand(name, sentence, literal=value)
+
+def _constant(name: str, sentence: str, value: Callable[[int], int], narrow: bool = False) -> Operand:
+    return Operand(name, sentence, literal=value, narrow=narrow)
+
+
+def _specialized(what: str, value: Callable[[int], int]) -> Operand:
+    sentence = f"{what}, a specialization constant"
+    return Operand("specialized", sentence, literal=value, specialized=True, narrow=True)
+
+
+def _leader(what: str, table: Callable[[np.random.Generator, int, int], Lanes]) -> Operand:
+    return Operand(
+        "leader", f"{what} that the first active lane chose", table=table, leader=True, narrow=True
+    )
 
 
 def _always(value: int) -> Callable[[int], int]:
@@ -91,6 +120,10 @@ _STRADDLING = Operand(
     "straddling", "values from memory, half of them beyond the subgroup", table=_ids_below(_twice)
 )
 
+_ID_FROM_LEADER = _leader("a lane", _ids_below(_within))
+_ID_SPECIALIZED = _specialized("the last lane", lambda size: size - 1)
+_ONE_SPECIALIZED = _specialized("1", _always(1))
+
 _SHUFFLE_IDS = (
     _LAST,
     Operand(
@@ -108,6 +141,8 @@ _SHUFFLE_IDS = (
     _UNIFORM,
     _PER_LANE,
     _STRADDLING,
+    _ID_SPECIALIZED,
+    _ID_FROM_LEADER,
 )
 
 _DELTAS = (
@@ -118,6 +153,8 @@ _DELTAS = (
     _BEYOND,
     _UNIFORM,
     _PER_LANE,
+    _ONE_SPECIALIZED,
+    _leader("a distance", _ids_below(_within)),
 )
 
 _MASKS = (
@@ -127,15 +164,112 @@ _MASKS = (
     _BEYOND,
     Operand("dynamic", "a dynamically uniform mask from memory", table=_powers_below_size, uniform=True),
     _PER_LANE,
+    _ONE_SPECIALIZED,
+    _leader("a mask", _ids_below(_within)),
 )
 
 _QUAD_IDS = (
     *(_constant(f"q{i}", f"the quad's invocation {i}", _always(i)) for i in range(4)),
     _constant("beyond", "an index beyond the quad", lambda size: 4),
     Operand("dynamic", "a dynamically uniform index", table=_ids_below(lambda size: 4), uniform=True),
+    _specialized("the quad's invocation 2", _always(2)),
+    _leader("an index", _ids_below(lambda size: 4)),
 )
 
-_CLUSTERS = tuple(_constant(f"c{n}", f"clusters of {n}", _always(n)) for n in CLUSTER_SIZES)
+_CLUSTERS = tuple(Operand(f"c{n}", f"clusters of {n}", literal=_always(n), cluster=n) for n in CLUSTER_SIZES)
+
+_LARGEST = 2**32 - 1
+
+# A rotation's distance wraps around (KHR_shader_subgroup_rotate: "the remainder of the division"), and so
+# does the sum of lane and distance ("the low-order 32 bits"). It must be dynamically uniform.
+_ROTATIONS = (
+    _constant("by1", "a distance of 1", _always(1), narrow=True),
+    _constant("by2", "a distance of 2", _always(2)),
+    _constant("by5", "a distance of 5", _always(5), narrow=True),
+    _constant("half", "a distance of half the subgroup", lambda size: size // 2, narrow=True),
+    _constant("furthest", "a distance of all but one lanes", lambda size: size - 1, narrow=True),
+    _constant("beyond", "a distance of the whole subgroup and 3", lambda size: size + 3, narrow=True),
+    _constant("largest", "a distance of 2^32 - 1", _always(_LARGEST), narrow=True),
+    Operand("dynamic", "a dynamically uniform distance from memory", table=_ids_below(_twice), uniform=True),
+    _ONE_SPECIALIZED,
+    _leader("a distance", _ids_below(_twice)),
+)
+
+_REPRESENTATIVE_CLUSTER = 4
+
+
+def _clustered_rotations() -> Iterator[Operand]:
+    """Yield two rotations in clusters of every size, and every rotation in clusters of one size."""
+    for rotation in _ROTATIONS:
+        for n in CLUSTER_SIZES if rotation.name in ("by1", "dynamic") else (_REPRESENTATIVE_CLUSTER,):
+            yield replace(
+                rotation,
+                name=f"{rotation.name}_c{n}",
+                sentence=f"{rotation.sentence} in clusters of {n}",
+                cluster=n,
+                narrow=rotation.narrow or n != _REPRESENTATIVE_CLUSTER,
+            )
+
+
+def _labels(generator: np.random.Generator, size: int, count: int) -> Lanes:
+    """Return numbers below 64, 8, 3 and 2, by the workgroup: Booleans differ most in the last."""
+    limits = np.array([64, 8, 3, 2], np.uint32)
+    return np.asarray(generator.integers(0, np.repeat(limits, count // len(limits)), dtype=np.uint32))
+
+
+def _partition(name: str, sentence: str, ballot: str, labels: Labels, *, reads: bool = False) -> Operand:
+    table = _labels if reads else None
+    return Operand(name, sentence, expression=ballot, labels=labels, table=table, narrow=name != "equal")
+
+
+# Ballots that are valid partitions (NV_shader_subgroup_partitioned, section 3.8): each active lane's has its
+# own bit, and equals that of every active lane whose bit it has. The bits of others mean nothing.
+_PARTITIONS = (
+    _partition(
+        "equal",
+        "the subgroupPartitionNV of numbers from memory",
+        "subgroupPartitionNV({word})",
+        lambda lane, word: word,
+        reads=True,
+    ),
+    _partition(
+        "voted",
+        "the ballots of four choices from memory",
+        "ballot_of_equals({word} & 3u)",
+        lambda lane, word: word & 3,
+        reads=True,
+    ),
+    _partition(
+        "strided",
+        "every fourth active lane a subset",
+        "(mask & uvec4(0x11111111u << (lane & 3u)))",
+        lambda lane, word: lane & 3,
+    ),
+    _partition(
+        "blocks",
+        "four neighbours a subset, active or not",
+        "ballot_of_block(lane)",
+        lambda lane, word: lane >> 2,
+    ),
+    _partition("alone", "each lane a subset", "gl_SubgroupEqMask", lambda lane, word: lane),
+    _partition("active", "all active lanes a subset", "mask", lambda lane, word: lane & 0),
+    _partition("ones", "ballots of nothing but ones", "uvec4(0xffffffffu)", lambda lane, word: lane & 0),
+)
+
+PARTITION_FUNCTIONS = """uvec4 ballot_of_equals(uint choice) {
+    uvec4 found = uvec4(0u);
+    for (uint one = 0u; one < 4u; ++one) {
+        uvec4 same = subgroupBallot(choice == one);
+        if (choice == one) found = same;
+    }
+    return found;
+}
+uvec4 ballot_of_block(uint lane) {
+    uvec4 found = uvec4(0u);
+    found[lane >> 5u] = 0xfu << (lane & 28u);
+    return found;
+}"""
+"""GLSL that the expressions of partitions call."""
 
 _BIT_INDICES = (
     _FIRST,
@@ -148,20 +282,36 @@ _BIT_INDICES = (
 CHOICES: dict[str, dict[str, Operand]] = {
     family: {operand.name: operand for operand in operands}
     for family, operands in {
-        "subgroupBroadcast": (_FIRST, _MIDDLE, _LAST, _BEYOND, _UNIFORM),
+        "subgroupBroadcast": (
+            _FIRST,
+            _MIDDLE,
+            _LAST,
+            _BEYOND,
+            _UNIFORM,
+            _ID_SPECIALIZED,
+            _ID_FROM_LEADER,
+        ),
         "subgroupShuffle": _SHUFFLE_IDS,
         "subgroupShuffleXor": _MASKS,
         "subgroupShuffleUp": _DELTAS,
         "subgroupShuffleDown": _DELTAS,
         "subgroupBallotBitExtract": _BIT_INDICES,
         "subgroupQuadBroadcast": _QUAD_IDS,
+        "subgroupRotate": _ROTATIONS,
+        "subgroupClusteredRotate": tuple(_clustered_rotations()),
         "clustered": _CLUSTERS,
+        "partitioned": _PARTITIONS,
     }.items()
 }
-"""Operation (or, for all clustered reductions, ``"clustered"``) → its choices by name."""
+"""Operation (or ``"clustered"`` and ``"partitioned"`` for all such reductions and scans) → its choices by
+name."""
+
+_FAMILIES = {"subgroupClustered": "clustered", "subgroupPartitioned": "partitioned"}
 
 
 def choices(operation: str) -> dict[str, Operand]:
-    """Return the choices of an operation's second operand; empty where it has none."""
-    family = "clustered" if operation.startswith("subgroupClustered") else operation
-    return CHOICES.get(family, {})
+    """Return the choices of an operation's other operands; empty where it has none."""
+    if operation in CHOICES:
+        return CHOICES[operation]
+    families = (family for prefix, family in _FAMILIES.items() if operation.startswith(prefix))
+    return CHOICES.get(next(families, ""), {})

@@ -23,14 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import barriers, data
+from vkgroup.conformance.arguments import Argument, Arguments
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS
 from vkgroup.conformance.cases import Case
+from vkgroup.conformance.float_modes import execution_modes
 from vkgroup.conformance.glsl_types import planes, reader, to_planes, writer
-from vkgroup.conformance.operands import Operand, choices
+from vkgroup.conformance.intrinsics import EXTENSION, INTRINSICS
 from vkgroup.conformance.patterns import Pattern, patterns_of
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.stages import Stage, stage_of
-from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS, Category
+from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.reference.operations import BUILTIN_VARIABLES, Category
 from vkgroup.reference.types import TYPES, GlslType
 
 Words = NDArray[np.uint32]
@@ -45,7 +48,7 @@ def result_type(case: Case) -> GlslType:
         return BUILTIN_VARIABLES[case.operation].type
     if case.operation in BARRIERS:
         return TYPES["uint"]
-    return OPERATIONS[case.operation].result_type(case.glsl_type) or case.glsl_type
+    return SUBGROUP_OPERATIONS[case.operation].result_type(case.glsl_type) or case.glsl_type
 
 
 @dataclass(frozen=True)
@@ -73,21 +76,19 @@ class Entry:
     at : first word of its results in the outputs.
     planes : planes of one slot of its results.
     feed : its data, or None where it reads none.
-    operand : its second operand, or None.
-    table : the operand's words, one a place, or None where it reads none.
+    argument : its other operands, or None.
     """
 
     case: Case
     at: int
     planes: int
-    feed: Feed | None
-    operand: Operand | None
-    table: Words | None
+    feed: Feed | None = None
+    argument: Argument | None = None
 
 
 @dataclass
 class Program:
-    """GLSL, inputs and the plan of the outputs of one batch."""
+    """GLSL, inputs, specialization constants and the plan of the outputs of one batch."""
 
     stage: Stage
     pattern: Pattern
@@ -97,6 +98,7 @@ class Program:
     output_words: int
     entries: list[Entry]
     memories: dict[int, str] = field(default_factory=dict)
+    specialization: dict[int | str, int] = field(default_factory=dict)
 
     @property
     def invocations(self) -> int:
@@ -115,10 +117,12 @@ class Program:
 
 
 def _call(case: Case, arguments: Sequence[str]) -> str:
-    """Return the expression of a case in the words of KHR_shader_subgroup."""
-    return (
-        case.operation if case.operation in BUILTIN_VARIABLES else f"{case.operation}({', '.join(arguments)})"
-    )
+    """Return the expression of a case in the words of the extensions."""
+    if case.operation in BUILTIN_VARIABLES:
+        return case.operation
+    if case.operation in INTRINSICS:
+        return INTRINSICS[case.operation].call(case.operation, arguments)
+    return f"{case.operation}({', '.join(arguments)})"
 
 
 @dataclass(frozen=True)
@@ -159,13 +163,14 @@ class _Builder:
         self.output_words = self.invocations * (self.stage.record_planes + SLOT_PLANES * self.pattern.slots)
         self.feeds: dict[tuple[str, str], tuple[str, Feed]] = {}
         self.loads: list[str] = []
-        self.tables: dict[str, tuple[int, Words]] = {}
         self.observations: list[str] = []
         self.declarations: list[str] = []
         self.resets: list[str] = []
         self.memories: dict[int, str] = {}
         self.types: dict[str, GlslType] = {}
         self.entries: list[Entry] = []
+        self.arguments = Arguments(size, self.stage.group_places, self._generator, self._append)
+        self.intrinsics: dict[str, None] = {}
         self.mask_base = self._append(
             self._generator("mask").integers(0, 2, self.stage.own_numbers, np.uint32)
         )
@@ -181,7 +186,7 @@ class _Builder:
 
     def feed(self, case: Case) -> tuple[str, Feed]:
         """Return the GLSL variable that holds a case's value, and its data."""
-        operation = OPERATIONS[case.operation]
+        operation = SUBGROUP_OPERATIONS[case.operation]
         kind = operation.operands[0].kind.value
         recipe = data.recipe_name(case.operation, operation.operator, kind, case.data)
         type_ = case.glsl_type
@@ -196,26 +201,6 @@ class _Builder:
             self.feeds[key] = variable, Feed(at, type_, values, decoys)
         return self.feeds[key]
 
-    def operand(self, case: Case) -> tuple[Operand | None, str, Words | None]:
-        """Return a case's second operand, its GLSL, and its words where it reads a table."""
-        if not case.operand:
-            return None, "", None
-        operand = choices(case.operation)[case.operand]
-        if operand.literal is not None:
-            return operand, f"{operand.literal(self.size)}u", None
-        if operand.expression is not None:
-            return operand, operand.expression, None
-        assert operand.table is not None
-        key = f"{case.operation}:{operand.name}"
-        if key not in self.tables:
-            count = WORKGROUPS if operand.uniform else self.places
-            words = operand.table(self._generator(key), self.size, count)
-            self.tables[key] = self._append(words), words
-        at, words = self.tables[key]
-        if operand.uniform:
-            return operand, f"inputs[{at}u + group]", np.repeat(words, self.stage.group_places)
-        return operand, f"inputs[{at}u + place]", words
-
     def add(self, case: Case) -> None:
         """Add a case to the batch."""
         if case.operation in BARRIERS:
@@ -223,31 +208,39 @@ class _Builder:
             return
         type_ = result_type(case)
         self.types[type_.name] = type_
-        feed = operand = table = None
+        feed = argument = None
         if case.operation in BUILTIN_VARIABLES:
             expression = self.spelling.call(case, ())
         else:
-            expression, feed, operand, table = self._call(case)
-        entry = Entry(case, self.output_words, planes(type_), feed, operand, table)
+            expression, feed, argument = self._call(case)
+        entry = Entry(case, self.output_words, planes(type_), feed, argument)
         self.observations.append(f"put({self._place(entry)}, {expression});")
         self._finish(entry)
 
-    def _call(self, case: Case) -> tuple[str, Feed | None, Operand | None, Words | None]:
-        operation = OPERATIONS[case.operation]
+    def _call(self, case: Case) -> tuple[str, Feed | None, Argument | None]:
+        operation = SUBGROUP_OPERATIONS[case.operation]
         arguments: list[str] = []
         feed = None
         if operation.operands:
             variable, feed = self.feed(case)
             arguments.append(variable)
-        operand, text, table = self.operand(case)
-        if operand is not None:
-            arguments.append(text)
-        return self.spelling.call(case, arguments), feed, operand, table
+        argument = self.arguments.of(case)
+        if argument is not None:
+            arguments += argument.glsl
+        if case.operation in INTRINSICS:
+            self._declare(case, len(arguments) - 1)
+        return self.spelling.call(case, arguments), feed, argument
+
+    def _declare(self, case: Case, words: int) -> None:
+        """Declare a case's operation on its type as a function of a value and so many words."""
+        operands = [case.type, *["uint"] * words]
+        intrinsic, result = INTRINSICS[case.operation], result_type(case).name
+        self.intrinsics[intrinsic.declaration(case.operation, result, operands)] = None
 
     def _add_barrier(self, case: Case) -> None:
         barrier, k = BARRIERS[case.operation], len(self.entries)
         binding = 2 + len(self.memories)
-        entry = Entry(case, self.output_words, 2 * ROUNDS, None, None, None)
+        entry = Entry(case, self.output_words, 2 * ROUNDS)
         if case.operand != "shared":
             self.memories[binding] = case.operand
         self.declarations.append(barriers.declarations(barrier, case.operand, k, binding))
@@ -266,33 +259,15 @@ class _Builder:
 
 
 def _extensions(cases: list[Case], ballot: bool) -> set[str]:
-    """Return the GLSL extensions that a batch needs."""
+    """Return the GLSL extensions that a batch needs, but for those of the spelling."""
     names = {Category.BASIC.extension, patterns_of(cases[0].stage)[cases[0].pattern].extension} - {""}
     if ballot:
         names.add(Category.BALLOT.extension)
     for case in cases:
-        names.add(Category(case.category).extension)
+        names.add(EXTENSION if case.operation in INTRINSICS else Category(case.category).extension)
         for scalar in {TYPES[case.type].scalar, result_type(case).scalar}:
             names.update(scalar.extensions + scalar.subgroup_extensions)
     return names
-
-
-# Execution modes (SPIR-V, Execution Mode): capability and mode of each promise that special data needs.
-_FLOAT_CONTROLS = {"SignedZeroInfNanPreserve": (4466, 4461), "DenormPreserve": (4464, 4459)}
-
-
-def _execution_modes(cases: list[Case], denormals: frozenset[int]) -> list[str]:
-    """Return the declarations that forbid the device to treat special values as it likes."""
-    widths = {case.preserved_width for case in cases} - {0}
-    modes = []
-    for width in sorted(widths):
-        for name, (capability, mode) in _FLOAT_CONTROLS.items():
-            if name == "SignedZeroInfNanPreserve" or width in denormals:
-                modes.append(
-                    'spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], '
-                    f"capabilities = [{capability}], {mode}, {width});"
-                )
-    return ["#extension GL_EXT_spirv_intrinsics : require", *modes] if modes else []
 
 
 _TEMPLATE = """#version 460
@@ -336,7 +311,8 @@ def _observe(builder: _Builder, ballot: bool, slot: str) -> str:
     if ballot:
         lines.append(f"uvec4 mask = {builder.spelling.ballot};")
         lines += [f"outputs[at + {word + 1}u * INVOCATIONS] = mask.{'xyzw'[word]};" for word in range(4)]
-    return "{\n        " + "\n        ".join([*lines, *builder.observations]) + "\n    }"
+    lines += [*builder.arguments.preparations, *builder.observations]
+    return "{\n        " + "\n        ".join(lines) + "\n    }"
 
 
 def _code(builder: _Builder, ballot: bool) -> str:
@@ -374,6 +350,7 @@ def build(
         builder.add(case)
     read = {feed.type.name for _, feed in builder.feeds.values()}
     declarations = [builder.stage.declarations, spelling.declarations]
+    declarations += [*builder.arguments.declarations, *builder.intrinsics]
     declarations += [reader(TYPES[name]) for name in sorted(read)]
     declarations += [writer(type_) for _, type_ in sorted(builder.types.items())]
     if builder.declarations:
@@ -386,7 +363,7 @@ def build(
             f"#extension {name} : require"
             for name in sorted({*_extensions(cases, ballot), *spelling.extensions, *builder.stage.extensions})
         ),
-        modes="\n".join(_execution_modes(cases, denormals)),
+        modes="\n".join(execution_modes(cases, denormals)),
         declarations="\n".join(declarations),
         storage=builder.stage.storage(planes_),
         finish=builder.stage.finish(planes_),
@@ -408,4 +385,5 @@ def build(
         output_words=builder.output_words,
         entries=builder.entries,
         memories=builder.memories,
+        specialization=builder.arguments.specialization,
     )

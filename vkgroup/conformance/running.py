@@ -75,7 +75,9 @@ def execute(executor: Executor, program: Program, module: Module, subgroup_size:
     bindings[1] = outputs
     if program.stage.name == "compute":
         with (
-            executor.device.pipeline(module, subgroup_size=subgroup_size or None) as pipeline,
+            executor.device.pipeline(
+                module, specialization=program.specialization, subgroup_size=subgroup_size or None
+            ) as pipeline,
             pipeline.bind(bindings) as bound,
         ):
             bound.dispatch((WORKGROUPS, 1, 1), timeout=executor.timeout)
@@ -113,6 +115,7 @@ def _draw(
         bindings,
         **stages,
         **arguments,
+        specialization=program.specialization,
         subgroup_size=subgroup_size or None,
         timeout=executor.timeout,
     )
@@ -136,6 +139,7 @@ def _trace(
         miss=[stages["miss"]] if "miss" in stages else (),
         hit_groups=[HitGroup(**hits)] if hits else (),
         callable=[stages["callable"]] if "callable" in stages else (),
+        specialization=program.specialization,
         subgroup_size=subgroup_size or None,
         timeout=executor.timeout,
     )

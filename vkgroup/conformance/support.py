@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import Case
-from vkgroup.conformance.operands import CLUSTER_SIZES, choices
+from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.stages import FRAMEBUFFER, GROUP_CELLS, RAY_STAGES, stage_of
 from vkgroup.device import Capabilities
-from vkgroup.reference.operations import WORKGROUP_STAGES
+from vkgroup.reference.operations import WORKGROUP_STAGES, Category
 
 STORES = ("vertexPipelineStoresAndAtomics", "fragmentStoresAndAtomics")
 """The features with which stages may write to buffers."""
@@ -28,6 +28,11 @@ STAGE_FEATURES: dict[str, tuple[str, ...]] = {
 
 # Elsewhere a device has quad operations only if it says so (Vulkan 1.4, quadOperationsInAllStages).
 _QUAD_STAGES = ("fragment", "compute")
+
+_FEATURES = {
+    Category.ROTATE: ("shaderSubgroupRotate",),
+    Category.ROTATE_CLUSTERED: ("shaderSubgroupRotate", "shaderSubgroupRotateClustered"),
+}
 
 # Choices that leave the operand's value to memory need it to be no constant expression.
 _CONSTANT_IDS = ("subgroupBroadcast", "subgroupQuadBroadcast")
@@ -67,8 +72,7 @@ def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
     needs = []
     if case.stage not in subgroup.supported_stages:
         needs.append(f"subgroup operations in the {case.stage} stage (supportedStages)")
-    if case.category not in subgroup.supported_operations:
-        needs.append(f"VK_SUBGROUP_FEATURE_{case.category.upper()}_BIT")
+    needs += _missing_category(Category(case.category), capabilities)
     pattern = patterns_of(case.stage)[case.pattern]
     if subgroup_size(case, capabilities) < pattern.least_size:
         needs.append(f"a subgroup size of at least {pattern.least_size} (smaller ones execute nothing)")
@@ -79,6 +83,18 @@ def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
     observed = not in_workgroups or not pattern.uniform or case.operation in BARRIERS
     if observed and not has_ballot(capabilities):
         needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT (to observe the active mask)")
+    return needs
+
+
+def _missing_category(category: Category, capabilities: Capabilities) -> list[str]:
+    """Return the bit of a category, and the features that came with those that are no part of Vulkan 1.1."""
+    declared = category.declared in capabilities.subgroup.supported_operations
+    needs = [] if declared else [category.feature]
+    needs += [name for name in _FEATURES.get(category, ()) if name not in capabilities.features]
+    if category is Category.PARTITIONED:
+        nv = "VK_NV_shader_subgroup_partitioned"
+        if nv not in capabilities.extensions and "shaderSubgroupPartitioned" not in capabilities.features:
+            needs.append(f"{nv} or shaderSubgroupPartitioned")
     return needs
 
 
@@ -112,19 +128,18 @@ def _missing_operand(case: Case, capabilities: Capabilities) -> list[str]:
         return [] if enough else [f"at most {GROUP_CELLS} lanes a workgroup"]
     if not case.operand:
         return []
-    if case.category == "clustered":
-        cluster = CLUSTER_SIZES[[f"c{n}" for n in CLUSTER_SIZES].index(case.operand)]
-        if cluster > size:
-            return [f"a subgroup size of at least {cluster} (it is {size}; larger clusters are undefined)"]
-        return []
-    dynamic = choices(case.operation)[case.operand].dynamic
-    if (
-        dynamic
-        and case.operation in _CONSTANT_IDS
-        and "subgroupBroadcastDynamicId" not in capabilities.features
-    ):
-        return ["subgroupBroadcastDynamicId"]
-    return []
+    operand = choices(case.operation)[case.operand]
+    if operand.cluster > size:
+        return [
+            f"a subgroup size of at least {operand.cluster} (it is {size}; larger clusters are undefined)"
+        ]
+    needs = []
+    if operand.observes and not has_ballot(capabilities):
+        needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT (to make the operand)")
+    dynamic_ids = "subgroupBroadcastDynamicId"
+    if operand.dynamic and case.operation in _CONSTANT_IDS and dynamic_ids not in capabilities.features:
+        needs.append(dynamic_ids)
+    return needs
 
 
 def _invocations(case: Case) -> int:

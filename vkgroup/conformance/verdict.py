@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from vkgroup.conformance import barriers
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS
 from vkgroup.conformance.glsl_types import from_planes
-from vkgroup.conformance.instances import Instances
+from vkgroup.conformance.instances import Instances, hex_of
 from vkgroup.conformance.program import Entry, Program, result_type
 from vkgroup.conformance.results import Status
 from vkgroup.reference import precision
-from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS
+from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.reference.operations import BUILTIN_VARIABLES, Category
 from vkgroup.reference.semantics import Lanes
 
 Array = NDArray[Any]
@@ -101,44 +102,30 @@ def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
         return _expected_variable(entry, instances)
     if entry.case.operation in BARRIERS:
         return _expected_barrier(instances, got)
-    operation = OPERATIONS[entry.case.operation]
+    operation = SUBGROUP_OPERATIONS[entry.case.operation]
     case, active = entry.case, instances.active
-    arguments: list[Any] = []
-    value = None
-    if entry.feed is not None:
-        value = entry.feed.values[instances.place]
-        arguments.append(value)
-    arguments.append(active)
-    cluster = None
-    if entry.operand is not None:
-        operand = _operand(entry, instances)
-        if operation.group_operation == "ClusteredReduce":
-            cluster = int(operand.flat[0])
-            arguments.append(cluster)
-        else:
-            arguments.append(operand)
+    value = entry.feed.values[instances.place] if entry.feed is not None else None
+    others = _others(entry, instances)
     if case.data == "rounding":
         assert value is not None
         assert operation.operator is not None
         assert operation.group_operation is not None
-        legal = precision.interval(operation.operator, operation.group_operation, value, active, cluster)
+        legal = precision.interval(operation.operator, operation.group_operation, value, active, *others)
         return Expected(legal.low, legal.high, legal.defined, bits=False)
+    arguments = [active, *others] if value is None else [value, active, *others]
     lanes: Lanes = operation.reference(*arguments)
     as_number = operation.operator is not None and case.glsl_type.scalar.kind == "float"
     return Expected(lanes.value, lanes.value, lanes.defined, bits=not as_number)
 
 
-def _operand(entry: Entry, instances: Instances) -> Words:
-    """Return the second operand of each lane, (rows, size)."""
-    operand, shape, size = entry.operand, instances.member.shape, instances.size
-    assert operand is not None
-    if operand.literal is not None:
-        return np.full(shape, operand.literal(size), np.uint32)
-    if operand.lanes is not None:
-        lane = np.broadcast_to(np.arange(size, dtype=np.uint32), shape)
-        return operand.lanes(lane, size)
-    assert entry.table is not None
-    return entry.table[instances.place]
+def _others(entry: Entry, instances: Instances) -> list[Any]:
+    """Return the operands beyond the value as the reference functions take them."""
+    if entry.argument is None:
+        return []
+    cluster = [entry.argument.operand.cluster] if entry.argument.operand.cluster else []
+    if entry.case.category == Category.CLUSTERED.value:
+        return cluster
+    return [entry.argument.of_lanes(instances.place, instances.active), *cluster]
 
 
 def _expected_variable(entry: Entry, instances: Instances) -> Expected:
@@ -206,13 +193,13 @@ def _describe(
     """Say which lanes are wrong: the first of them with input, mask, expected and got."""
     lines = [f"{int(wrong.sum())} of {int(instances.recorded.sum())} active lanes are wrong"]
     for row, lane in np.argwhere(wrong)[:SHOWN_LANES]:
-        mask = "".join(f"{word:08x}" for word in instances.mask[row][::-1]).lstrip("0") or "0"
         where = program.stage.whereabouts(int(instances.group[row]), int(instances.number[row]))
-        text = f"{where} lane {lane} slot {instances.slot[row]} active 0x{mask}:"
+        text = f"{where} lane {lane} slot {instances.slot[row]} active {hex_of(instances.mask[row])}:"
         if entry.feed is not None:
             text += f" input {_show(entry.feed.values[instances.place[row, lane]])}"
-        if entry.operand is not None:
-            text += f" operand {_operand(entry, instances)[row, lane]}"
+        if entry.argument is not None:
+            operand = entry.argument.of_lanes(instances.place, instances.active)[row, lane]
+            text += f" operand {hex_of(operand) if operand.shape else operand}"
         low, high = expected.low[row, lane], expected.high[row, lane]
         between = "" if expected.low is expected.high else f" … {_show(high)}"
         lines.append(f"{text} expected {_show(low)}{between} got {_show(got[row, lane])}")

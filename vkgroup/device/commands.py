@@ -56,9 +56,7 @@ class Commands:
             functions.vkCreateFence(device.handle, fence_info, vk.NULL, self._fences), "creating a fence"
         )
         self._fence = self._fences[0]
-        self._submit_info = self._alone = vk.new(
-            "VkSubmitInfo", commandBufferCount=1, pCommandBuffers=handle
-        )
+        self._submit_info = self._alone = vk.new("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=handle)
         self._shared: list[SharedMemory] = []
         self._submit = functions.vkQueueSubmit
         self._wait = functions.vkWaitForFences

@@ -123,6 +123,14 @@ STRUCTS: tuple[FeatureStruct, ...] = (
         1000416000,
     ),
     FeatureStruct(
+        "VkPhysicalDeviceShaderSubgroupPartitionedFeaturesEXT",
+        "VK_EXT_shader_subgroup_partitioned",
+        None,
+        None,
+        ("shaderSubgroupPartitioned",),
+        1000662000,
+    ),
+    FeatureStruct(
         "VkPhysicalDeviceShaderFloatControls2Features",
         "VK_KHR_shader_float_controls2",
         _V14,

@@ -163,7 +163,8 @@ EXTENSIONS: Mapping[str, str] = {
     "SPV_KHR_cooperative_matrix": "VK_KHR_cooperative_matrix",
     "SPV_NV_cooperative_matrix2": "VK_NV_cooperative_matrix2",
     "SPV_NV_tensor_addressing": "VK_NV_cooperative_matrix2",
-    "SPV_NV_shader_subgroup_partitioned": "VK_NV_shader_subgroup_partitioned",
+    "SPV_NV_shader_subgroup_partitioned": "VK_NV_shader_subgroup_partitioned|shaderSubgroupPartitioned",
+    "SPV_EXT_shader_subgroup_partitioned": "shaderSubgroupPartitioned",
     "SPV_NV_shader_sm_builtins": "VK_NV_shader_sm_builtins",
     "SPV_EXT_shader_image_int64": "VK_EXT_shader_image_atomic_int64",
     "SPV_EXT_shader_atomic_float_add": "VK_EXT_shader_atomic_float",
@@ -290,7 +291,8 @@ def _spell(need: str) -> str:
     if need[0].isdigit():
         return f"Vulkan {need}"
     if need in _CATEGORIES:
-        return f"VK_SUBGROUP_FEATURE_{need.upper()}{'' if need.endswith('_nv') else '_BIT'}"
+        name, vendor = (need[:-3], "_NV") if need.endswith("_nv") else (need, "")
+        return f"VK_SUBGROUP_FEATURE_{name.upper()}_BIT{vendor}"
     return need
 
 

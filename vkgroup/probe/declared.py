@@ -230,6 +230,7 @@ _SECTIONS: tuple[tuple[str, _Lines], ...] = (
             ("maximal reconvergence", _feature("shaderMaximalReconvergence")),
             ("quad control", _feature("shaderQuadControl")),
             ("partitioned (NV)", _extension("VK_NV_shader_subgroup_partitioned")),
+            ("partitioned (EXT)", _feature("shaderSubgroupPartitioned")),
             ("ballot (EXT)", _extension("VK_EXT_shader_subgroup_ballot")),
             ("vote (EXT)", _extension("VK_EXT_shader_subgroup_vote")),
         ),

@@ -10,6 +10,8 @@ from types import MappingProxyType
 from vkgroup.reference.operations import (
     ALL_KINDS,
     OPCODE_PREFIXES,
+    OPERATIONS,
+    Category,
     ExtendedCategory,
     Operand,
     OperandKind,
@@ -29,7 +31,7 @@ _CLUSTER_SIZE = Operand(OperandKind.CLUSTER_SIZE, TYPES["uint"], constant=True)
 
 def _row(
     name: str,
-    category: ExtendedCategory,
+    category: Category | ExtendedCategory,
     opcode: str,
     operands: tuple[Operand, ...],
     result: str,
@@ -56,7 +58,7 @@ def _partitioned(group_operation: str, infix: str, operator: str) -> Operation:
     prefixes = OPCODE_PREFIXES[operator]
     return Operation(
         name,
-        ExtendedCategory.PARTITIONED,
+        Category.PARTITIONED,
         MappingProxyType({k: f"OpGroupNonUniform{prefix}{operator}" for k, prefix in prefixes.items()}),
         (_VALUE, _BALLOT),
         types=types_of(tuple(prefixes)),
@@ -77,7 +79,7 @@ _VOTES = "ARB_shader_group_vote, section 8.18"
 _ROWS = (
     _row(
         "subgroupRotate",
-        ExtendedCategory.ROTATE,
+        Category.ROTATE,
         "OpGroupNonUniformRotateKHR",
         (_VALUE, _DELTA),
         "value",
@@ -85,7 +87,7 @@ _ROWS = (
     ),
     _row(
         "subgroupClusteredRotate",
-        ExtendedCategory.ROTATE,
+        Category.ROTATE_CLUSTERED,
         "OpGroupNonUniformRotateKHR",
         (_VALUE, _DELTA, _CLUSTER_SIZE),
         "value",
@@ -93,7 +95,7 @@ _ROWS = (
     ),
     _row(
         "subgroupPartitionNV",
-        ExtendedCategory.PARTITIONED,
+        Category.PARTITIONED,
         "OpGroupNonUniformPartitionNV",
         (_VALUE,),
         "uvec4",
@@ -153,3 +155,8 @@ _ROWS = (
 
 EXTENDED_OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ROWS}
 """Every such function by its GLSL name."""
+
+SUBGROUP_OPERATIONS: dict[str, Operation] = OPERATIONS | {
+    operation.name: operation for operation in _ROWS if isinstance(operation.category, Category)
+}
+"""Every function that a bit of VkSubgroupFeatureFlagBits promises, by its GLSL name."""

@@ -11,59 +11,11 @@ from enum import Enum, IntFlag
 from types import MappingProxyType
 
 from vkgroup.reference import semantics
+from vkgroup.reference.categories import Category as Category
+from vkgroup.reference.categories import ExtendedCategory as ExtendedCategory
 from vkgroup.reference.types import TYPES, GlslType
 
 Reference = Callable[..., semantics.Lanes]
-
-
-class Category(Enum):
-    """The eight parts of the extension, each of which a device may lack on its own; the value is its name."""
-
-    BASIC = "basic"
-    VOTE = "vote"
-    ARITHMETIC = "arithmetic"
-    BALLOT = "ballot"
-    SHUFFLE = "shuffle"
-    SHUFFLE_RELATIVE = "shuffle_relative"
-    CLUSTERED = "clustered"
-    QUAD = "quad"
-
-    @property
-    def extension(self) -> str:
-        """The GLSL extension, ``"GL_KHR_shader_subgroup_shuffle_relative"``."""
-        return f"GL_KHR_shader_subgroup_{self.value}"
-
-    @property
-    def feature(self) -> str:
-        """The bit's name in VkSubgroupFeatureFlagBits, ``"VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT"``."""
-        return f"VK_SUBGROUP_FEATURE_{self.name}_BIT"
-
-    @property
-    def bit(self) -> int:
-        """The bit's value; Vulkan numbers the categories in the order in which they stand here."""
-        return 1 << list(Category).index(self)
-
-    @property
-    def capability(self) -> str:
-        """The SPIR-V capability, ``"GroupNonUniformShuffleRelative"``; BASIC's is ``"GroupNonUniform"``."""
-        if self is Category.BASIC:
-            return "GroupNonUniform"
-        return "GroupNonUniform" + "".join(word.capitalize() for word in self.name.split("_"))
-
-
-class ExtendedCategory(Enum):
-    """What other extensions add to the subgroup functions; the value is the GLSL extension."""
-
-    ROTATE = "GL_KHR_shader_subgroup_rotate"
-    PARTITIONED = "GL_NV_shader_subgroup_partitioned"
-    QUAD_CONTROL = "GL_EXT_shader_quad_control"
-    ARB_BALLOT = "GL_ARB_shader_ballot"
-    ARB_VOTE = "GL_ARB_shader_group_vote"
-
-    @property
-    def extension(self) -> str:
-        """The GLSL extension, as that of a `Category`."""
-        return self.value
 
 
 class MemorySemantics(IntFlag):

@@ -37,7 +37,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.errors import InvalidDispatch
-from vkgroup.reference.semantics.lanes import Flags, Values, before
+from vkgroup.reference.semantics.lanes import Flags, Values, Words, before
+from vkgroup.reference.semantics.partitions import subsets_of
 
 Float64 = npt.NDArray[np.float64]
 
@@ -67,17 +68,20 @@ def unit_roundoff(dtype: np.dtype[Any] | type[np.floating[Any]]) -> float:
 
 
 def interval(
-    operator: str, group_operation: str, value: Values, active: Flags, cluster_size: int | None = None
+    operator: str, group_operation: str, value: Values, active: Flags, other: int | Words | None = None
 ) -> Interval:
     """Return the range that holds the result of every order and rounding, for each lane.
 
     Parameters
     ----------
     operator : {"Add", "Mul"}
-    group_operation : {"Reduce", "InclusiveScan", "ExclusiveScan", "ClusteredReduce"}
+    group_operation : {"Reduce", "InclusiveScan", "ExclusiveScan", "ClusteredReduce", "PartitionedReduceNV",
+        "PartitionedInclusiveScanNV", "PartitionedExclusiveScanNV"}
     value : (subgroups, size, components) of float16, float32 or float64.
     active : (subgroups, size) bool.
-    cluster_size : of a ClusteredReduce; undefined everywhere if it is no power of two or exceeds the size.
+    other : the size of the clusters of a ClusteredReduce: undefined everywhere if it is no power of two or
+        exceeds the size. The ballots of a partitioned one, (subgroups, size, 4): undefined where they are no
+        partition of the active lanes.
 
     One active value gives exactly that value, and the first active lane of an exclusive scan the identity.
 
@@ -91,12 +95,17 @@ def interval(
             f"{operator} of {value.dtype} does not depend on the order: compare with the reference function"
         )
     shape = value.shape
+    if isinstance(other, np.ndarray):
+        subsets = subsets_of(other, active)
+        group = group_operation.removeprefix("Partitioned").removesuffix("NV")
+        rows = interval(operator, group, subsets.gathered(value), subsets.members)
+        return Interval(*(subsets.scattered(part, shape) for part in rows))
     if group_operation == "ClusteredReduce":
-        if not cluster_size or cluster_size > shape[1] or cluster_size & (cluster_size - 1):
+        if not other or other > shape[1] or other & (other - 1):
             nothing = np.zeros(shape)
             return Interval(nothing, nothing, np.zeros(shape, dtype=np.bool_))
-        value = value.reshape(-1, cluster_size, shape[2])
-        active = active.reshape(-1, cluster_size)
+        value = value.reshape(-1, other, shape[2])
+        active = active.reshape(-1, other)
     with np.errstate(all="ignore"):
         low, high, legal = (_sums if operator == "Add" else _products)(value, active)
     if group_operation == "ExclusiveScan":

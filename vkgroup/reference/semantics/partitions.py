@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -37,6 +39,57 @@ def subset_of(ballot: Words, active: Flags) -> tuple[npt.NDArray[np.int64], Flag
     return lowest, np.asarray((fits | ~active).all(axis=1))
 
 
+class Subsets(NamedTuple):
+    """The subsets of partitions, each a row of its own with its lanes in their order.
+
+    Attributes
+    ----------
+    sources : (lanes,) the place of each lane that is in a subset, among (subgroups × size).
+    row, rank : (lanes,) its row, and its place there.
+    members : (subsets, most) bool, where a row has a lane.
+    """
+
+    sources: npt.NDArray[np.int64]
+    row: npt.NDArray[np.int64]
+    rank: npt.NDArray[np.int64]
+    members: Flags
+
+    def gathered(self, value: Values) -> Values:
+        """Return the values of the rows: (subgroups, size, components) → (subsets, most, components)."""
+        components = value.shape[2]
+        found = np.zeros((*self.members.shape, components), dtype=value.dtype)
+        found[self.row, self.rank] = value.reshape(-1, components)[self.sources]
+        return found
+
+    def scattered(self, rows: Values, shape: tuple[int, ...]) -> Values:
+        """Return what the rows have for each lane, zeros elsewhere: the inverse of `gathered`."""
+        found = np.zeros((shape[0] * shape[1], shape[2]), dtype=rows.dtype)
+        found[self.sources] = rows[self.row, self.rank]
+        return found.reshape(shape)
+
+
+def subsets_of(ballot: Words, active: Flags) -> Subsets:
+    """Return the subsets of the active lanes of those subgroups whose ballots are a partition.
+
+    Parameters
+    ----------
+    ballot : (subgroups, size, 4)
+    active : (subgroups, size)
+    """
+    size = active.shape[1]
+    lowest, valid = subset_of(ballot, active)
+    place = np.flatnonzero(active & valid[:, None])
+    label = place // size * size + lowest.reshape(-1)[place]
+    order = np.argsort(label, kind="stable")
+    starts = np.flatnonzero(np.diff(label[order], prepend=-1))
+    counts = np.diff(starts, append=len(order))
+    row = np.repeat(np.arange(len(starts)), counts)
+    rank = np.arange(len(order)) - starts[row]
+    members = np.zeros((len(starts), int(counts.max(initial=1))), dtype=np.bool_)
+    members[row, rank] = True
+    return Subsets(place[order], row, rank, members)
+
+
 def partitioned(operator: Operator, group: str, value: Values, active: Flags, ballot: Words) -> Lanes:
     """Return a reduction or scan in each subset of the partition that the active lanes' ballots are.
 
@@ -50,27 +103,10 @@ def partitioned(operator: Operator, group: str, value: Values, active: Flags, ba
     Every subset is treated as a subgroup of its own. Undefined in all lanes of a subgroup whose ballots are
     no valid partition (NV_shader_subgroup_partitioned, section 3.8).
     """
-    subgroups, size, components = value.shape
-    lowest, valid = subset_of(ballot, active)
-    place = np.flatnonzero(active & valid[:, None])
-    result = np.zeros((subgroups * size, components), dtype=value.dtype)
-    defined = np.zeros((subgroups * size, components), dtype=np.bool_)
-    if len(place):
-        label = place // size * size + lowest.reshape(-1)[place]
-        order = np.argsort(label, kind="stable")
-        starts = np.flatnonzero(np.diff(label[order], prepend=-1))
-        counts = np.diff(starts, append=len(order))
-        row = np.repeat(np.arange(len(starts)), counts)
-        rank = np.arange(len(order)) - starts[row]
-        sources = place[order]
-        members = np.zeros((len(starts), int(counts.max())), dtype=np.bool_)
-        members[row, rank] = True
-        values = np.zeros((*members.shape, components), dtype=value.dtype)
-        values[row, rank] = value[sources // size, sources % size]
-        if group == "Reduce":
-            lanes = reduce(operator, values, members)
-        else:
-            lanes = scan(operator, group, values, members)
-        result[sources] = lanes.value[row, rank]
-        defined[sources] = lanes.defined[row, rank]
-    return Lanes(result.reshape(value.shape), defined.reshape(value.shape))
+    subsets = subsets_of(ballot, active)
+    values = subsets.gathered(value)
+    if group == "Reduce":
+        lanes = reduce(operator, values, subsets.members)
+    else:
+        lanes = scan(operator, group, values, subsets.members)
+    return Lanes(subsets.scattered(lanes.value, value.shape), subsets.scattered(lanes.defined, value.shape))

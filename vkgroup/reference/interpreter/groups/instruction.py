@@ -17,6 +17,7 @@ from vkgroup.reference.semantics import Lanes
 from vkgroup.reference.semantics.lanes import Flags, Values, Words
 
 _LARGEST_WORD = 2**32 - 1
+_ROTATES = (Category.ROTATE, Category.ROTATE_CLUSTERED)
 _READ_FIRST = ("subgroupBroadcastFirst", "readFirstInvocationARB")
 _READS_HELPER = "reads a helper invocation, which a device may leave out of group operations"
 _WITH_HELPERS = "depends on helper invocations, which a device may leave out of group operations"
@@ -75,7 +76,7 @@ class GroupInstruction:
             return _seen_as(self._kinds, subgroups.spread(data))
         if kind is OperandKind.BALLOT:
             return subgroups.spread(data).view(np.uint32)
-        words = _words(data, wraps=self._row.category is ExtendedCategory.ROTATE)
+        words = _words(data, wraps=self._row.category in _ROTATES)
         if len(words) == 1:
             return np.broadcast_to(words, subgroups.active.shape)
         return subgroups.spread(words)[:, :, 0]

@@ -1,0 +1,80 @@
+"""Writes the tables of docs/operations.md: ``python tests/conformance/operations_page.py``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from vkgroup.conformance.cases import subgroup_cases
+from vkgroup.conformance.operands import CHOICES, Operand, choices
+from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.reference.operations import Category, Operation
+
+PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+_KIND = {
+    "clustered": "`subgroupClustered…`: clusters",
+    "partitioned": "`subgroupPartitioned…NV`: ballots",
+}
+
+
+def _instructions(operations: list[Operation]) -> int:
+    return len({opcode for row in operations for opcode in row.opcodes.values()})
+
+
+def categories_table() -> str:
+    """Return a row for each category: how many functions it has, and what enables it."""
+    lines = [
+        "| category | bit | functions | instructions | GLSL extension | SPIR-V capability |",
+        "|---|---|---|---|---|---|",
+    ]
+    for category in Category:
+        operations = [row for row in SUBGROUP_OPERATIONS.values() if row.category is category]
+        lines.append(
+            f"| `{category.value}` | {category.bit:#x} | {len(operations)} | {_instructions(operations)} | "
+            f"`{category.extension}` | `{category.capability}` |"
+        )
+    return "\n".join(lines)
+
+
+def _mark(family: dict[str, Operand], operand: Operand) -> str:
+    """Return what stands around a choice's name: how much it is combined with."""
+    if operand.narrow:
+        return "*"
+    operation = next(name for name in SUBGROUP_OPERATIONS if choices(name) is family)
+    met = (case for case in subgroup_cases() if (case.operation, case.operand) == (operation, operand.name))
+    return "**" if any(case.subgroup_size for case in met) else ""
+
+
+def kind_of(operand: Operand) -> str:
+    """Return the column of an operand."""
+    if operand.specialized:
+        return "specialization constant"
+    if operand.literal is not None:
+        return "constant"
+    return "dynamically uniform" if operand.uniform or operand.leader else "per lane"
+
+
+def operands_table() -> str:
+    """Return a row for each operation that has choices, by kind."""
+    kinds = ("constant", "specialization constant", "dynamically uniform", "per lane")
+    lines = [f"| operation | {' | '.join(kinds)} |", "|---|---|---|---|---|"]
+    for family, found in CHOICES.items():
+        cells: dict[str, list[str]] = {kind: [] for kind in kinds}
+        for operand in found.values():
+            mark = _mark(found, operand)
+            cells[kind_of(operand)].append(f"{mark}`{operand.name}`{mark}")
+        row = " | ".join(", ".join(cell) or "·" for cell in cells.values())
+        lines.append(f"| {_KIND.get(family, f'`{family}`')} | {row} |")
+    return "\n".join(lines)
+
+
+def page(text: str) -> str:
+    """Return the page with its tables made anew."""
+    for name, table in (("categories", categories_table()), ("operands", operands_table())):
+        pattern = f"(<!-- {name} -->\n).*?(<!-- end -->)"
+        text = re.sub(pattern, lambda match, t=table: f"{match[1]}{t}\n{match[2]}", text, flags=re.DOTALL)
+    return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
