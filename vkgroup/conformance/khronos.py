@@ -16,7 +16,7 @@ from vkgroup.conformance.legacy_ballot.table import OLDER
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.stages import FRAMEBUFFER, RAY_STAGES
 from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.operations import BUILTIN_VARIABLES
+from vkgroup.reference.operations import BUILTIN_VARIABLES, OperandKind
 from vkgroup.reference.types import TYPES
 
 PREFIX = "dEQP-VK."
@@ -143,9 +143,13 @@ def _operation_globs(test: _Test) -> tuple[str, ...]:
         sized = test.sized or ".*"
         return tuple(f"basic.{stage}.{operation.name}.uint.*{sized}" for stage in test.stages)
     type_, operands = _operands(operation.name, rest)
-    # Khronos' tests of votes and ballots name the type of the data that they compare.
-    known = type_ in TYPES and TYPES[type_] in operation.types
-    names = type_ if known else operation.types[0].name
+    if operation.operands and operation.operands[0].kind is OperandKind.VALUE:
+        if TYPES[type_] not in operation.types:
+            raise ValueError(f"{operation.name} of {type_}")
+        names = type_
+    else:
+        # Khronos' tests of predicates and ballots name the type of what they compare to get one.
+        names = operation.types[0].name
     category = operation.category.value
     return tuple(
         f"{category}.{stage}.{operation.name}.{names}{_ending(test, operand)}"
@@ -161,8 +165,7 @@ def _older_globs(test: _Test) -> tuple[str, ...]:
     if test.group == "ballot":
         names, type_, operands = ("ballotARB", "OpSubgroupBallotKHR"), "*", ("",)
     elif test.group == "ballot_mask":
-        renamed = test.text.replace("gl_subgroup", "gl_subgroup")
-        names, type_, operands = (_older_name(renamed),), "*", ("",)
+        names, type_, operands = (_older_name(test.text),), "*", ("",)
     elif test.group == "ballot_broadcast":
         first = stem == "subgroupbroadcastfirst"
         names = (
@@ -174,7 +177,7 @@ def _older_globs(test: _Test) -> tuple[str, ...]:
         type_ = rest.removeprefix("nonconst_")
         operands = ("",) if first else (".dynamic",) if dynamic else (".first", ".middle", ".last")
     else:
-        names, operands = (_older_name(_VOTES[stem]),), ("",)
+        names, operands = (_older_name(stem),), ("",)
         type_ = "*"
     return tuple(
         f"legacy_ballot.{stage}.{name}.{type_}.{pattern}{operand}.*{test.sized}"
@@ -182,13 +185,6 @@ def _older_globs(test: _Test) -> tuple[str, ...]:
         for name in names
         for operand in operands
     )
-
-
-_VOTES = {
-    "allinvocationsarb": "allinvocationsarb",
-    "anyinvocationarb": "anyinvocationarb",
-    "allinvocationsequalarb": "allinvocationsequalarb",
-}
 
 
 def _older_name(text: str) -> str:
