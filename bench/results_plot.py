@@ -17,15 +17,21 @@ RECORDED = HERE / "results" / "nvidia-h200"
 PICTURE = HERE.parent / "docs" / "images" / "bench-h200.png"
 
 # Okabe and Ito's palette, as in `vkgroup bench --plot`.
-COLOURS = {"subgroup": "#0072B2", "shared": "#D55E00", "torch": "#999999"}
-MARKERS = {"subgroup": "o", "shared": "s", "torch": "^"}
+COLOURS = {"subgroup": "#0072B2", "shared": "#D55E00", "torch": "#999999", "cupy": "#009E73"}
+MARKERS = {"subgroup": "o", "shared": "s"}
 BARS = {
     "reduce.sum.float32": "sum\nfloat32",
     "scan.add.float32": "scan\nfloat32",
     "compact.uint32.50": "compaction\nhalf of uint32",
     "histogram.256.float32.uniform": "histogram\n256 bins",
 }
-LINES = {"compact.uint32.50": "compaction", "histogram.256.float32.uniform": "histogram of 256 bins"}
+LINES = {
+    "scan.add.float32": "scan",
+    "compact.uint32.50": "compaction",
+    "histogram.256.float32.uniform": "histogram of 256 bins",
+    "sort.keys.uint32": "sort",
+}
+STYLES = ("-", "--", ":", "-.")
 
 Rates = dict[str, dict[int, dict[str, float]]]
 
@@ -52,22 +58,22 @@ def bars(axes: Any) -> None:
     for place, benchmark in enumerate(BARS):
         entries = found[benchmark][2**28]
         for number, (name, colour) in enumerate(COLOURS.items()):
-            at = place + 0.27 * (number - 1)
-            axes.bar(at, entries[name], 0.25, color=colour, label=name if not place else None)
-            axes.text(at, entries[name] + 40, f"{entries[name]:.0f}", ha="center", fontsize=6.5)
+            at = place + 0.21 * (number - 1.5)
+            axes.bar(at, entries[name], 0.2, color=colour, label=name if not place else None)
+            axes.text(at, entries[name] + 40, f"{entries[name]:.0f}", ha="center", fontsize=5.5)
     axes.axhline(copy, color="#777777", linestyle="--", linewidth=1)
     axes.text(len(BARS) - 0.45, copy + 60, "copy", ha="right", fontsize=7, color="#777777")
     axes.set_xticks(range(len(BARS)), BARS.values(), fontsize=8)
     axes.set_ylim(0, 5300)
     axes.set_ylabel("GB/s read and written")
     axes.set_title("2^28 elements, neighbours in one run")
-    axes.legend(loc="upper center", ncol=3, fontsize=8)
+    axes.legend(loc="upper center", ncol=4, fontsize=8)
 
 
 def lines(axes: Any) -> None:
     """Draw how the rate grows with size."""
-    found, copy = rates("bench_sizes.json")
-    for benchmark, style in zip(LINES, ("-", "--"), strict=True):
+    found, copy = rates("bench_sizes_scan_sort.json", "bench_sizes_compact_histogram.json")
+    for benchmark, style in zip(LINES, STYLES, strict=True):
         for name in ("subgroup", "shared"):
             points = sorted((size, entries[name]) for size, entries in found[benchmark].items())
             axes.plot(
@@ -85,7 +91,7 @@ def lines(axes: Any) -> None:
     axes.set_xlabel("elements")
     axes.set_ylabel("GB/s read and written")
     axes.set_title("by size")
-    axes.legend(loc="lower right", fontsize=7)
+    axes.legend(loc="lower right", fontsize=6)
 
 
 def main() -> None:

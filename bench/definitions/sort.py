@@ -145,12 +145,17 @@ def _pairs(dtype: np.dtype[Any], device: Device, size: int, tuning: Tuning) -> C
         found, order = torch.sort(keys, stable=True)
         return {"sorted_keys": found, "sorted_values": order}
 
+    def cupy_sort(cupy: Any, keys: Any, values: Any) -> dict[str, Any]:
+        # CuPy sorts nothing along with keys: they are fetched by their indices.
+        order = cupy.argsort(keys)
+        return {"sorted_keys": cupy.take(keys, order), "sorted_values": order}
+
     return Case(
         variants={name: partial(plan, name) for name in ("subgroup", "shared")},
         data=data,
         bytes=2 * size * (dtype.itemsize + 4),
         items=size,
-        peers={} if dtype.kind == "u" else {"torch": torch_sort},
+        peers={"cupy": cupy_sort} | ({} if dtype.kind == "u" else {"torch": torch_sort}),
     )
 
 

@@ -27,7 +27,7 @@ TABLES["compact"] = {
     # Workgroups run one after the other there, more or less: whoever waits for a later one waits in vain.
     "cpu": {"workgroup": 128, "items": 8, "depth": 1, "group": 1, "spins": 4},
 }
-TABLES["compact.subgroup"] = {"nvidia": {"workgroup": 256, "items": 24, "depth": 2, "order": 0}}
+TABLES["compact.subgroup"] = {"nvidia": {"workgroup": 128, "items": 24, "depth": 2, "order": 0}}
 TABLES["compact.shared"] = {"nvidia": {"workgroup": 384, "items": 24, "staged": 0, "group": 32, "order": 0}}
 
 RELATIONS = ("<", "<=", ">", ">=", "==", "!=")

@@ -50,9 +50,9 @@ _CPU = {
     "histogram_items": 4,
     "histogram_groups": 16,
 }
-_NVIDIA = {"workgroup": 384, "items": 22, "early": True, "look": 8, "tickets": False, "spins": 100_000}
-TABLES["radix_sort.subgroup"] = {"any": _ANY, "nvidia": _NVIDIA, "cpu": _CPU}
-TABLES["radix_sort.shared"] = {"any": _ANY, "cpu": {**_CPU, "items": 31}}
+_NVIDIA = {"workgroup": 384, "items": 22, "look": 8, "tickets": False, "spins": 100_000}
+TABLES["radix_sort.subgroup"] = {"any": _ANY, "nvidia": {**_NVIDIA, "early": True}, "cpu": _CPU}
+TABLES["radix_sort.shared"] = {"any": _ANY, "nvidia": _NVIDIA, "cpu": {**_CPU, "items": 31}}
 
 _NAMED = {"match": MATCHES, "claim": CLAIMS}
 _WHOLE = {

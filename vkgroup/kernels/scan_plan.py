@@ -22,7 +22,7 @@ TABLES["scan"] = {
     # Workgroups run one after the other there, more or less: whoever waits for a later one waits in vain.
     "cpu": {"workgroup": 128, "items": 8, "depth": 1, "group": 1, "spins": 4},
 }
-TABLES["scan.subgroup"] = {"nvidia": {"workgroup": 384, "items": 24, "depth": 1, "order": 0}}
+TABLES["scan.subgroup"] = {"nvidia": {"workgroup": 384, "items": 32, "depth": 1, "order": 0}}
 TABLES["scan.shared"] = {"nvidia": {"workgroup": 256, "items": 20, "group": 64, "order": 0}}
 
 

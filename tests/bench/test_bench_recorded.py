@@ -1,0 +1,35 @@
+"""What the documents say of recorded benchmarks is what the files say."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from vkgroup.bench import compare
+
+ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "bench" / "results" / "nvidia-h200"
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/bench-h200.md"])
+def test_the_table_is_that_of_the_files(document: str) -> None:
+    table = runpy.run_path(str(ROOT / "bench" / "results_bench.py"))["table"]()
+    assert len(table) > 8
+    assert "\n".join(table) in (ROOT / document).read_text()
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("bench_*.json")), ids=lambda path: path.stem)
+def test_recorded_runs_can_be_compared(path: Path) -> None:
+    found = compare.compare(path, path)
+    assert found.changes
+    assert not found.worse
+
+
+@pytest.mark.parametrize("document", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.stem)
+def test_files_that_documents_name_are_there(document: Path) -> None:
+    """Names in backquotes, of the runs on the H200."""
+    words = document.read_text().split("`")
+    names = [word for word in words if word.startswith("bench_") and word.endswith(".json")]
+    assert [name for name in names if not list(RECORDED.glob(name))] == []
