@@ -14,6 +14,7 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.khronos import PREFIX, Mapping, map_name
 from vkgroup.errors import InvalidInput
 
+
 @dataclass
 class CaseList:
     """A case list, read and mapped.
@@ -62,7 +63,7 @@ def map_names(names: Iterable[str]) -> CaseList:
     chosen: set[str] = set()
     for name in dict.fromkeys(names):
         mapping = map_name(name) if name.startswith(PREFIX) else Mapping(name, (name,))
-        matches = _matches(mapping.globs) if mapping.globs else ()
+        matches = matches(mapping.globs) if mapping.globs else ()
         if matches:
             chosen.update(matches)
             found.mapped.append(mapping)
@@ -99,7 +100,7 @@ _compiled = cache(lambda glob: re.compile(translate(glob)).match)
 
 
 @cache
-def _matches(globs: tuple[str, ...]) -> tuple[str, ...]:
+def matches(globs: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names that match; looks only at names that share the globs' literal beginning."""
     found: list[str] = []
     for glob in globs:

@@ -12,7 +12,7 @@ from functools import cache
 
 from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.operands import choices
-from vkgroup.conformance.patterns import PATTERNS, patterns_of
+from vkgroup.conformance.patterns import FRAGMENT_PATTERNS, PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
 from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES, RAY_STAGES
 from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
@@ -42,6 +42,7 @@ class Axes:
     ----------
     all_operands : the patterns in which an operation is combined with every operand; the others have the
         representatives alone, for divergence does in one stage what it does in another.
+    partitions : the patterns in which partitioned operations are met.
     inexact : the patterns that have rounding and special data; None for all.
     sized : the patterns with cases at each required subgroup size.
     shapes : workgroups other than 1-D.
@@ -49,17 +50,18 @@ class Axes:
     """
 
     all_operands: tuple[str, ...]
+    partitions: tuple[str, ...]
     inexact: tuple[str, ...] | None = None
     sized: tuple[str, ...] = ()
     shapes: tuple[str, ...] = ()
     least_size: int = 1
 
 
-_IN_WORKGROUPS = Axes(("all",), inexact=("all",), sized=("all",))
-_OTHER = Axes(("all",), inexact=("all",))
-
+_IN_WORKGROUPS = Axes(("all",), ("all", "data_mask"), inexact=("all",), sized=("all",))
+_OTHER = Axes(("all",), ("all", "data_mask"), inexact=("all",))
 _AXES: dict[str, Axes] = {
     "compute": Axes(
+        tuple(PATTERNS),
         tuple(PATTERNS),
         sized=("all", "partial", "data_mask"),
         shapes=tuple(shape for shape in SHAPES if shape != "1d"),
@@ -68,7 +70,9 @@ _AXES: dict[str, Axes] = {
     "tessellation_control": _OTHER,
     "tessellation_evaluation": _OTHER,
     "geometry": _OTHER,
-    "fragment": Axes(("all", "partial", "odd"), sized=("all",), least_size=QUAD_SIZE),
+    "fragment": Axes(
+        ("all", "partial", "odd"), tuple(FRAGMENT_PATTERNS), sized=("all",), least_size=QUAD_SIZE
+    ),
     "task": _IN_WORKGROUPS,
     "mesh": _IN_WORKGROUPS,
     **dict.fromkeys(RAY_STAGES, _OTHER),
@@ -202,6 +206,8 @@ def _data_sets(operation: Operation, type_: GlslType) -> tuple[str, ...]:
 def _has_data(operation: Operation, stage: str, data: str, pattern: str) -> bool:
     """Whether a data set is combined with a pattern: special values are only moved by whole subgroups."""
     inexact = _AXES[stage].inexact
+    if operation.category is Category.PARTITIONED and pattern not in _AXES[stage].partitions:
+        return False
     if data != "exact" and inexact is not None and pattern not in inexact:
         return False
     if operation.category is Category.PARTITIONED and data != "exact" and pattern not in _NARROW_PATTERNS:

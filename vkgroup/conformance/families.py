@@ -31,14 +31,14 @@ def family_named(name: str) -> Family:
 
 
 @cache
-def _families_by_case() -> dict[str, Family]:
-    """Return the family of each case by the case's name."""
-    return {case.name: family for family in FAMILIES for case in family.cases()}
+def _families_by_kind() -> dict[type, Family]:
+    """Return the family of each kind of case: no two families share one."""
+    return {type(case): family for family in FAMILIES for case in family.cases()}
 
 
 def family_of(case: AnyCase) -> Family:
-    """Return the family that a case belongs to; KeyError where the suite has no case of its name."""
-    return _families_by_case()[case.name]
+    """Return the family that a case belongs to; KeyError where the suite has no such cases."""
+    return _families_by_kind()[type(case)]
 
 
 @cache

@@ -1,7 +1,7 @@
 """From the names of Khronos' suite (VK-GL-CTS) to the cases here that test the same, and more: by rule.
 
-`dEQP-VK.subgroups.GROUP.PLACE.TEST` names a group of operations, the stages in which one of them runs, and the
-operation with its type. `dEQP-VK.reconvergence.GROUP.STAGE.nestingN.A.B` names one random program of many.
+`dEQP-VK.subgroups.GROUP.PLACE.TEST` names a group of operations, the stages in which one of them runs, and
+the operation with its type. `dEQP-VK.reconvergence.GROUP.STAGE.nestingN.A.B` names one random program of many.
 """
 
 from __future__ import annotations

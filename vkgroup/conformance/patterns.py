@@ -158,7 +158,7 @@ FRAGMENT_PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _F
 no decoy."""
 
 
-_OTHER = ("all", "partial", "data_mask", "nested", "loop")
+_OTHER = ("all", "partial", "data_mask", "nested")
 
 OTHER_PATTERNS: dict[str, Pattern] = {name: PATTERNS[name] for name in _OTHER} | {
     "partial": replace(

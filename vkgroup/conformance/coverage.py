@@ -1,0 +1,127 @@
+"""What the suite covers of Khronos' (VK-GL-CTS), by group, and what it adds: the table of docs/coverage.md.
+
+``python -m vkgroup.conformance.coverage LIST…`` prints the page for lists of Khronos' names, one a line.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vkgroup.conformance.caselist import matches
+from vkgroup.conformance.cases import Case
+from vkgroup.conformance.families import all_cases, cases_by_name, family_of
+from vkgroup.conformance.family import AnyCase
+from vkgroup.conformance.khronos import PREFIX, map_name
+
+_SHOWN_PATTERNS = 4
+
+
+@dataclass
+class Group:
+    """One group of Khronos' suite, and what it maps to.
+
+    Attributes
+    ----------
+    name : ``"subgroups.arithmetic.compute"``.
+    names, mapped : names of the list in this group, and those of them with a counterpart.
+    cases : our cases that they map to.
+    """
+
+    name: str
+    names: int = 0
+    mapped: int = 0
+    cases: set[str] = field(default_factory=set)
+
+
+def group_of(name: str) -> str:
+    """Return the group of a name of Khronos' suite: all but its last part, or that of its seeds."""
+    parts = name.removeprefix(PREFIX).split(".")
+    if parts[0] == "reconvergence" and len(parts) > 4:
+        return ".".join(parts[:-2])
+    return ".".join(parts[:-1])
+
+
+def groups_of(names: Iterable[str]) -> list[Group]:
+    """Sort names into groups, in the order in which these first come, and find our cases for each."""
+    groups: dict[str, Group] = {}
+    for name in names:
+        key = group_of(name)
+        group = groups.setdefault(key, Group(key))
+        found = matches(map_name(name).globs)
+        group.names += 1
+        group.mapped += bool(found)
+        group.cases.update(found)
+    return list(groups.values())
+
+
+def additions(cases: Sequence[AnyCase]) -> str:
+    """Say what a group's cases vary in that a name of Khronos' does not: patterns, data, operands, shapes."""
+    own = [case for case in cases if isinstance(case, Case)]
+    parts = []
+    patterns = sorted({case.pattern for case in own} - {"all"})
+    if patterns:
+        more = f" and {len(patterns) - _SHOWN_PATTERNS} more" if len(patterns) > _SHOWN_PATTERNS else ""
+        parts.append(f"active invocations {', '.join(patterns[:_SHOWN_PATTERNS])}{more}")
+    data = sorted({case.data for case in own} - {"exact"})
+    if data:
+        parts.append(f"{' and '.join(data)} data")
+    operands = {case.operand for case in own} - {""}
+    if len(operands) > 1:
+        parts.append(f"{len(operands)} operands")
+    shapes = sorted({case.shape for case in own} - {"1d"})
+    if shapes:
+        parts.append(f"shapes {', '.join(shapes)}")
+    sizes = {case.subgroup_size for case in own} - {0}
+    if len(sizes) > 1:
+        parts.append(f"{len(sizes)} required sizes")
+    others = sorted({family_of(case).name for case in cases if not isinstance(case, Case)})
+    parts += [f"family `{name}`" for name in others]
+    return "; ".join(parts)
+
+
+_HEAD = """# What is covered of Khronos' suite
+
+Made by `python -m vkgroup.conformance.coverage` from the lists of VK-GL-CTS (2026-07), by the rule that `vkgroup conform --caselist F` applies (`vkgroup/conformance/khronos.py`).
+A name maps to the cases here that test the same operation, type, stage and required size. One of Khronos' names executes one shader in uniform control flow, or in one branch, on data of one kind;
+the column *ours add* says what its counterparts vary beside that. In every case lanes whose result the specification leaves open are counted as undefined and not compared, each module is validated, and
+each lane that differs is shown with its inputs, the active mask and what was expected.
+
+"""
+
+
+def page(names: Sequence[str]) -> str:
+    """Return docs/coverage.md for a list of names."""
+    groups = groups_of(names)
+    by_name = cases_by_name()
+    met = set().union(*(group.cases for group in groups))
+    mapped = sum(group.mapped for group in groups)
+    lines = [
+        f"{mapped:,} of {len(names):,} names map to {len(met):,} cases; the suite has {len(all_cases()):,}.\n",
+        "| group | Khronos' names | mapped | our cases | ours add |",
+        "|---|---|---|---|---|",
+    ]
+    for group in groups:
+        adds = additions([by_name[name] for name in sorted(group.cases)])
+        lines.append(
+            f"| `{group.name}` | {group.names:,} | {group.mapped:,} | {len(group.cases):,} | {adds} |"
+        )
+    return _HEAD + "\n".join(lines) + "\n\n" + _beyond(met)
+
+
+def _beyond(met: set[str]) -> str:
+    """Return the section on what no name of Khronos' maps to: cases by category."""
+    counts: dict[str, int] = {}
+    for case in all_cases():
+        if case.name not in met:
+            counts[case.category] = counts.get(case.category, 0) + 1
+    rows = [f"| `{category}` | {count:,} |" for category, count in sorted(counts.items())]
+    head = "## What no name there asks for\n\n| category | cases |\n|---|---|\n"
+    return head + "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    lists = [Path(name).read_text(encoding="utf-8").split() for name in sys.argv[1:]]
+    sys.stdout.write(page([name for names in lists for name in names]))
