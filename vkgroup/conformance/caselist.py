@@ -63,9 +63,9 @@ def map_names(names: Iterable[str]) -> CaseList:
     chosen: set[str] = set()
     for name in dict.fromkeys(names):
         mapping = map_name(name) if name.startswith(PREFIX) else Mapping(name, (name,))
-        matches = matches(mapping.globs) if mapping.globs else ()
-        if matches:
-            chosen.update(matches)
+        met = matches(mapping.globs)
+        if met:
+            chosen.update(met)
             found.mapped.append(mapping)
         elif not name.startswith(PREFIX):
             raise InvalidInput(f"no case matches {name!r}: list the names with vkgroup conform --list")

@@ -84,10 +84,13 @@ def additions(cases: Sequence[AnyCase]) -> str:
 
 _HEAD = """# What is covered of Khronos' suite
 
-Made by `python -m vkgroup.conformance.coverage` from the lists of VK-GL-CTS (2026-07), by the rule that `vkgroup conform --caselist F` applies (`vkgroup/conformance/khronos.py`).
-A name maps to the cases here that test the same operation, type, stage and required size. One of Khronos' names executes one shader in uniform control flow, or in one branch, on data of one kind;
-the column *ours add* says what its counterparts vary beside that. In every case lanes whose result the specification leaves open are counted as undefined and not compared, each module is validated, and
-each lane that differs is shown with its inputs, the active mask and what was expected.
+Made by `python -m vkgroup.conformance.coverage` from the lists of VK-GL-CTS (2026-07), by the rule that
+`vkgroup conform --caselist F` applies (`vkgroup/conformance/khronos.py`). A name maps to the cases here that
+test the same operation, type, stage and required size. One of Khronos' names executes one shader in uniform
+control flow, or in one branch, on data of one kind; the column *ours add* says what its counterparts vary
+beside that. In every case lanes whose result the specification leaves open are counted as undefined and not
+compared, each module is validated, and each wrong lane is shown with its inputs, the active mask and what
+was expected.
 
 """
 
@@ -99,7 +102,7 @@ def page(names: Sequence[str]) -> str:
     met = set().union(*(group.cases for group in groups))
     mapped = sum(group.mapped for group in groups)
     lines = [
-        f"{mapped:,} of {len(names):,} names map to {len(met):,} cases; the suite has {len(all_cases()):,}.\n",
+        f"{mapped:,} of {len(names):,} names map to {len(met):,} of the {len(all_cases()):,} cases.\n",
         "| group | Khronos' names | mapped | our cases | ours add |",
         "|---|---|---|---|---|",
     ]

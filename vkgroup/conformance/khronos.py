@@ -1,7 +1,7 @@
 """From the names of Khronos' suite (VK-GL-CTS) to the cases here that test the same, and more: by rule.
 
 `dEQP-VK.subgroups.GROUP.PLACE.TEST` names a group of operations, the stages in which one of them runs, and
-the operation with its type. `dEQP-VK.reconvergence.GROUP.STAGE.nestingN.A.B` names one random program of many.
+the operation with its type. `dEQP-VK.reconvergence.GROUP.STAGE.nestingN.A.B` names one random program.
 """
 
 from __future__ import annotations
@@ -162,23 +162,19 @@ def _older_globs(test: _Test) -> tuple[str, ...]:
     """Return the globs of a test of the older ballots and votes."""
     pattern = "partial" if test.place == "frag_helper" else "*"
     stem, _, rest = test.text.partition("_")
+    type_, operands = "*", [""]
     if test.group == "ballot":
-        names, type_, operands = ("ballotARB", "OpSubgroupBallotKHR"), "*", ("",)
+        names = ["ballotARB", "OpSubgroupBallotKHR"]
     elif test.group == "ballot_mask":
-        names, type_, operands = (_older_name(test.text),), "*", ("",)
-    elif test.group == "ballot_broadcast":
-        first = stem == "subgroupbroadcastfirst"
-        names = (
-            ("readFirstInvocationARB", "OpSubgroupFirstInvocationKHR")
-            if first
-            else ("readInvocationARB", "OpSubgroupReadInvocationKHR")
-        )
-        dynamic = rest.startswith("nonconst_")
+        names = [_older_name(test.text)]
+    elif stem == "subgroupbroadcastfirst":
+        names, type_ = ["readFirstInvocationARB", "OpSubgroupFirstInvocationKHR"], rest
+    elif stem == "subgroupbroadcast":
+        names = ["readInvocationARB", "OpSubgroupReadInvocationKHR"]
         type_ = rest.removeprefix("nonconst_")
-        operands = ("",) if first else (".dynamic",) if dynamic else (".first", ".middle", ".last")
+        operands = [".dynamic"] if type_ != rest else [".first", ".middle", ".last"]
     else:
-        names, operands = (_older_name(stem),), ("",)
-        type_ = "*"
+        names = [_older_name(stem)]
     return tuple(
         f"legacy_ballot.{stage}.{name}.{type_}.{pattern}{operand}.*{test.sized}"
         for stage in test.stages
