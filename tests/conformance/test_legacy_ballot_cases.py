@@ -99,7 +99,12 @@ def statuses(device: DeviceInfo, *filters: str, transform: Transform | None = No
 
 
 @pytest.mark.parametrize(
-    "filters", [("*.nested.*",), (".compute.*.partial.*", ".fragment.*.partial.*", "*.dynamic_instances.*"), ("*.discard.*",)]
+    "filters",
+    [
+        ("*.nested.*",),
+        (".compute.*.partial.*", ".fragment.*.partial.*", "*.dynamic_instances.*"),
+        ("*.discard.*",),
+    ],
 )
 def test_devices_pass(device: DeviceInfo, filters: tuple[str, ...]) -> None:
     found = statuses(device, *(f"legacy_ballot{name}" for name in filters))
