@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -309,6 +310,7 @@ name."""
 _FAMILIES = {"subgroupClustered": "clustered", "subgroupPartitioned": "partitioned"}
 
 
+@cache
 def choices(operation: str) -> dict[str, Operand]:
     """Return the choices of an operation's other operands; empty where it has none."""
     if operation in CHOICES:
