@@ -1,0 +1,8 @@
+#version 460
+// What follows a control shader that culls all of its patches.
+layout(quads, point_mode) in;
+void main()
+{
+    gl_Position = vec4(0.0, 0.0, 2.0, 1.0);
+    gl_PointSize = 1.0;
+}
