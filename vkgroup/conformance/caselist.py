@@ -104,12 +104,14 @@ def matches(globs: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names that match; looks only at names that share the globs' literal beginning."""
     found: list[str] = []
     for glob in globs:
-        literal = ""
-        for part in glob.split(".")[:_DEPTH]:
-            longer = f"{literal}.{part}" if literal else part
-            if longer not in _by_prefix():
-                break
-            literal = longer
+        literal = _beginning(glob)
         match = _compiled(glob[len(literal) :])
-        found.extend(name for rest, name in _by_prefix()[literal] if match(rest))
+        found.extend(name for rest, name in _by_prefix().get(literal, ()) if match(rest))
     return tuple(found)
+
+
+def _beginning(glob: str) -> str:
+    """Return the parts of a glob before the first wildcard, up to `_DEPTH` of them and not the last."""
+    parts = glob.split(".")[:-1][:_DEPTH]
+    wild = (place for place, part in enumerate(parts) if any(character in part for character in "*?["))
+    return ".".join(parts[: next(wild, len(parts))])
