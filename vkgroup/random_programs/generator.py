@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from vkgroup.random_programs.dice import Dice
+from vkgroup.conformance.dice import Dice
 from vkgroup.random_programs.expressions import Expressions, word
 from vkgroup.random_programs.nodes import (
     Apply,
