@@ -164,7 +164,7 @@ class Simulator:
             return -1 if trip < trips.value else 0
         if isinstance(trips, OfLane):
             modulus, base = trips.modulus, trips.base
-            return self._lanes(lambda lane: base + lane % modulus > trip, (trips, trip))
+            return self._lanes(lambda lane: base + lane % modulus > trip, ("more", trips, trip))
         if isinstance(trips, OfSubgroup):
             return self.layout.having(self.layout.subgroup % trips.modulus > trip)
         assert isinstance(trips, OfData)
@@ -183,7 +183,7 @@ class Simulator:
         if isinstance(selector, OfLane):
             modulus, base = selector.modulus, selector.base
             return {
-                base + rest: self._lanes(lambda lane, rest=rest: lane % modulus == rest, (selector, rest))
+                base + rest: self._lanes(lambda lane, rest=rest: lane % modulus == rest, ("is", selector, rest))
                 for rest in range(modulus)
             }
         if isinstance(selector, OfSubgroup):
