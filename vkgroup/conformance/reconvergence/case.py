@@ -167,7 +167,8 @@ class ConstructCase:
         """What the case tests."""
         shape = " × ".join(map(str, _SHAPES[self.shape][:2]))
         full = " of full subgroups" if self.full_subgroups else ""
-        return f"{CONSTRUCTS[self.construct].sentence}, in workgroups of {shape}{full}, as {self.observed}s tell."
+        sentence = CONSTRUCTS[self.construct].sentence
+        return f"{sentence}, in workgroups of {shape}{full}, as {self.observed}s tell."
 
     @property
     def elect(self) -> bool:

@@ -1,7 +1,7 @@
-"""Single constructs in which invocations part, and behind which they must be together: written, not random.
+"""Single constructs in which invocations part, and behind which they must be together.
 
-They ask what the scripts ``subgroup_reconverge00`` to ``20`` of Khronos' suite ask, at more places: in the arms
-and bodies too, where uniform control flow promises nothing and maximal reconvergence does.
+They ask what the scripts ``subgroup_reconverge00`` to ``20`` of Khronos' suite ask, at more places: in the
+arms and bodies too, where uniform control flow promises nothing and maximal reconvergence does.
 """
 
 from __future__ import annotations
@@ -209,9 +209,8 @@ def _19(m: _Maker) -> Block:
 
 def _20(m: _Maker) -> Block:
     exchanges = Loop(m.loop(), "for", Fixed(4), (Work("exchange"), If(m.odd, (_RETURN,)), m.see()))
-    some = If(
-        IndexFrom(5), (exchanges,), (If(LaneIn(8), (Work("atomic"),), (Work("own_atomic"), If(m.odd, (_RETURN,)))),)
-    )
+    fourth = If(LaneIn(8), (Work("atomic"),), (Work("own_atomic"), If(m.odd, (_RETURN,))))
+    some = If(IndexFrom(5), (exchanges,), (fourth,))
     first = Switch(
         OfLane(4),
         (
@@ -220,7 +219,8 @@ def _20(m: _Maker) -> Block:
             Case((), (If(m.odd, (_RETURN,)), Work("own_atomic")), default=True),
         ),
     )
-    second: Block = (Work("store"), If(m.odd, (_RETURN,)), m.see(), Work("spin"), If(DataBit(4), (Work("store"),)))
+    store = If(DataBit(4), (Work("store"),))
+    second: Block = (Work("store"), If(m.odd, (_RETURN,)), m.see(), Work("spin"), store)
     last: Block = (If(m.odd, (_RETURN,)), m.see())
     return If(IndexFrom(64), (If(IndexFrom(96), last, second),), (first, m.see())), m.see()
 

@@ -45,7 +45,7 @@ from vkgroup.conformance.reconvergence.nodes import (
 LOCAL_SIZES = (
     (7, 13, 1), (64, 1, 1), (32, 1, 1), (5, 5, 5), (128, 1, 1), (37, 1, 1), (8, 12, 1), (61, 2, 1),
 )  # fmt: skip
-"""Shapes of workgroups, by the number of a case's group: whole and partial subgroups, up to three dimensions."""
+"""Shapes of workgroups, by the number of a case's group: whole and partial subgroups, 1 to 3 dimensions."""
 
 GROUPS = 2
 """Workgroups of a dispatch."""
@@ -178,15 +178,14 @@ class _Generator:
 
     def condition(self, scope: _Scope) -> Condition:
         """Make a condition that parts invocations, or does not."""
-        found: Condition = self.dice.weighted(
-            (
-                (LaneIn(self.dice.choose(self.masks)), 3.0),
-                (DataBit(self.dice.below(31)), 1.5),
-                (IndexFrom(self.dice.below(self.invocations)), 2.0),
-                (SubgroupOdd(), 0.7),
-                (Uniform(self.dice.chance(0.75)), 2.0),
-            )
-        )
+        options: list[tuple[Condition, float]] = [
+            (LaneIn(self.dice.choose(self.masks)), 3.0),
+            (DataBit(self.dice.below(31)), 1.5),
+            (IndexFrom(self.dice.below(self.invocations)), 2.0),
+            (SubgroupOdd(), 0.7),
+            (Uniform(self.dice.chance(0.75)), 2.0),
+        ]
+        found = self.dice.weighted(options)
         if scope.loops and self.dice.chance(0.25):
             value = self.dice.below(3) if self.dice.chance(0.4) else None
             found = TripIs(self.dice.choose(scope.loops), value)
@@ -272,9 +271,10 @@ class _Generator:
             return self.uniform_switch(inside)
         # Only those of one value, among whom nobody falls, are together under maximal reconvergence.
         apart = replace(inside, together=inside.together and not self.maximal)
-        selector = self.dice.weighted(
-            ((OfLane(4), 3.0), (OfData(self.dice.below(30)), 2.0), (OfSubgroup(4), 0.7))
-        )
+        selectors: list[tuple[Number, float]] = [
+            (OfLane(4), 3.0), (OfData(self.dice.below(30)), 2.0), (OfSubgroup(4), 0.7)
+        ]  # fmt: skip
+        selector = self.dice.weighted(selectors)
         kind = self.dice.choose(("sharp", "sharp", "merged", "falling", "default"))
         if kind == "sharp":
             return Switch(selector, tuple(Case((value,), self.block(inside, 1)) for value in range(4)))
@@ -289,7 +289,8 @@ class _Generator:
                     Case((3,), self.block(apart, 1)),
                 ),
             )
-        return Switch(selector, (Case((1,), self.block(inside, 1)), Case((), self.block(apart, 1), default=True)))
+        one = Case((1,), self.block(inside, 1))
+        return Switch(selector, (one, Case((), self.block(apart, 1), default=True)))
 
     def uniform_switch(self, inside: _Scope) -> Statement:
         """Make a switch of which everybody takes the second case."""
@@ -355,7 +356,9 @@ def _only(observations: list[Statement]) -> Observe | None:
     return found
 
 
-def generate(seed: int, promise: Promise, *, elect: bool, nesting: int, local: tuple[int, int, int]) -> Program:
+def generate(
+    seed: int, promise: Promise, *, elect: bool, nesting: int, local: tuple[int, int, int]
+) -> Program:
     """Make a program.
 
     Parameters

@@ -41,8 +41,8 @@ CONSTANTS = 256
 """Words of the inputs before the data: word n is n, so that no compiler knows it."""
 
 HEADS = ("subgroup", "lane", "size", "entries", "glances", "strays")
-"""Planes of the heads: where an invocation is, how many entries it has in the log, how many loose observations
-it made, and how many of their ballots lacked itself."""
+"""Planes of the heads: where an invocation is, how many entries it has in the log, how many loose
+observations it made, and how many of their ballots lacked itself."""
 
 MODES = {
     Promise.MAXIMAL: ("SPV_KHR_maximal_reconvergence", 6023),
@@ -240,7 +240,7 @@ def words_of(program: Program, size: int) -> int:
 
 
 def salt_of(program: Program) -> int:
-    """Return what is added to all places, so that nothing is mistaken for what another program left behind."""
+    """Return what is added to all places, so that nothing that another program left behind looks right."""
     return (program.seed & 0xFFFF) << 16
 
 

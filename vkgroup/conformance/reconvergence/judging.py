@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.reconvergence.glsl import ELECTED, HEADS, data_of, render, salt_of, words_of
-from vkgroup.conformance.reconvergence.lanes import Layout, to_flags, to_set
+from vkgroup.conformance.reconvergence.glsl import ELECTED, data_of, render, salt_of
+from vkgroup.conformance.reconvergence.lanes import Layout, to_flags
 from vkgroup.conformance.reconvergence.nodes import Program
 from vkgroup.conformance.reconvergence.simulator import Event, Simulator
 from vkgroup.conformance.results import Status
@@ -56,7 +56,7 @@ class Expected:
 
 
 def layout_of(program: Program, heads: Words, size: int) -> Layout | str:
-    """Return which invocation is where, as recorded, (heads, invocations); or what contradicts itself in that."""
+    """Return which invocation is where, as recorded, (heads, invocations); or what is wrong with that."""
     subgroup, lane, sizes = heads[:3].astype(np.int64)
     if (sizes != size).any():
         return f"gl_SubgroupSize is {int(sizes[sizes != size][0])} where the device declares {size}"
@@ -136,10 +136,13 @@ def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Ver
         right &= _agrees(expected, mask)
     wrong = ~sound | (place != expected.place) | (expected.certain & ~right)
     if wrong.any():
-        return Verdict(Status.FAIL, defined, undefined, _describe(program, expected, got, sound, place, wrong))
+        return Verdict(
+            Status.FAIL, defined, undefined, _describe(program, expected, got, sound, place, wrong)
+        )
     if (entries != expected.lengths).any():
         one = int(np.flatnonzero(entries != expected.lengths)[0])
-        text = f"{_who(expected.layout, one)} made {entries[one]} observations instead of {expected.lengths[one]}"
+        who, wanted = _who(expected.layout, one), expected.lengths[one]
+        text = f"{who} made {entries[one]} observations instead of {wanted}"
         return Verdict(Status.FAIL, defined, undefined, text)
     if strays.any():
         one = int(np.flatnonzero(strays)[0])
@@ -216,5 +219,3 @@ def _source(program: Program, place: int, size: int) -> list[str]:
 
 def _hex(words: Words) -> str:
     return "0x" + "".join(f"{word:08x}" for word in words[::-1]).lstrip("0").rjust(1, "0")
-
-

@@ -1,4 +1,4 @@
-"""Sets of invocations as whole numbers, a bit for each: where they lie, and what is asked of all subgroups at once.
+"""Sets of invocations as whole numbers, a bit for each, and what is asked of all subgroups at once.
 
 The invocations of a dispatch are bits of one number, those of a subgroup side by side (a *field*). Python
 computes with such numbers of a few hundred bits in less time than NumPy needs to begin.
@@ -85,8 +85,8 @@ class Layout:
     ----------
     size : subgroup size.
     local : invocations of a workgroup.
-    subgroup, lane : (invocations,) gl_SubgroupID and gl_SubgroupInvocationID, by the invocation's index in the
-        dispatch.
+    subgroup, lane : (invocations,) gl_SubgroupID and gl_SubgroupInvocationID, by the invocation's index in
+        the dispatch.
     data : (invocations,) uint32, each invocation's word.
     """
 

@@ -60,7 +60,6 @@ def _part(places: int, sentence: str) -> Who:
     )
 
 
-
 WHO = {
     "entire_quad": _part(0b1111, "all four"),
     "half_quad_top": _part(0b0011, "the upper half"),
@@ -94,9 +93,12 @@ WHO = {
     ),
     "helpers": Who("helper", lambda x, y, lane: lane < 0, "all helper invocations", lanes=0, helpers=True),
     "nobody": Who("values[1] == 12345u", lambda x, y, lane: lane < 0, "nobody", lanes=0),
-    "corner": Who("x < 8u && y < 8u && place == 1u", lambda x, y, lane: (x < 8) & (y < 8) & (_place(x, y) == 1),
-                  "some in a corner"),
-}  # fmt: skip
+    "corner": Who(
+        "x < 8u && y < 8u && place == 1u",
+        lambda x, y, lane: (x < 8) & (y < 8) & (_place(x, y) == 1),
+        "some in a corner",
+    ),
+}
 """All by name."""
 
 
@@ -112,8 +114,8 @@ class Test:
     promise : what is counted on behind it; None: nothing, so that ballots are not judged.
     flow : how they come to leave, a key of `vkgroup.conformance.reconvergence.leaving_shader.FLOWS`.
     probe : what the others do afterwards: ``"read"`` (memory at an index that is wild for those who left),
-        ``"quad_any"`` (whether any of the quad is a helper invocation), ``"any_left"`` (a vote whether anybody
-        is left who should not be), or "" for nothing.
+        ``"quad_any"`` (whether any of the quad is a helper invocation), ``"any_left"`` (a vote whether
+        anybody is left who should not be), or "" for nothing.
     """
 
     name: str

@@ -97,13 +97,15 @@ def _judge(executor: Executor, case: LeavingCase) -> Verdict:
         (scene.size, scene.size),
         {0: outputs, 1: np.array([VALUE, 0], np.uint32)},
         vertices=vertices or None,
-        colors={"color": "r32ui"},
+        colors={"color": poisoned(scene.size, scene.size)},
         timeout=executor.timeout,
     )
     planes = outputs.read(np.uint32, blank.size).reshape(COUNT, GRID, GRID)
-    color = np.zeros((GRID, GRID), np.uint32)
+    color = poisoned(GRID, GRID)
     color[: scene.size, : scene.size] = np.asarray(found["color"]).reshape(scene.size, scene.size)
-    return _Record(TESTS[case.test], planes, color, scene.covered[0], executor.capabilities.subgroup.size).verdict()
+    return _Record(
+        TESTS[case.test], planes, color, scene.covered[0], executor.capabilities.subgroup.size
+    ).verdict()
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ class _Record:
 
     def _at(self, name: str) -> Indices:
         """Return a plane of the covered pixels, (pixels,)."""
-        return self.planes[PLANES[name]][self.covered].astype(np.int64)
+        return np.asarray(self.planes[PLANES[name]][self.covered], np.int64)
 
     def _masks(self, name: str) -> Flags:
         """Return the masks of the covered pixels, (pixels, size)."""
@@ -139,7 +141,7 @@ class _Record:
         return leaves & (self._at("elected") == 0) if self.test.flow == "elect" else leaves
 
     def _of_subgroup(self, flags: Flags) -> Flags:
-        """Return for each covered pixel the lanes of its subgroup for which something is true, (pixels, size)."""
+        """Return for each covered pixel those lanes of its subgroup that flags name, (pixels, size)."""
         keys = np.column_stack([self._at("subgroup"), pack(self._masks("before"))])
         _, row = np.unique(keys, axis=0, return_inverse=True)
         row = row.ravel()
@@ -167,19 +169,22 @@ class _Record:
         """Check that every covered pixel was shaded, where it says, among those whom it names."""
         started = self.planes[PLANES["started"]] == 1
         if (started != self.covered).any():
-            return f"{int((started != self.covered).sum())} pixels were shaded that are not covered, or not shaded"
+            wrong = int((started != self.covered).sum())
+            return f"{wrong} pixels are covered and were not shaded, or the other way round"
         if (self._at("size") != self.size).any() or (self._at("lane") >= self.size).any():
             return "gl_SubgroupSize and gl_SubgroupInvocationID contradict each other or the device"
         everybody = np.ones(int(self.covered.sum()), np.bool_)
         wrong = (self._masks("real") != self._of_subgroup(everybody)).any(axis=1)
-        return self._say(wrong, "real", self._of_subgroup(everybody), "before anybody left, fragments that are none")
+        return self._say(
+            wrong, "real", self._of_subgroup(everybody), "before anybody left, fragments that are none"
+        )
 
     def _ending_faults(self, survivors: Flags) -> str:
         """Check that those who leave leave nothing behind, and the others everything."""
         wrong = (self._at("ended") == 1) != survivors
         if wrong.any():
             return f"{self._where(wrong)} {'did not go on' if survivors[wrong][0] else 'went on'}"
-        expected = np.zeros_like(self.color)
+        expected = poisoned(*self.color.shape)
         y, x = np.nonzero(self.covered)
         expected[y[survivors], x[survivors]] = (y * GRID + x + 1)[survivors]
         if (self.color != expected).any():
@@ -191,7 +196,7 @@ class _Record:
         """Of which pixels it is promised who is with them behind it all."""
         if self.test.promise is Promise.SUBGROUP:
             # Who leaves parts the others of its subgroup from uniform control flow.
-            return ~self._of_subgroup(self._leaves).any(axis=1)
+            return np.asarray(~np.any(self._of_subgroup(self._leaves), axis=1))
         return np.full(int(self.covered.sum()), self.test.promise is Promise.MAXIMAL)
 
     def _mask_faults(self, judged: Flags) -> str:
@@ -223,7 +228,8 @@ class _Record:
     def _where(self, wrong: Flags) -> str:
         y, x = np.nonzero(self.covered)
         lane = self._at("lane")[wrong][0]
-        return f"{int(wrong.sum())} of {len(wrong)} pixels are wrong: pixel ({x[wrong][0]}, {y[wrong][0]}) lane {lane}"
+        first = f"pixel ({x[wrong][0]}, {y[wrong][0]}) lane {lane}"
+        return f"{int(wrong.sum())} of {len(wrong)} pixels are wrong: {first}"
 
     def _say(self, wrong: Flags, name: str, expected: Flags, what: str) -> str:
         """Return what is wrong with a mask; "" if nothing is."""

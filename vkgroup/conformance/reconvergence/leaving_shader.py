@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from vkgroup.conformance.fragment.scenes import GRID, Scene
 from vkgroup.conformance.reconvergence.glsl import MODES
-from vkgroup.conformance.reconvergence.leaving import WHO, LeavingCase, Test, TESTS
+from vkgroup.conformance.reconvergence.leaving import TESTS, WHO, LeavingCase, Test
 
-PLANES = {"started": 0, "lane": 1, "subgroup": 2, "size": 3, "elected": 4, "before": 5, "real": 9, "ended": 13,
-          "after": 14, "left": 18, "probe": 22}  # fmt: skip
+PLANES = {
+    "started": 0, "lane": 1, "subgroup": 2, "size": 3, "elected": 4, "before": 5, "real": 9,
+    "ended": 13, "after": 14, "left": 18, "probe": 22,
+}  # fmt: skip
 """First planes of what each fragment records: before it may leave, and from "ended" on behind that."""
 
 COUNT = 23
@@ -128,7 +130,9 @@ def source_of(case: LeavingCase) -> str:
     test = TESTS[case.test]
     return _TEMPLATE.format(
         title=case.name,
-        extensions="\n".join(f"#extension {name} : require" for name in sorted(_names(test, case.full_quads))),
+        extensions="\n".join(
+            f"#extension {name} : require" for name in sorted(_names(test, case.full_quads))
+        ),
         modes="\n".join(_modes(test, case.full_quads)),
         grid=GRID,
         pixels=pixels(case.scene),

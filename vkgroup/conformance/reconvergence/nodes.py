@@ -17,7 +17,7 @@ class Promise(Enum):
     """What a program counts on, from most to least.
 
     MAXIMAL : invocations are together again as soon as the structure allows (SPV_KHR_maximal_reconvergence).
-    SUBGROUP : a subgroup that enters a construct whole, and leaves it whole at its merge block, is whole there
+    SUBGROUP : a subgroup that enters a construct whole, and leaves it at its merge block, is whole again
         (SPV_KHR_subgroup_uniform_control_flow).
     WORKGROUP : the same of a whole workgroup only (SPIR-V 2.2, "Uniform Control Flow").
     """

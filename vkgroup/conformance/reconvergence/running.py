@@ -34,8 +34,14 @@ def run(executor: Executor, program: Program, title: str, *, full_subgroups: boo
     expected = expect(program, layout)
     while True:
         capacity = max(capacity, expected.longest)
-        heads, log = _dispatch(executor, program, render(program, size=size, capacity=capacity, title=title),
-                               inputs, capacity * words_of(program, size), full_subgroups)
+        heads, log = _dispatch(
+            executor,
+            program,
+            render(program, size=size, capacity=capacity, title=title),
+            inputs,
+            capacity * words_of(program, size),
+            full_subgroups,
+        )
         found = layout_of(program, heads, size)
         if isinstance(found, str):
             return Verdict(Status.FAIL, 0, 0, found)

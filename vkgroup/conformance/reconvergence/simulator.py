@@ -158,6 +158,10 @@ class Simulator:
             self._known[key] = self.layout.subgroups.repeat(pattern)
         return self._known[key]
 
+    def _rest(self, number: OfLane, rest: int) -> int:
+        """Return whose lane has a rest."""
+        return self._lanes(lambda lane: lane % number.modulus == rest, ("rest", number, rest))
+
     def _more(self, trips: Number, trip: int) -> int:
         """Return for whom a number of trips is larger than a counter."""
         if isinstance(trips, Fixed):
@@ -181,11 +185,7 @@ class Simulator:
         if isinstance(selector, OfTrip):
             return {self._counters[selector.loop]: -1}
         if isinstance(selector, OfLane):
-            modulus, base = selector.modulus, selector.base
-            return {
-                base + rest: self._lanes(lambda lane, rest=rest: lane % modulus == rest, ("is", selector, rest))
-                for rest in range(modulus)
-            }
+            return {selector.base + rest: self._rest(selector, rest) for rest in range(selector.modulus)}
         if isinstance(selector, OfSubgroup):
             rests = self.layout.subgroup % selector.modulus
             return {rest: self.layout.having(rests == rest) for rest in range(selector.modulus)}
@@ -214,7 +214,9 @@ class Simulator:
         elif isinstance(statement, If):
             return self._if(statement, way)
         elif isinstance(statement, Loop):
-            return self._elect_loop(statement, way) if statement.form == "elect" else self._loop(statement, way)
+            return (
+                self._elect_loop(statement, way) if statement.form == "elect" else self._loop(statement, way)
+            )
         elif isinstance(statement, Leave):
             return self._leave(statement.kind, way)
         elif isinstance(statement, Switch):
@@ -260,7 +262,7 @@ class Simulator:
         return _Way()
 
     def _loop(self, loop: Loop, entered: _Way) -> _Way:
-        """Run a loop whose number of trips is known. Its body is executed before "do" asks for the first time."""
+        """Run a loop whose number of trips is known; a "do" asks for it behind the body."""
         assert loop.trips is not None
         early = loop.form in ("while", "do")
         target = _Target(is_loop=True)
