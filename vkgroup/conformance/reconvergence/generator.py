@@ -112,7 +112,7 @@ class _Generator:
         self.invocations = invocations
         self.maximal = promise is Promise.MAXIMAL
         self.masks = [sum(dice.below(1 << 16) << 16 * part for part in range(8)) for _ in range(5)]
-        self.budget = _Budget(4 + 4 * nesting)
+        self.budget = _Budget(8 + 4 * nesting)
         self.functions: list[Block] = []
         self.made: list[_Made] = []
         self.places = self.loops = 0
