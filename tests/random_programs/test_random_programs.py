@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup.compiler import Target, compile_source
+from vkgroup.conformance.reconvergence.nodes import Promise, walk
 from vkgroup.random_programs.generator import generate
 from vkgroup.random_programs.glsl import capacity, inputs, render
 from vkgroup.random_programs.nodes import (
@@ -24,12 +25,10 @@ from vkgroup.random_programs.nodes import (
     Loop,
     Operate,
     Program,
-    Promise,
     Read,
     Set,
     Switch,
     Variable,
-    walk,
 )
 from vkgroup.random_programs.rules import ANY_ACTIVE, faults
 from vkgroup.random_programs.shrink import shrink

@@ -6,10 +6,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from vkgroup.conformance.reconvergence.nodes import Promise
 from vkgroup.errors import VkgroupError
 from vkgroup.opening import select
 from vkgroup.random_programs.campaign import Settings, run
-from vkgroup.random_programs.nodes import Promise
 from vkgroup.random_programs.trial import AGAINST_THE_DEVICE, Outcome, Verdict
 
 

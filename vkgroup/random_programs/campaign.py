@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vkgroup.conformance.reconvergence.nodes import Promise
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import open_device
 from vkgroup.random_programs.generator import LOCAL_SIZES, generate
 from vkgroup.random_programs.glsl import render
-from vkgroup.random_programs.nodes import Program, Promise, size
+from vkgroup.random_programs.nodes import Program, size
 from vkgroup.random_programs.shrink import shrink
 from vkgroup.random_programs.subjects import Driver
 from vkgroup.random_programs.trial import Outcome, Trial, Verdict

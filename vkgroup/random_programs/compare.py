@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.glsl_types import from_planes, planes
+from vkgroup.conformance.reconvergence.nodes import walk
 from vkgroup.random_programs.glsl import HEAD
-from vkgroup.random_programs.nodes import Operate, Program, Record, type_of, walk
+from vkgroup.random_programs.nodes import Operate, Program, Record, type_of
 from vkgroup.random_programs.subjects import Observation
 from vkgroup.reference.types import TYPES, GlslType
 

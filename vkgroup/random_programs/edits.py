@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
+from vkgroup.conformance.reconvergence.nodes import walk
 from vkgroup.random_programs.nodes import (
     Apply,
     Block,
@@ -28,7 +29,6 @@ from vkgroup.random_programs.nodes import (
     called_functions,
     size,
     type_of,
-    walk,
 )
 from vkgroup.random_programs.rules import ANY_ACTIVE
 from vkgroup.reference.types import TYPES

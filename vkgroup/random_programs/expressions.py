@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkgroup.random_programs.dice import Dice
+from vkgroup.conformance.dice import Dice
 from vkgroup.random_programs.nodes import (
     Apply,
     Builtin,

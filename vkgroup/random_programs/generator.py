@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from vkgroup.random_programs.dice import Dice
+from vkgroup.conformance.dice import Dice
+from vkgroup.conformance.reconvergence.nodes import Promise
 from vkgroup.random_programs.expressions import Expressions, word
 from vkgroup.random_programs.nodes import (
     Apply,
@@ -18,7 +19,6 @@ from vkgroup.random_programs.nodes import (
     Loop,
     Operate,
     Program,
-    Promise,
     Read,
     Record,
     Set,

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.glsl_types import planes
+from vkgroup.conformance.reconvergence.glsl import MODES
+from vkgroup.conformance.reconvergence.nodes import Promise, walk
 from vkgroup.random_programs.helpers import declarations, literal
 from vkgroup.random_programs.nodes import (
     Apply,
@@ -28,7 +30,6 @@ from vkgroup.random_programs.nodes import (
     Loop,
     Operate,
     Program,
-    Promise,
     Read,
     Record,
     Set,
@@ -38,7 +39,6 @@ from vkgroup.random_programs.nodes import (
     Variable,
     called_functions,
     type_of,
-    walk,
 )
 from vkgroup.reference.operations import OPERATIONS, Category
 from vkgroup.reference.types import TYPES
@@ -47,12 +47,6 @@ Words = NDArray[np.uint32]
 
 HEAD = 3
 """Words in front of an invocation's records."""
-
-# Execution modes that ask for what a device promises: extension and number (SPIR-V, "Execution Mode").
-_MODES = {
-    Promise.MAXIMAL: ("SPV_KHR_maximal_reconvergence", 6023),
-    Promise.SUBGROUP: ("SPV_KHR_subgroup_uniform_control_flow", 4421),
-}
 
 _SENTENCES = {
     Promise.MAXIMAL: "invocations that part are together again as soon as the structure allows",
@@ -298,7 +292,7 @@ void main() {{
 
 def _extensions(program: Program, helpers: set[tuple[str, str]]) -> list[str]:
     names = {"GL_KHR_shader_subgroup_basic"}
-    if program.promise in _MODES:
+    if program.promise in MODES:
         names.add("GL_EXT_spirv_intrinsics")
     used = {TYPES[name] for _, name in helpers}
     for node in walk((program.functions, program.body)):
@@ -327,8 +321,8 @@ def render(program: Program, *, title: str = "") -> str:
     body = writer_.block(program.body, 1)
     variables = writer_.declarations(program.body, set(), "data")
     mode = ""
-    if program.promise in _MODES:
-        extension, number = _MODES[program.promise]
+    if program.promise in MODES:
+        extension, number = MODES[program.promise]
         mode = f'spirv_execution_mode(extensions = ["{extension}"], {number});\n'
     title = title or f"Random program {program.seed}."
     title += f"\nIt counts on this: {_SENTENCES[program.promise]}."

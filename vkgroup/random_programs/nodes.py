@@ -5,27 +5,12 @@ Nothing here knows how a program is made, written as GLSL, or made smaller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from enum import Enum
+from dataclasses import dataclass
 from typing import Any
 
+from vkgroup.conformance.reconvergence.nodes import Promise, walk
 from vkgroup.reference.operations import OPERATIONS
 from vkgroup.reference.types import TYPES
-
-
-class Promise(Enum):
-    """What a device promises about invocations that part, from most to least; a program counts on one.
-
-    MAXIMAL : they are together again as soon as the structure allows (SPV_KHR_maximal_reconvergence).
-    SUBGROUP : a subgroup that enters a construct whole, and leaves it at its merge block, is whole again
-        (SPV_KHR_subgroup_uniform_control_flow).
-    WORKGROUP : the same of a whole workgroup only (SPIR-V 2.2, "Uniform Control Flow").
-    """
-
-    MAXIMAL = "maximal"
-    SUBGROUP = "subgroup"
-    WORKGROUP = "workgroup"
 
 
 @dataclass(frozen=True)
@@ -269,17 +254,6 @@ def type_of(expression: Expression) -> str:
         assert found is not None, "barriers are not generated"
         return found.name
     return "uint"
-
-
-def walk(node: Any) -> Iterator[Any]:
-    """Yield a node (or every node of a tuple) and everything in it, parents first."""
-    if isinstance(node, tuple):
-        for part in node:
-            yield from walk(part)
-    elif hasattr(node, "__dataclass_fields__"):
-        yield node
-        for field in fields(node):
-            yield from walk(getattr(node, field.name))
 
 
 def called_functions(program: Program) -> tuple[Function, ...]:

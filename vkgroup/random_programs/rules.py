@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from vkgroup.conformance.reconvergence.nodes import Promise, walk
 from vkgroup.random_programs.nodes import (
     Apply,
     Block,
@@ -33,14 +34,12 @@ from vkgroup.random_programs.nodes import (
     Loop,
     Operate,
     Program,
-    Promise,
     Read,
     Record,
     Set,
     Statement,
     Switch,
     ToWord,
-    walk,
 )
 from vkgroup.reference.operations import OPERATIONS, OperandKind
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from vkgroup.conformance.reconvergence.nodes import Promise
 from vkgroup.device import Capabilities
-from vkgroup.random_programs.nodes import Promise
 from vkgroup.reference.operations import OPERATIONS, Category
 from vkgroup.reference.types import SCALARS, TYPES
 

@@ -1,0 +1,388 @@
+"""The cases of reconvergence: what there is, the simulation, drivers pass, planted errors are caught."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from mutations import BALLOT, COPY_OBJECT, ELECT
+from reconvergence_mutants import CHANGES, mutants
+from rewriting import boolean_constant, rewritten
+
+import vkgroup
+import vkgroup.conformance as conformance
+from vkgroup.conformance import Status, cases_by_name, select
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.reconvergence import LeavingFamily, ReconvergenceFamily, running
+from vkgroup.conformance.reconvergence.case import KINDS, RandomCase, all_cases
+from vkgroup.conformance.reconvergence.generator import LOCAL_SIZES, generate
+from vkgroup.conformance.reconvergence.glsl import data_of, render
+from vkgroup.conformance.reconvergence.judging import expect
+from vkgroup.conformance.reconvergence.lanes import Fields, Layout, linear, to_flags, to_set
+from vkgroup.conformance.reconvergence.nodes import (
+    Call,
+    Case,
+    Elect,
+    Fixed,
+    If,
+    IndexFrom,
+    LaneIn,
+    Leave,
+    Loop,
+    Observe,
+    OfLane,
+    Program,
+    Promise,
+    Statement,
+    Switch,
+    walk,
+)
+from vkgroup.conformance.reconvergence.simulator import Event, Simulator
+from vkgroup.opening import select as select_device
+
+CASES = tuple(all_cases())
+SEED = 5
+DEMOTE, TERMINATE, KILL, RETURN = 5380, 4416, 252, 253
+
+# Names of Khronos' suite, by kind and depth: 8 groups each.
+PROGRAMS = {2: 50, 3: 50, 4: 50, 5: 20, 6: 10}
+
+
+def random_programs(promise: Promise, count: int, *, elect: bool = False) -> list[Program]:
+    return [
+        generate(101 * number, promise, elect=elect, nesting=2 + number % 4, local=LOCAL_SIZES[number % 8])
+        for number in range(count)
+    ]
+
+
+def program_of(*body: Statement, promise: Promise = Promise.MAXIMAL, functions=()) -> Program:
+    return Program(1, promise, False, (8, 1, 1), 1, functions, body)
+
+
+def events_of(program: Program, size: int = 8) -> list[Event]:
+    return Simulator(program, linear(size, program.local_invocations, data_of(program))).run()
+
+
+def seen(program: Program) -> list[tuple[int, int]]:
+    return [(event.place, event.members) for event in events_of(program)]
+
+
+# What there is
+
+
+def test_there_are_as_many_random_programs_as_in_khronos_suite() -> None:
+    counts = Counter((case.kind, case.nesting, case.group) for case in CASES if isinstance(case, RandomCase))
+    wanted = {
+        (kind, nesting, group): number
+        for kind in KINDS
+        for nesting, number in PROGRAMS.items()
+        for group in range(8)
+        if nesting <= 4 or kind == "maximal"
+    }
+    assert counts == wanted
+    assert sum(counts.values()) == 1440 + 4 * 1200
+    assert "reconvergence.maximal.compute.nesting6.7.9" in cases_by_name()
+
+
+def test_every_construct_and_every_way_to_leave_has_cases() -> None:
+    names = cases_by_name()
+    for shape in ("large_full", "large_full_control", "small_full", "small_full_control"):
+        for number in range(21):
+            for observed in ("elect", "ballot"):
+                assert f"reconvergence.subgroup_uniform.{shape}.reconverge{number:02}.{observed}" in names
+    for name in ("bit_count", "oob_read", "quad_any", "terminate_helpers"):
+        assert f"reconvergence.terminate_invocation.{name}.whole.full_quads" in names
+    halves = [f"demote_half_quad_{name}" for name in ("backslash", "bottom", "left", "right", "slash", "top")]
+    for name in (*halves, "demote_entire_quad", "demote_invocation", "terminate_invocation"):
+        for scene in ("whole", "triangle", "dots"):
+            assert f"reconvergence.maximal.fragment.{name}.{scene}" in names
+    assert "reconvergence.subgroup_uniform.discard.nobody.whole" in names
+
+
+def test_names_and_sentences_tell_cases_apart() -> None:
+    cases = select(("reconvergence.*",))
+    assert len({case.name for case in cases}) == len(cases) == len(CASES) + len(list(LeavingFamily().cases()))
+    assert all(case.category == "reconvergence" for case in cases)
+    assert all(case.sentence.endswith(".") for case in cases)
+
+
+def test_programs_depend_on_the_name_and_the_seed_alone() -> None:
+    first, second = CASES[0], CASES[1]
+    assert first.program(0) == first.program(0)
+    assert len({first.program(0), first.program(1), second.program(0)}) == 3
+
+
+def test_programs_have_everything_and_are_compared_in_part() -> None:
+    for promise in Promise:
+        programs = random_programs(promise, 60)
+        nodes = [node for program in programs for node in walk((program.functions, program.body))]
+        kinds = {type(node).__name__ for node in nodes}
+        assert kinds >= {"If", "Loop", "Switch", "Call", "Leave", "Work", "Elect", "OfTrip", "SubgroupOdd"}
+        assert {node.form for node in nodes if isinstance(node, Loop)} == {
+            "for", "while", "do", "endless", "elect",
+        }  # fmt: skip
+        assert {node.kind for node in nodes if isinstance(node, Leave)} == {"break", "continue", "return"}
+        for program in programs:
+            certain = sum(event.certain.bit_count() for event in events_of(program, 32))
+            assert certain, "nothing to compare"
+
+
+@pytest.mark.parametrize("promise", [Promise.SUBGROUP, Promise.WORKGROUP])
+def test_nothing_compared_depends_on_elections_of_unknown_outcome(promise) -> None:
+    for program in random_programs(promise, 60):
+        for node in walk((program.functions, program.body)):
+            elects = isinstance(node, If) and isinstance(node.condition, Elect)
+            if elects or (isinstance(node, Loop) and node.form == "elect"):
+                assert node.loose
+                inner = list(walk((node.then, node.otherwise) if elects else (node.body, node.rest)))
+                assert all(one.loose for one in inner if isinstance(one, Observe))
+
+
+# Sets
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 8, 32, 128])
+def test_fields_are_what_numpy_says(width) -> None:
+    generator = np.random.default_rng(width)
+    for density in (0.02, 0.3, 0.9):
+        flags = generator.random((5, width)) < density
+        fields, members = Fields(width, 5), to_set(flags.ravel())
+        any_ = np.broadcast_to(flags.any(axis=1)[:, None], flags.shape)
+        lowest = flags & (np.cumsum(flags, axis=1) == 1)
+        assert fields.with_any(members) == to_set(any_.ravel())
+        assert fields.lowest(members) == to_set(lowest.ravel())
+        assert (to_flags([members], 5 * width) == flags.ravel()).all()
+        assert fields.repeat(to_set(flags[0])) == to_set(np.tile(flags[0], 5))
+
+
+# The simulation, by hand
+
+
+def test_branches_join_behind_their_end() -> None:
+    inner = If(LaneIn(0b11), (Observe(1),), (Observe(2),))
+    assert seen(program_of(If(LaneIn(0b1111), (inner, Observe(3))), Observe(4))) == [
+        (1, 0b11), (2, 0b1100), (3, 0b1111), (4, 0xFF),
+    ]  # fmt: skip
+
+
+def test_loops_join_where_they_continue_and_behind_them() -> None:
+    leave = If(LaneIn(1), (Leave("continue"),), (If(LaneIn(2), (Leave("break"),)),))
+    loop = Loop(1, "for", OfLane(4, 1), (leave, Observe(1)), between=Observe(2))
+    # Lane 0 and 4 make one trip, lane 1 breaks, lanes 2 and 6 make three, and so on.
+    assert seen(program_of(loop, Observe(3))) == [
+        (1, 0b11111100), (2, 0b11111101),
+        (1, 0b11101100), (2, 0b11101100),
+        (1, 0b11001100), (2, 0b11001100),
+        (1, 0b10001000), (2, 0b10001000),
+        (3, 0xFF),
+    ]  # fmt: skip
+
+
+def test_one_after_the_other_is_elected_out_of_a_loop() -> None:
+    loop = Loop(1, "elect", None, (Observe(1),), farewell=(Observe(2),))
+    found = seen(program_of(If(LaneIn(0b1010), (loop,)), Observe(3)))
+    assert found == [(1, 0b1010), (2, 0b10), (1, 0b1000), (2, 0b1000), (3, 0xFF)]
+
+
+def test_a_call_joins_those_that_return_under_maximal_reconvergence_only() -> None:
+    function = (If(LaneIn(1), (Leave("return"),)), Observe(1))
+    body = (If(LaneIn(0xFF), (Call(0), Observe(2))), Observe(3))
+    for promise, certain in ((Promise.MAXIMAL, [0xFE, 0xFF, 0xFF]), (Promise.SUBGROUP, [0, 0, 0xFF])):
+        events = events_of(program_of(*body, promise=promise, functions=(function,)))
+        assert [event.members for event in events] == [0xFE, 0xFF, 0xFF]
+        assert [event.certain for event in events] == certain
+
+
+def test_who_shares_a_case_by_different_values_may_be_parted() -> None:
+    merged = Case((0, 1), (Observe(1),))
+    falling = Case((2,), (Observe(2),), falls=True)
+    events = events_of(
+        program_of(Switch(OfLane(4), (merged, falling, Case((3,), (Observe(3),)))), Observe(4))
+    )
+    assert [(event.place, event.members) for event in events] == [(1, 0x33), (2, 0x44), (3, 0xCC), (4, 0xFF)]
+    assert [event.parts for event in events] == [(0x11, 0x22), (), (0x44, 0x88), ()]
+
+
+def test_only_whole_groups_are_certain_under_uniform_control_flow() -> None:
+    body = (If(IndexFrom(4), (Leave("return"),), (Observe(1),)), Observe(2))
+    apart = Loop(1, "for", Fixed(2), (If(LaneIn(1), (Leave("continue"),)), Observe(3)))
+    for size, certain in ((4, [0xF, 0xF, 0, 0]), (8, [0, 0, 0, 0])):
+        events = events_of(program_of(*body, apart, promise=Promise.SUBGROUP), size)
+        assert [event.certain for event in events] == certain
+    whole = program_of(apart, Observe(4), promise=Promise.WORKGROUP)
+    assert [event.certain for event in events_of(whole, 4)] == [0, 0, 0xFF]
+
+
+# The simulation against the reference device
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 16, 32, 64, 128])
+def test_the_reference_device_does_what_is_expected(size) -> None:
+    with vkgroup.open(f"reference:{size}") as device:
+        executor = Executor(device, seed=SEED)
+        for promise in Promise:
+            elect = promise is Promise.WORKGROUP
+            program = generate(size, promise, elect=elect, nesting=4, local=LOCAL_SIZES[size % 7])
+            verdict = running.run(executor, program, "a random program")
+            assert verdict.status == Status.PASS, verdict.detail
+
+
+def test_subgroups_may_be_formed_in_any_way(monkeypatch) -> None:
+    def reversed_(size: int, local: int, data) -> Layout:
+        found = linear(size, local, data)
+        return replace(found, subgroup=found.subgroup[::-1].copy(), lane=found.lane[::-1].copy())
+
+    # The log is made for a layout that is not the device's, and may be too short at first.
+    monkeypatch.setattr(running, "linear", reversed_)
+    with vkgroup.open("reference:8") as device:
+        for program in random_programs(Promise.MAXIMAL, 4):
+            verdict = running.run(Executor(device, seed=SEED), program, "a random program")
+            assert verdict.status == Status.PASS, verdict.detail
+
+
+# Who tests the tests
+
+
+def _visible(program: Program, mutant: Program) -> bool:
+    """Whether a mutant records something else, by the simulation; it may be unreachable, or the same."""
+    layout = linear(8, program.local_invocations, data_of(program))
+    first, second = expect(program, layout), expect(mutant, layout)
+    if first.lengths.tolist() != second.lengths.tolist():
+        return True
+    rows = [np.lexsort((one.number, one.invocation)) for one in (first, second)]
+    pairs = [
+        (one.place[row], one.least[row], one.most[row])
+        for one, row in zip((first, second), rows, strict=True)
+    ]
+    return any((a != b).any() for a, b in zip(*pairs, strict=True))
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_a_wrong_program_is_caught(change, monkeypatch) -> None:
+    caught = 0
+    with vkgroup.open("reference:8") as device:
+        executor = Executor(device, seed=SEED)
+        for program in random_programs(Promise.MAXIMAL, 24):
+            mutant = next((one for one in mutants(program, change) if _visible(program, one)), None)
+            if mutant is None:
+                continue
+
+            def rendered(_: Program, mutant: Program = mutant, **options):
+                return render(mutant, **options)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(running, "render", rendered)
+                verdict = running.run(executor, program, "a mutant")
+            assert verdict.status == Status.FAIL
+            assert "expected" in verdict.detail or "instead of" in verdict.detail
+            caught += 1
+            if caught == 5:
+                return
+    assert caught >= 3
+
+
+def _ballot_of_nobody(data: bytes) -> bytes:
+    data, false = boolean_constant(data, value=False)
+    return rewritten(data, lambda i: [[*i[:4], false]] if i[0] == BALLOT else [i])
+
+
+def _everybody_elected(data: bytes) -> bytes:
+    data, true = boolean_constant(data, value=True)
+    return rewritten(data, lambda i: [[COPY_OBJECT, i[1], i[2], true]] if i[0] == ELECT else [i])
+
+
+def judge(driver: str, names: tuple[str, ...], transform=None) -> Counter[Status]:
+    cases = [cases_by_name()[name] for name in names]
+    found = conformance.run(select_device(driver), cases=cases, isolate=False, transform=transform, seed=SEED)
+    details = [result.detail for result in found.results]
+    assert not any("InvalidModule" in detail for detail in details), details
+    return found.counts
+
+
+WORKGROUP = tuple(
+    f"reconvergence.workgroup_uniform_control_flow_{kind}.compute.nesting{nesting}.{group}.0"
+    for kind, nesting, group in (("ballot", 2, 0), ("ballot", 3, 4), ("elect", 2, 5), ("elect", 4, 6))
+) + tuple(f"reconvergence.workgroup_uniform.small_full.reconverge{number:02}.ballot" for number in (0, 8, 20))
+
+
+@pytest.mark.usefixtures("swiftshader")
+def test_swiftshader_keeps_workgroups_together_and_wrong_answers_are_caught() -> None:
+    assert judge("swiftshader", WORKGROUP) == {Status.PASS: len(WORKGROUP)}
+    ballots = tuple(name for name in WORKGROUP if "elect" not in name)
+    assert judge("swiftshader", ballots, _ballot_of_nobody) == {Status.FAIL: len(ballots)}
+    elections = tuple(name for name in WORKGROUP if "elect" in name)
+    assert judge("swiftshader", elections, _everybody_elected) == {Status.FAIL: len(elections)}
+
+
+MAXIMAL = (
+    "reconvergence.maximal.compute.nesting2.0.1",
+    "reconvergence.maximal.compute.nesting3.5.2",
+    "reconvergence.maximal.small_full_control.reconverge10.ballot",
+    "reconvergence.maximal.large_full.reconverge02.elect",
+)
+
+
+@pytest.mark.usefixtures("lavapipe")
+def test_lavapipe_reconverges_and_wrong_ballots_are_caught() -> None:
+    assert judge("lavapipe", MAXIMAL) == {Status.PASS: len(MAXIMAL)}
+    ballots = tuple(name for name in MAXIMAL if not name.endswith("elect"))
+    assert judge("lavapipe", ballots[1:], _ballot_of_nobody) == {Status.FAIL: len(ballots) - 1}
+
+
+LEAVING = (
+    "reconvergence.maximal.fragment.demote_half_quad_slash.whole",
+    "reconvergence.maximal.fragment.demote_entire_quad.dots",
+    "reconvergence.maximal.fragment.terminate_invocation.whole",
+    "reconvergence.terminate_invocation.bit_count.triangle",
+    "reconvergence.terminate_invocation.oob_read.whole",
+    "reconvergence.terminate_invocation.terminate_helpers.dots",
+)
+
+
+def _without(opcode: int, *instead: int):
+    return lambda data: rewritten(data, lambda i: [list(instead)] * bool(instead) if i[0] == opcode else [i])
+
+
+@pytest.mark.usefixtures("lavapipe")
+def test_lavapipe_lets_fragments_leave_and_those_that_stay_are_caught() -> None:
+    assert judge("lavapipe", LEAVING) == {Status.PASS: len(LEAVING)}
+    assert judge("lavapipe", LEAVING[:1], _without(DEMOTE)) == {Status.FAIL: 1}
+    # Who returns instead of ending writes a color that nobody chose.
+    assert judge("lavapipe", LEAVING[3:4], _without(TERMINATE, RETURN)) == {Status.FAIL: 1}
+    assert judge("lavapipe", LEAVING[5:], _ballot_of_nobody) == {Status.FAIL: 1}
+
+
+def test_quads_and_discards_are_judged_on_the_reference_device() -> None:
+    names = (
+        "reconvergence.terminate_invocation.quad_any.triangle.full_quads",
+        "reconvergence.subgroup_uniform.discard.nobody.triangle",
+        "reconvergence.subgroup_uniform.discard.corner.whole",
+        "reconvergence.maximal.fragment.terminate_all_but_one.triangle.full_quads",
+    )
+    assert judge("reference:16", names) == {Status.PASS: len(names)}
+    assert judge("reference:16", names[2:3], _without(KILL, RETURN)) == {Status.FAIL: 1}
+
+
+def test_what_a_device_does_not_declare_is_named() -> None:
+    with vkgroup.open("reference:2") as device:
+        bare = device.capabilities
+    subgroup = replace(bare.subgroup, supported_operations=frozenset({"basic"}))
+    bare = replace(bare, features=frozenset(), subgroup=subgroup)
+    family, leaving = ReconvergenceFamily(), LeavingFamily()
+    ballot = "VK_SUBGROUP_FEATURE_BALLOT_BIT"
+    for name, needs in (
+        ("maximal.compute.nesting2.0.0", ["shaderMaximalReconvergence", ballot]),
+        ("subgroup_uniform_control_flow_elect.compute.nesting2.0.0", ["shaderSubgroupUniformControlFlow"]),
+        ("workgroup_uniform_control_flow_ballot.compute.nesting2.0.0", [ballot]),
+        ("workgroup_uniform.small_full.reconverge19.elect", [ballot]),
+    ):
+        assert family.missing(cases_by_name()[f"reconvergence.{name}"], bare) == needs
+    needs = leaving.missing(
+        cases_by_name()["reconvergence.terminate_invocation.bit_count.dots.full_quads"], bare
+    )
+    assert {"shaderMaximalReconvergence", "shaderTerminateInvocation", "shaderQuadControl", ballot} <= set(
+        needs
+    )
+    assert any("subgroup size of at least 4" in need for need in needs)

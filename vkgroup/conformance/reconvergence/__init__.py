@@ -1,0 +1,8 @@
+"""Cases of reconvergence: who is together behind branches, loops, switches, calls, returns and demotions."""
+
+from __future__ import annotations
+
+from vkgroup.conformance.reconvergence.family import ReconvergenceFamily
+from vkgroup.conformance.reconvergence.leaving_family import LeavingFamily
+
+__all__ = ["LeavingFamily", "ReconvergenceFamily"]

@@ -1,0 +1,208 @@
+"""A case of reconvergence in compute shaders as data, and every case there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from zlib import crc32
+
+from vkgroup.conformance.reconvergence.constructs import CONSTRUCTS, build
+from vkgroup.conformance.reconvergence.generator import LOCAL_SIZES, generate
+from vkgroup.conformance.reconvergence.nodes import Program, Promise
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Random programs of one kind.
+
+    Attributes
+    ----------
+    promise : what they count on.
+    elect : whether they record elections.
+    programs : how many there are of each depth of nesting and each group.
+    sentence : what must hold, to complete "In a random program … ".
+    """
+
+    promise: Promise
+    elect: bool
+    programs: dict[int, int]
+    sentence: str
+
+
+_UNIFORM = {2: 50, 3: 50, 4: 50}
+_WHOLE = "that enters a construct whole and leaves it by its merge block is whole again"
+
+KINDS = {
+    "maximal": Kind(
+        Promise.MAXIMAL, False, {**_UNIFORM, 5: 20, 6: 10},
+        "invocations are together as soon as the structure of the program allows it",
+    ),
+    "subgroup_uniform_control_flow_ballot": Kind(
+        Promise.SUBGROUP, False, _UNIFORM, f"a subgroup {_WHOLE}, as ballots tell"
+    ),
+    "subgroup_uniform_control_flow_elect": Kind(
+        Promise.SUBGROUP, True, _UNIFORM, f"a subgroup {_WHOLE}, as elections tell"
+    ),
+    "workgroup_uniform_control_flow_ballot": Kind(
+        Promise.WORKGROUP, False, _UNIFORM, f"a workgroup {_WHOLE}, as ballots tell"
+    ),
+    "workgroup_uniform_control_flow_elect": Kind(
+        Promise.WORKGROUP, True, _UNIFORM, f"a workgroup {_WHOLE}, as elections tell"
+    ),
+}  # fmt: skip
+"""The kinds by name: those of Khronos' suite, with as many programs of each depth."""
+
+GROUPS = len(LOCAL_SIZES)
+"""Groups of the programs of one depth; each has another shape of workgroups."""
+
+
+@dataclass(frozen=True, slots=True)
+class RandomCase:
+    """One random program.
+
+    Attributes
+    ----------
+    kind : a key of `KINDS`.
+    nesting : constructs in each other, at most.
+    group, number : count the programs; the group chooses the shape of the workgroup.
+    """
+
+    kind: str
+    nesting: int
+    group: int
+    number: int
+
+    @property
+    def category(self) -> str:
+        """The first part of the name."""
+        return "reconvergence"
+
+    @property
+    def name(self) -> str:
+        """The case's name, that of Khronos' suite without its prefix."""
+        return f"reconvergence.{self.kind}.compute.nesting{self.nesting}.{self.group}.{self.number}"
+
+    @property
+    def sentence(self) -> str:
+        """What the case tests."""
+        shape = " × ".join(map(str, LOCAL_SIZES[self.group]))
+        return (
+            f"In a random program of constructs nested up to {self.nesting} deep, in workgroups of {shape}, "
+            f"{KINDS[self.kind].sentence}."
+        )
+
+    @property
+    def promise(self) -> Promise:
+        """What the program counts on."""
+        return KINDS[self.kind].promise
+
+    @property
+    def elect(self) -> bool:
+        """Whether elections are recorded."""
+        return KINDS[self.kind].elect
+
+    @property
+    def ballots(self) -> bool:
+        """Whether the program needs ballots."""
+        return not self.elect
+
+    @property
+    def local_size(self) -> tuple[int, int, int]:
+        """Shape of the workgroups."""
+        return LOCAL_SIZES[self.group]
+
+    @property
+    def full_subgroups(self) -> bool:
+        """Whether the pipeline requires full subgroups."""
+        return False
+
+    def program(self, seed: int) -> Program:
+        """Return the program, of a run's seed."""
+        return generate(
+            crc32(f"{self.name} {seed}".encode()),
+            self.promise,
+            elect=self.elect,
+            nesting=self.nesting,
+            local=self.local_size,
+        )
+
+
+_SHAPES = {"large": (128, 2, 1), "small": (128, 1, 1)}
+_OBSERVED = ("elect", "ballot")
+
+
+@dataclass(frozen=True, slots=True)
+class ConstructCase:
+    """One construct of `CONSTRUCTS`, under one promise.
+
+    Attributes
+    ----------
+    promise : what it counts on.
+    shape : ``"large"`` (workgroups of 256) or ``"small"`` (of 128).
+    full_subgroups : whether the pipeline requires full subgroups.
+    construct : a key of `CONSTRUCTS`.
+    observed : ``"elect"`` or ``"ballot"``.
+    """
+
+    promise: Promise
+    shape: str
+    full_subgroups: bool
+    construct: str
+    observed: str
+
+    @property
+    def category(self) -> str:
+        """The first part of the name."""
+        return "reconvergence"
+
+    @property
+    def name(self) -> str:
+        """``reconvergence.PROMISE_uniform.SHAPE_full[_control].reconvergeNN.OBSERVED``."""
+        control = "_control" if self.full_subgroups else ""
+        kind = "maximal" if self.promise is Promise.MAXIMAL else f"{self.promise.value}_uniform"
+        return f"reconvergence.{kind}.{self.shape}_full{control}.{self.construct}.{self.observed}"
+
+    @property
+    def sentence(self) -> str:
+        """What the case tests."""
+        shape = " × ".join(map(str, _SHAPES[self.shape][:2]))
+        full = " of full subgroups" if self.full_subgroups else ""
+        sentence = CONSTRUCTS[self.construct].sentence
+        return f"{sentence}, in workgroups of {shape}{full}, as {self.observed}s tell."
+
+    @property
+    def elect(self) -> bool:
+        """Whether elections are recorded."""
+        return self.observed == "elect"
+
+    @property
+    def ballots(self) -> bool:
+        """Whether the program needs ballots."""
+        return not self.elect or CONSTRUCTS[self.construct].votes
+
+    @property
+    def local_size(self) -> tuple[int, int, int]:
+        """Shape of the workgroups."""
+        return _SHAPES[self.shape]
+
+    def program(self, seed: int) -> Program:
+        """Return the program, of a run's seed."""
+        salt = crc32(f"{self.name} {seed}".encode())
+        return build(self.construct, self.promise, elect=self.elect, local=self.local_size, seed=salt)
+
+
+ReconvergenceCase = RandomCase | ConstructCase
+
+
+def all_cases() -> Iterator[ReconvergenceCase]:
+    """Yield every case: the random programs kind by kind, then the constructs."""
+    for kind, about in KINDS.items():
+        for nesting, programs in about.programs.items():
+            for group in range(GROUPS):
+                yield from (RandomCase(kind, nesting, group, number) for number in range(programs))
+    for promise in Promise:
+        for control in (False, True):
+            for shape in _SHAPES:
+                for construct in CONSTRUCTS:
+                    for observed in _OBSERVED:
+                        yield ConstructCase(promise, shape, control, construct, observed)

@@ -1,0 +1,73 @@
+"""The family of reconvergence in compute shaders."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from vkgroup.conformance.reconvergence.case import ReconvergenceCase, all_cases
+from vkgroup.conformance.reconvergence.nodes import Promise
+from vkgroup.conformance.reconvergence.running import run
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+BATCH = 8
+"""Programs that a worker is given at once. Each is a shader of its own."""
+
+_FEATURES = {
+    Promise.MAXIMAL: "shaderMaximalReconvergence",
+    Promise.SUBGROUP: "shaderSubgroupUniformControlFlow",
+}
+
+
+@cache
+def _cases() -> tuple[ReconvergenceCase, ...]:
+    return tuple(all_cases())
+
+
+class ReconvergenceFamily:
+    """Random programs and single constructs, against a simulation by the specifications' rules."""
+
+    name = "reconvergence"
+
+    def cases(self) -> Iterable[ReconvergenceCase]:
+        """Return every case."""
+        return _cases()
+
+    def missing(self, case: ReconvergenceCase, capabilities: Capabilities) -> list[str]:
+        """Return what the device does not declare."""
+        subgroup, needs = capabilities.subgroup, []
+        if "compute" not in subgroup.supported_stages:
+            needs.append("subgroup operations in the compute stage (supportedStages)")
+        feature = _FEATURES.get(case.promise)
+        if feature is not None and feature not in capabilities.features:
+            needs.append(feature)
+        if "basic" not in subgroup.supported_operations:
+            needs.append("VK_SUBGROUP_FEATURE_BASIC_BIT")
+        if case.ballots and "ballot" not in subgroup.supported_operations:
+            needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT")
+        x, y, z = case.local_size
+        if x * y * z > int(capabilities.limits["maxComputeWorkGroupInvocations"]):
+            needs.append(f"maxComputeWorkGroupInvocations of at least {x * y * z}")
+        if case.full_subgroups and not capabilities.size_control.compute_full_subgroups:
+            needs.append("computeFullSubgroups")
+        return needs
+
+    def batch_key(self, case: ReconvergenceCase) -> Hashable:
+        """Return what the device must promise: a crash of one kind shall not take the others along."""
+        return case.promise, case.elect
+
+    def batch_size(self, case: ReconvergenceCase, capabilities: Capabilities) -> int:
+        """Return the same for all."""
+        return BATCH
+
+    def judge(self, executor: Executor, cases: list[ReconvergenceCase]) -> list[Verdict]:
+        """Run program after program."""
+        return [
+            run(executor, case.program(executor.seed), case.name, full_subgroups=case.full_subgroups)
+            for case in cases
+        ]

@@ -1,0 +1,243 @@
+"""The family of fragments that leave on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.fragment.scenes import GRID
+from vkgroup.conformance.instances import pack, unpack
+from vkgroup.conformance.poison import poisoned
+from vkgroup.conformance.reconvergence.leaving import TESTS, WHO, LeavingCase, Test, all_cases
+from vkgroup.conformance.reconvergence.leaving_shader import COUNT, PLANES, VALUE, source_of
+from vkgroup.conformance.reconvergence.nodes import Promise
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+Words = NDArray[np.uint32]
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.int64]
+
+BATCH = 8
+"""Cases that a worker is given at once. Each is a shader and a draw of its own."""
+
+_LEAST_SIZE = 4
+_FEATURES = {
+    Promise.MAXIMAL: "shaderMaximalReconvergence",
+    Promise.SUBGROUP: "shaderSubgroupUniformControlFlow",
+}
+_VERBS = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
+
+
+class LeavingFamily:
+    """Fragments that are demoted, terminated or discarded, and those that go on."""
+
+    name = "leaving"
+
+    def cases(self) -> Iterable[LeavingCase]:
+        """Return every case."""
+        return all_cases()
+
+    def missing(self, case: LeavingCase, capabilities: Capabilities) -> list[str]:
+        """Return what the device does not declare."""
+        test, subgroup = TESTS[case.test], capabilities.subgroup
+        needs = []
+        if "fragment" not in subgroup.supported_stages:
+            needs.append("subgroup operations in the fragment stage (supportedStages)")
+        features = ["fragmentStoresAndAtomics"]
+        if test.promise is not None:
+            features.append(_FEATURES[test.promise])
+        if test.verb in _VERBS:
+            features.append(_VERBS[test.verb])
+        if case.full_quads:
+            features.append("shaderQuadControl")
+        needs += [feature for feature in features if feature not in capabilities.features]
+        categories = ["basic", "ballot"] + ["vote"] * (test.probe == "any_left")
+        needs += [
+            f"VK_SUBGROUP_FEATURE_{name.upper()}_BIT"
+            for name in categories
+            if name not in subgroup.supported_operations
+        ]
+        if subgroup.size < _LEAST_SIZE:
+            needs.append(f"a subgroup size of at least {_LEAST_SIZE}, which holds a quad")
+        return needs
+
+    def batch_key(self, case: LeavingCase) -> Hashable:
+        """Return how fragments leave."""
+        return TESTS[case.test].verb
+
+    def batch_size(self, case: LeavingCase, capabilities: Capabilities) -> int:
+        """Return the same for all."""
+        return BATCH
+
+    def judge(self, executor: Executor, cases: list[LeavingCase]) -> list[Verdict]:
+        """Draw and judge one case after the other."""
+        return [_judge(executor, case) for case in cases]
+
+
+def _judge(executor: Executor, case: LeavingCase) -> Verdict:
+    scene = case.scene
+    module = executor.compile(source_of(case), stage="fragment")
+    blank = poisoned(COUNT, GRID * GRID)
+    blank[[PLANES["started"], PLANES["ended"]]] = 0
+    outputs = executor.buffer("fragments", blank.nbytes)
+    outputs.write(blank)
+    vertices = {name: value for name, value in scene.vertices().items() if name == "position"}
+    found = executor.device.draw(
+        module,
+        (scene.size, scene.size),
+        {0: outputs, 1: np.array([VALUE, 0], np.uint32)},
+        vertices=vertices or None,
+        colors={"color": poisoned(scene.size, scene.size)},
+        timeout=executor.timeout,
+    )
+    planes = outputs.read(np.uint32, blank.size).reshape(COUNT, GRID, GRID)
+    color = poisoned(GRID, GRID)
+    color[: scene.size, : scene.size] = np.asarray(found["color"]).reshape(scene.size, scene.size)
+    return _Record(
+        TESTS[case.test], planes, color, scene.covered[0], executor.capabilities.subgroup.size
+    ).verdict()
+
+
+@dataclass(frozen=True)
+class _Record:
+    """What a draw left behind, of the pixels that the scene covers.
+
+    Attributes
+    ----------
+    planes : (COUNT, GRID, GRID).
+    color, covered : (GRID, GRID).
+    """
+
+    test: Test
+    planes: Words
+    color: Words
+    covered: Flags
+    size: int
+
+    def _at(self, name: str) -> Indices:
+        """Return a plane of the covered pixels, (pixels,)."""
+        return np.asarray(self.planes[PLANES[name]][self.covered], np.int64)
+
+    def _masks(self, name: str) -> Flags:
+        """Return the masks of the covered pixels, (pixels, size)."""
+        first = PLANES[name]
+        return unpack(np.ascontiguousarray(self.planes[first : first + 4, self.covered].T), self.size)
+
+    @cached_property
+    def _leaves(self) -> Flags:
+        """Which of the covered pixels leave."""
+        y, x = np.nonzero(self.covered)
+        leaves = WHO[self.test.who].flags(x, y, self._at("lane"))
+        return leaves & (self._at("elected") == 0) if self.test.flow == "elect" else leaves
+
+    def _of_subgroup(self, flags: Flags) -> Flags:
+        """Return for each covered pixel those lanes of its subgroup that flags name, (pixels, size)."""
+        keys = np.column_stack([self._at("subgroup"), pack(self._masks("before"))])
+        _, row = np.unique(keys, axis=0, return_inverse=True)
+        row = row.ravel()
+        found = np.zeros((int(row.max()) + 1, self.size), np.bool_)
+        found[row[flags], self._at("lane")[flags]] = True
+        return found[row]
+
+    def verdict(self) -> Verdict:
+        """Judge it."""
+        faults = self._layout_faults()
+        if faults:
+            return Verdict(Status.FAIL, 0, 0, faults)
+        survivors = ~self._leaves
+        faults = self._ending_faults(survivors)
+        certain = self._certain()
+        if not faults:
+            faults = self._mask_faults(survivors & certain) or self._probe_faults(survivors)
+        defined = int((survivors & certain).sum()) if not self.test.probe else int(survivors.sum())
+        undefined = int((survivors & ~certain).sum()) if not self.test.probe else 0
+        if faults:
+            return Verdict(Status.FAIL, defined, undefined, faults)
+        return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
+
+    def _layout_faults(self) -> str:
+        """Check that every covered pixel was shaded, where it says, among those whom it names."""
+        started = self.planes[PLANES["started"]] == 1
+        if (started != self.covered).any():
+            wrong = int((started != self.covered).sum())
+            return f"{wrong} pixels are covered and were not shaded, or the other way round"
+        if (self._at("size") != self.size).any() or (self._at("lane") >= self.size).any():
+            return "gl_SubgroupSize and gl_SubgroupInvocationID contradict each other or the device"
+        everybody = np.ones(int(self.covered.sum()), np.bool_)
+        wrong = (self._masks("real") != self._of_subgroup(everybody)).any(axis=1)
+        return self._say(
+            wrong, "real", self._of_subgroup(everybody), "before anybody left, fragments that are none"
+        )
+
+    def _ending_faults(self, survivors: Flags) -> str:
+        """Check that those who leave leave nothing behind, and the others everything."""
+        wrong = (self._at("ended") == 1) != survivors
+        if wrong.any():
+            return f"{self._where(wrong)} {'did not go on' if survivors[wrong][0] else 'went on'}"
+        expected = poisoned(*self.color.shape)
+        y, x = np.nonzero(self.covered)
+        expected[y[survivors], x[survivors]] = (y * GRID + x + 1)[survivors]
+        if (self.color != expected).any():
+            at = tuple(np.argwhere(self.color != expected)[0])
+            return f"pixel {at[::-1]} has color {self.color[at]} where it must have {expected[at]}"
+        return ""
+
+    def _certain(self) -> Flags:
+        """Of which pixels it is promised who is with them behind it all."""
+        if self.test.promise is Promise.SUBGROUP:
+            # Who leaves parts the others of its subgroup from uniform control flow.
+            return np.asarray(~np.any(self._of_subgroup(self._leaves), axis=1))
+        return np.full(int(self.covered.sum()), self.test.promise is Promise.MAXIMAL)
+
+    def _mask_faults(self, judged: Flags) -> str:
+        """Check who is together behind it: all fragments that are left, and of helper invocations who may."""
+        who, gone = WHO[self.test.who], self._of_subgroup(self._leaves)
+        left = self._masks("real") & ~gone
+        wrong = judged & (self._masks("left") != left).any(axis=1)
+        if wrong.any():
+            return self._say(wrong, "left", left, "fragments that are left")
+        most = self._masks("before")
+        if self.test.verb == "terminate":
+            most &= ~gone
+            if who.lanes is not None:
+                most &= ~np.array([who.lanes >> lane & 1 == 1 for lane in range(self.size)])
+            if who.helpers:
+                most &= self._masks("real")
+        after = self._masks("after")
+        wrong = judged & ((after & ~most) | (left & ~after)).any(axis=1)
+        return self._say(wrong, "after", most, "who is active in the end, at most")
+
+    def _probe_faults(self, survivors: Flags) -> str:
+        """Check what the others found afterwards."""
+        expected = VALUE if self.test.probe == "read" else 0
+        wrong = survivors & (self._at("probe") != expected)
+        if not self.test.probe or not wrong.any():
+            return ""
+        return f"{self._where(wrong)} found {self._at('probe')[wrong][0]} where it must find {expected}"
+
+    def _where(self, wrong: Flags) -> str:
+        y, x = np.nonzero(self.covered)
+        lane = self._at("lane")[wrong][0]
+        first = f"pixel ({x[wrong][0]}, {y[wrong][0]}) lane {lane}"
+        return f"{int(wrong.sum())} of {len(wrong)} pixels are wrong: {first}"
+
+    def _say(self, wrong: Flags, name: str, expected: Flags, what: str) -> str:
+        """Return what is wrong with a mask; "" if nothing is."""
+        if not wrong.any():
+            return ""
+        got, wanted = (_hex(pack(masks[wrong][:1])[0]) for masks in (self._masks(name), expected))
+        return f"{self._where(wrong)}: {what}: expected {wanted} got {got}"
+
+
+def _hex(words: Words) -> str:
+    return "0x" + "".join(f"{word:08x}" for word in words[::-1]).lstrip("0").rjust(1, "0")

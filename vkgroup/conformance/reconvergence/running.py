@@ -1,0 +1,83 @@
+"""Running a program on a device: one dispatch, and another where the log was too short."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.poison import poisoned
+from vkgroup.conformance.reconvergence.glsl import CONSTANTS, HEADS, inputs_of, render, words_of
+from vkgroup.conformance.reconvergence.judging import expect, judge, layout_of
+from vkgroup.conformance.reconvergence.lanes import Layout, linear
+from vkgroup.conformance.reconvergence.nodes import Program
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.verdict import Verdict
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+Words = NDArray[np.uint32]
+
+
+def run(executor: Executor, program: Program, title: str, *, full_subgroups: bool = False) -> Verdict:
+    """Run a program and judge what its invocations recorded.
+
+    Parameters
+    ----------
+    title : says what the program is, in its source.
+    full_subgroups : whether the pipeline requires full subgroups.
+    """
+    size, inputs, capacity = executor.capabilities.subgroup.size, inputs_of(program), 0
+    layout = linear(size, program.local_invocations, inputs[CONSTANTS:])
+    expected = expect(program, layout)
+    while True:
+        capacity = max(capacity, expected.longest)
+        heads, log = _dispatch(
+            executor,
+            program,
+            render(program, size=size, capacity=capacity, title=title),
+            inputs,
+            capacity * words_of(program, size),
+            full_subgroups,
+        )
+        found = layout_of(program, heads, size)
+        if isinstance(found, str):
+            return Verdict(Status.FAIL, 0, 0, found)
+        if not _same(found, layout):
+            layout, expected = found, expect(program, found)
+        if expected.longest <= capacity:
+            words = words_of(program, size)
+            return judge(program, expected, heads, log.reshape(capacity, words, program.invocations))
+
+
+def _dispatch(
+    executor: Executor, program: Program, source: str, inputs: Words, log_planes: int, full_subgroups: bool
+) -> tuple[Words, Words]:
+    """Return the heads, (heads, invocations), and the log."""
+    n, spare = program.invocations, 2
+    module = executor.compile(source, stage="compute")
+    blank = poisoned(len(HEADS), n)
+    # The last entry takes all that do not fit; no entry has more words than a ballot and a place.
+    log_words = log_planes * n
+    contents = {
+        "inputs": (0, inputs.nbytes),
+        "outputs": (1, blank.nbytes),
+        "reconvergence log": (2, (log_words + 5 * n) * 4),
+        "reconvergence scratch": (3, (n + spare) * 4),
+    }
+    buffers = {binding: executor.buffer(name, nbytes) for name, (binding, nbytes) in contents.items()}
+    buffers[0].write(inputs)
+    buffers[1].write(blank)
+    with (
+        executor.device.pipeline(module, full_subgroups=full_subgroups) as pipeline,
+        pipeline.bind(dict(buffers)) as bound,
+    ):
+        bound.dispatch((program.groups, 1, 1), timeout=executor.timeout)
+    heads = buffers[1].read(np.uint32, blank.size).reshape(blank.shape)
+    return heads, buffers[2].read(np.uint32, log_words)
+
+
+def _same(first: Layout, second: Layout) -> bool:
+    return bool((first.position == second.position).all()) and first.per_workgroup == second.per_workgroup
