@@ -163,6 +163,14 @@ STRUCTS: tuple[FeatureStruct, ...] = (
         1000235000,
     ),
     FeatureStruct(
+        "VkPhysicalDeviceShaderBfloat16FeaturesKHR",
+        "VK_KHR_shader_bfloat16",
+        None,
+        None,
+        ("shaderBFloat16Type", "shaderBFloat16DotProduct", "shaderBFloat16CooperativeMatrix"),
+        1000141000,
+    ),
+    FeatureStruct(
         "VkPhysicalDeviceCooperativeMatrix2FeaturesNV",
         "VK_NV_cooperative_matrix2",
         None,

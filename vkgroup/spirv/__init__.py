@@ -23,6 +23,7 @@ from vkgroup.spirv.subgroup_uses import SubgroupUse
 from vkgroup.spirv.types import (
     ArrayType,
     ImageType,
+    CooperativeMatrixType,
     MatrixType,
     Member,
     OpaqueType,
@@ -48,6 +49,7 @@ __all__ = [
     "Instruction",
     "Interface",
     "LocalSize",
+    "CooperativeMatrixType",
     "MatrixType",
     "Member",
     "Module",
