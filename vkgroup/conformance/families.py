@@ -7,6 +7,7 @@ from functools import cache
 from re import compile as compile_pattern
 
 from vkgroup.conformance.compute_model import ComputeModelFamily
+from vkgroup.conformance.cooperative_matrix import CooperativeMatrixFamily
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.fragment import FragmentFamily
 from vkgroup.conformance.hlsl import HlslFamily
@@ -21,6 +22,7 @@ FAMILIES: tuple[Family, ...] = (
     LegacyBallotFamily(),
     ComputeModelFamily(),
     HlslFamily(),
+    CooperativeMatrixFamily(),
 )
 """Every family, in the order in which their cases are listed."""
 

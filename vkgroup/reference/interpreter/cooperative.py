@@ -1,8 +1,8 @@
 """Cooperative matrices: loads, stores, products and lengths (SPV_KHR_cooperative_matrix).
 
 "The mapping of components to invocations and indexes is implementation-dependent." Here element
-``i * size + lane`` of a matrix, counted row by row, is the component `i` of a lane. Each invocation's value has
-room for as many components as it would hold alone; those behind its length stay zero.
+``i * size + lane`` of a matrix, counted row by row, is the component `i` of a lane. Each invocation's value
+has room for as many components as it would hold alone; those behind its length stay zero.
 """
 
 from __future__ import annotations
@@ -112,11 +112,11 @@ def multiply(program: Program, op: Op, site: Site) -> Step:
 
     def run(frame: Frame) -> None:
         subgroups, values = frame.subgroups, [frame.regs[slot] for slot in slots]
-        operands = [
+        a, b, c = (
             _numbers(_gathered(subgroups, value.data, kind), kind, dtype)
             for value, kind, dtype in zip(values, kinds[:3], dtypes[:3], strict=True)
-        ]
-        product = multiply_add(*operands, wanted, saturating=saturating)
+        )
+        product = multiply_add(a, b, c, wanted, saturating=saturating)
         numbers = bfloat16.rounded(product.value) if narrow else product.value
         data = _scattered(subgroups, numbers.view(held(kinds[3].component).dtype), kinds[3])
         cause = None
@@ -218,7 +218,7 @@ class _Access:
         return place, offset, combine(cause, self._varying(frame, place.offset, steps))
 
     def _varying(self, frame: Frame, *operands: npt.NDArray[np.int64]) -> Causes | None:
-        """Return what is undefined where operands differ in a subgroup: they "must be dynamically uniform"."""
+        """Return what is undefined where operands differ in a subgroup: they must be uniform there."""
         subgroups, causes = frame.subgroups, []
         for operand in operands:
             if len(operand) == 1:
@@ -242,7 +242,7 @@ def _by_row(subgroups: Subgroups, rows: npt.NDArray[np.bool_], cause: int) -> Ca
 def _incomplete(frame: Frame, site: Site) -> Causes | None:
     """Return what is undefined where a subgroup is not whole: all of it must be active, or none."""
     subgroups = frame.subgroups
-    whole = subgroups.active.all(axis=1)
+    whole = np.asarray(subgroups.active.all(axis=1))
     cause = frame.control_of_subgroups
     if whole.all():
         return cause

@@ -18,7 +18,15 @@ from vkgroup.reference.interpreter.liveness import Liveness, find_liveness
 from vkgroup.reference.interpreter.postdominators import post_dominators
 from vkgroup.reference.interpreter.site import CauseTable, Site
 from vkgroup.reference.interpreter.values import Leaf, Value, leaves_of
-from vkgroup.spirv import CooperativeMatrixType, EntryPoint, Instruction, Module, PointerType, StructType, Type
+from vkgroup.spirv import (
+    CooperativeMatrixType,
+    EntryPoint,
+    Instruction,
+    Module,
+    PointerType,
+    StructType,
+    Type,
+)
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.stages import EXECUTION_MODELS
 
@@ -205,7 +213,7 @@ class Program:
 
     @cached_property
     def _smallest_element(self) -> int:
-        """Bytes of the smallest element of a cooperative matrix, which may be less than what memory is made of."""
+        """Bytes of the smallest element of a cooperative matrix; less than what memory is made of perhaps."""
         kinds = self.declared.types.values()
         matrices = [kind.component for kind in kinds if isinstance(kind, CooperativeMatrixType)]
         return min((component.size or 8 for component in matrices), default=8)

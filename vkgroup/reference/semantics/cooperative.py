@@ -27,8 +27,8 @@ def multiply_add(a: Array, b: Array, c: Array, result: np.dtype[Any], *, saturat
     """Return A · B + C.
 
     Integers: "performed at the precision of the Result Type and the resulting value will equal the low-order
-    N bits of the correct result". With saturating accumulation the sum with C is that of the nearest number
-    of the result's type, and where A · B itself leaves that type, "the result of the instruction is undefined".
+    N bits of the correct result". With saturating accumulation the sum with C is the nearest number of the
+    result's type, and where A · B itself leaves that type, "the result of the instruction is undefined".
 
     Floats: order and internal precision are the implementation's (Vulkan 1.4, "Precision of Core SPIR-V
     Instructions"). Here everything is computed in float64 and rounded once.
@@ -53,7 +53,9 @@ def multiply_add(a: Array, b: Array, c: Array, result: np.dtype[Any], *, saturat
 
 
 def _low(numbers: Array) -> Array:
-    return numbers.astype(np.int64).view(np.uint64) if numbers.dtype.kind == "i" else numbers.astype(np.uint64)
+    return (
+        numbers.astype(np.int64).view(np.uint64) if numbers.dtype.kind == "i" else numbers.astype(np.uint64)
+    )
 
 
 def _exact(numbers: Array) -> Array:
