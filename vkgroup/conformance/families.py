@@ -12,6 +12,8 @@ from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.fragment import FragmentFamily
 from vkgroup.conformance.hlsl import HlslFamily
 from vkgroup.conformance.legacy_ballot import LegacyBallotFamily
+from vkgroup.conformance.shader_clock import ShaderClockFamily
+from vkgroup.conformance.sm_builtins import SmBuiltinsFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.conformance.thread_group import ThreadGroupFamily
 
@@ -23,6 +25,8 @@ FAMILIES: tuple[Family, ...] = (
     ComputeModelFamily(),
     HlslFamily(),
     CooperativeMatrixFamily(),
+    SmBuiltinsFamily(),
+    ShaderClockFamily(),
 )
 """Every family, in the order in which their cases are listed."""
 
