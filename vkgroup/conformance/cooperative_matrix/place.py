@@ -67,9 +67,10 @@ def placed(shape: Shape, layout: str, place: str, size: int, unit: int = 1) -> P
     minor = (shape.rows if layout == "column" else shape.columns) * size
     step = max(min(ALIGNMENT, minor), unit)
     stride = -(-minor // step) * step
+    room = -(-ALIGNMENT // step) * step
     if place in ("padded", "offset"):
-        stride += ALIGNMENT
+        stride += room
     if place == "repeated":
         stride = 0
-    offset = 3 * ALIGNMENT if place == "offset" else 0
+    offset = 3 * room if place == "offset" else 0
     return Placement(shape, layout, offset // size, stride // size, size)

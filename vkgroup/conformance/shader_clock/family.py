@@ -35,7 +35,7 @@ Ticks = NDArray[np.uint64]
 
 _BATCH = 32
 _LONGEST = 4096
-"""Rounds that `advances` waits for a tick, each of some hundred operations."""
+"""Rounds that `advances` waits for a tick, each of some dozens of operations."""
 
 _HALF = np.uint64(1 << 63)
 
@@ -127,7 +127,7 @@ def _statements(case: ClockCase, at: int) -> str:
         return f"""uvec2 first = {read}, last = first;
         uint word = index;
         for (uint round = 0u; round < {_LONGEST}u && last == first; ++round) {{
-            for (uint step = 0u; step < 100u; ++step) word = word * 1664525u + 1013904223u;
+            for (uint step = 0u; step < 16u; ++step) word = word * 1664525u + 1013904223u;
             last = {read};
             // Never so, but nobody knows: what was computed is needed.
             if (word == 0u && last.y == 0xFFFFFFFFu) last = uvec2(word);
