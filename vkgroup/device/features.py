@@ -171,6 +171,14 @@ STRUCTS: tuple[FeatureStruct, ...] = (
         1000141000,
     ),
     FeatureStruct(
+        "VkPhysicalDeviceShaderLongVectorFeaturesEXT",
+        "VK_EXT_shader_long_vector",
+        None,
+        None,
+        ("longVector",),
+        1000635000,
+    ),
+    FeatureStruct(
         "VkPhysicalDeviceCooperativeMatrix2FeaturesNV",
         "VK_NV_cooperative_matrix2",
         None,

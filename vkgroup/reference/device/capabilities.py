@@ -59,13 +59,14 @@ _FEATURES = """
     vertexPipelineStoresAndAtomics fragmentStoresAndAtomics sampleRateShading
     shaderDemoteToHelperInvocation shaderTerminateInvocation shaderDrawParameters shaderQuadControl
     shaderClipDistance shaderCullDistance largePoints geometryShader
-    cooperativeMatrix shaderBFloat16Type shaderBFloat16CooperativeMatrix
+    cooperativeMatrix shaderBFloat16Type shaderBFloat16CooperativeMatrix longVector
 """
 
 _EXTENSIONS = (
     "VK_EXT_shader_atomic_float",
     "VK_EXT_shader_atomic_float2",
     "VK_EXT_shader_image_atomic_int64",
+    "VK_EXT_shader_long_vector",
     "VK_EXT_shader_subgroup_ballot",
     "VK_EXT_shader_subgroup_vote",
     "VK_GOOGLE_decorate_string",
