@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.long_vectors import component as part
-from vkgroup.conformance.long_vectors import constructor
+from vkgroup.conformance.long_vectors import constructor, putter
 from vkgroup.reference.types import GlslType
 
 # Scalar name → GLSL that makes it from the words {w} and {next}, its lowest bit being bit {bit} of {w}.
@@ -79,7 +79,7 @@ def reader(type_: GlslType) -> str:
 
 
 def writer(type_: GlslType) -> str:
-    """Return a GLSL function `void put(uint at, T v)` that writes to planes of `outputs`."""
+    """Return a GLSL function `void put(uint at, T v)`, or `put_T` for a long vector, that writes `outputs`."""
     words: list[list[str]] = [[] for _ in range(planes(type_))]
     for component in range(type_.components):
         value = part(type_, "v", component)
@@ -90,7 +90,7 @@ def writer(type_: GlslType) -> str:
     lines = [
         f"outputs[at + {plane}u * INVOCATIONS] = {' | '.join(parts)};" for plane, parts in enumerate(words)
     ]
-    return f"void put(uint at, {type_.name} v) {{ {' '.join(lines)} }}"
+    return f"void {putter(type_)}(uint at, {type_.name} v) {{ {' '.join(lines)} }}"
 
 
 def to_planes(values: NDArray[Any], type_: GlslType) -> NDArray[np.uint32]:

@@ -57,7 +57,12 @@ def component(type_: GlslType, value: str, index: int) -> str:
     """Return a component of a value, in GLSL."""
     if type_.components == 1:
         return value
-    return f"get_component({value}, {index}u)" if is_long(type_) else f"{value}.{'xyzw'[index]}"
+    return f"get_{type_.name}_at({value}, {index}u)" if is_long(type_) else f"{value}.{'xyzw'[index]}"
+
+
+def putter(type_: GlslType) -> str:
+    """Return what records a value, in GLSL: the compiler takes all long vectors for one type."""
+    return f"put_{type_.name}" if is_long(type_) else "put"
 
 
 def function(operation: Operation, type_: GlslType) -> str:
@@ -85,7 +90,7 @@ def _type(type_: GlslType) -> list[str]:
         f'#define {name} spirv_type(extensions = ["{EXTENSION}"], capabilities = [{CAPABILITY}], '
         f"id = {_TYPE_VECTOR}, {scalar}, {type_.components})",
         f"spirv_instruction(id = {_CONSTRUCT}) {name} make_{name}({parts});",
-        f"spirv_instruction(id = {_EXTRACT}) {scalar} get_component({name} v, spirv_literal uint index);",
+        f"spirv_instruction(id = {_EXTRACT}) {scalar} get_{name}_at({name} v, spirv_literal uint index);",
     ]
 
 

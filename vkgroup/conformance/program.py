@@ -216,7 +216,8 @@ class _Builder:
         else:
             expression, feed, argument = self._call(case)
         entry = Entry(case, self.output_words, planes(type_), feed, argument)
-        self.observations.append(f"put({self._place(entry)}, {expression});")
+        put = long_vectors.putter(type_)
+        self.observations.append(f"{put}({self._place(entry)}, {expression});")
         self._finish(entry)
 
     def _call(self, case: Case) -> tuple[str, Feed | None, Argument | None]:
