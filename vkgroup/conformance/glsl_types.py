@@ -79,7 +79,7 @@ def reader(type_: GlslType) -> str:
 
 
 def writer(type_: GlslType) -> str:
-    """Return a GLSL function `void put(uint at, T v)`, or `put_T` for a long vector, that writes `outputs`."""
+    """Return a GLSL function `void put(uint at, T v)`, `put_T` for a long vector, that writes `outputs`."""
     words: list[list[str]] = [[] for _ in range(planes(type_))]
     for component in range(type_.components):
         value = part(type_, "v", component)
