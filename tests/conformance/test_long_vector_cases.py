@@ -35,20 +35,20 @@ from vkgroup.conformance.program import build
 from vkgroup.conformance.support import missing
 from vkgroup.opening import select as select_device
 from vkgroup.reference.device.capabilities import capabilities_of
-from vkgroup.reference.operations import OPERATIONS
+from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.reference.types import LONG_TYPES, SCALARS, GlslType, type_named
 from vkgroup.spirv import VectorType
 from vkgroup.spirv.declarations import Declarations
 
 CASES = select(("*.vec8_*",))
-EXTRACT, CONSTRUCT, EXCLUSIVE = 81, 80, 2
+EXTRACT, CONSTRUCT, EXCLUSIVE, ROTATE, PARTITIONED, EXCLUSIVE_PARTITIONED = 81, 80, 2, 4431, 6, 8
 COMPONENTS = 8
 
 
 def test_every_operation_on_values_has_cases_of_all_its_scalars_in_every_stage() -> None:
     assert set(LONG_TYPES) == {f"vec8_{name}" for name in SCALARS}
     seen = {(case.stage, case.operation, case.glsl_type.scalar) for case in CASES}
-    for operation in OPERATIONS.values():
+    for operation in SUBGROUP_OPERATIONS.values():
         if not long_vectors.takes(operation):
             continue
         for stage in STAGES:
@@ -139,6 +139,11 @@ MUTATIONS = {
     "own values for swaps": ("quad.*Swap*.vec8_*", partial(_own_value, QUAD_SWAP)),
     "a component for another": ("quad.*.vec8_*", _extracted),
     "a component of another": ("clustered.*.vec8_*", _constructed),
+    "own values for rotations": ("rotate.*.vec8_*", partial(_own_value, ROTATE)),
+    "exclusive partitions": (
+        "partitioned.*dAddNV.vec8_*",
+        partial(_another_group_operation, PARTITIONED, EXCLUSIVE_PARTITIONED),
+    ),
     "a component that is not compared": ("vote.*.vec8_*", _constructed),
 }
 

@@ -267,8 +267,8 @@ def _extensions(cases: list[Case], ballot: bool) -> set[str]:
     if ballot:
         names.add(Category.BALLOT.extension)
     for case in cases:
-        intrinsic = case.operation in INTRINSICS or long_vectors.is_long(case.glsl_type)
-        names.add(EXTENSION if intrinsic else Category(case.category).extension)
+        names.add(EXTENSION if case.operation in INTRINSICS else Category(case.category).extension)
+        names.update([EXTENSION] if long_vectors.is_long(case.glsl_type) else [])
         for scalar in {case.glsl_type.scalar, result_type(case).scalar}:
             names.update(scalar.extensions + scalar.subgroup_extensions)
     return names
