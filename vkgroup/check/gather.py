@@ -21,6 +21,7 @@ _RULES = {
     "inactive_lane": "what a lane that is not active holds is undefined for others",
     "lane_out_of_range": "what a lane holds that the subgroup does not have is undefined",
     "quad": "what a lane holds that the quad does not have is undefined",
+    "cooperative_matrix": "the specification of cooperative matrices leaves this undefined",
     "not_uniform": "this operand must be the same in all active lanes, else the result is undefined",
     "cluster": "a cluster must not be larger than the subgroup, else the result is undefined",
     "partition": "the ballots must be a partition of the active lanes, else the result is undefined",

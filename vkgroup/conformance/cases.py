@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from vkgroup.conformance.barriers import BARRIERS, Barrier
+from vkgroup.conformance.long_vectors import takes
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import FRAGMENT_PATTERNS, PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
@@ -23,7 +24,7 @@ from vkgroup.reference.operations import (
     Category,
     Operation,
 )
-from vkgroup.reference.types import TYPES, GlslType
+from vkgroup.reference.types import LONG_TYPES, GlslType, type_named
 
 REQUIRED_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 """Subgroup sizes that a pipeline may require: the powers of two up to 128."""
@@ -82,6 +83,10 @@ STAGES = tuple(_AXES)
 
 _FRAMEBUFFER_PATTERNS = ("all", "data_mask")
 
+# Of long vectors: the patterns, and the sizes that GPUs of all kinds require.
+_LONG_PATTERNS = ("all", "data_mask")
+_LONG_SIZES = (8, 32, 64)
+
 # The choices that stand for their operation where not all are combined: one of each kind.
 _REPRESENTATIVES = {
     "subgroupBroadcast": ("last", "dynamic"),
@@ -138,7 +143,7 @@ class Case:
     @property
     def glsl_type(self) -> GlslType:
         """The type of the operation's value."""
-        return TYPES[self.type]
+        return type_named(self.type)
 
     @property
     def preserved_width(self) -> int:
@@ -231,6 +236,22 @@ def _operation_cases(operation: Operation, stage: str) -> Iterator[Case]:
                     if _combined(case):
                         yield case
                         yield from _variations(case)
+    yield from _long_cases(operation, stage)
+
+
+def _long_cases(operation: Operation, stage: str) -> Iterator[Case]:
+    """Yield the cases of vectors of eight components: representatives, for a component is like another."""
+    scalars = {type_.scalar for type_ in operation.types} if takes(operation) else set()
+    for type_ in LONG_TYPES.values():
+        for operand in choices(operation.name) or ("",):
+            case = Case(operation.category.value, stage, operation.name, type_.name, "all", "exact", operand)
+            if type_.scalar not in scalars or not _represents(case):
+                continue
+            yield from (replace(case, pattern=pattern) for pattern in _LONG_PATTERNS)
+            if _AXES[stage].sized:
+                yield from (replace(case, subgroup_size=size) for size in _LONG_SIZES)
+            if stage in FRAMEBUFFER_STAGES:
+                yield replace(case, shape=FRAMEBUFFER)
 
 
 def _variations(case: Case) -> Iterator[Case]:

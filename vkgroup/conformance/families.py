@@ -7,11 +7,14 @@ from functools import cache
 from re import compile as compile_pattern
 
 from vkgroup.conformance.compute_model import ComputeModelFamily
+from vkgroup.conformance.cooperative_matrix import CooperativeMatrixFamily
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.fragment import FragmentFamily
 from vkgroup.conformance.hlsl import HlslFamily
 from vkgroup.conformance.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.reconvergence import LeavingFamily, ReconvergenceFamily
+from vkgroup.conformance.shader_clock import ShaderClockFamily
+from vkgroup.conformance.sm_builtins import SmBuiltinsFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.conformance.thread_group import ThreadGroupFamily
 
@@ -24,6 +27,9 @@ FAMILIES: tuple[Family, ...] = (
     HlslFamily(),
     ReconvergenceFamily(),
     LeavingFamily(),
+    CooperativeMatrixFamily(),
+    SmBuiltinsFamily(),
+    ShaderClockFamily(),
 )
 """Every family, in the order in which their cases are listed."""
 

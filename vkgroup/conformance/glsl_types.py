@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.long_vectors import component as part
+from vkgroup.conformance.long_vectors import constructor, putter
 from vkgroup.reference.types import GlslType
-
-_COMPONENTS = "xyzw"
 
 # Scalar name → GLSL that makes it from the words {w} and {next}, its lowest bit being bit {bit} of {w}.
 _READ = {
@@ -74,15 +74,15 @@ def reader(type_: GlslType) -> str:
         word, bit = _component(type_, component)
         read = _READ[type_.scalar.name].format(w=f"w{word}", next=f"w{word + 1}", bit=bit)
         components.append(read)
-    made = f"{type_.name}({', '.join(components)})"
+    made = f"{constructor(type_)}({', '.join(components)})"
     return f"{type_.name} get_{type_.name}(uint at) {{ {' '.join(words)} return {made}; }}"
 
 
 def writer(type_: GlslType) -> str:
-    """Return a GLSL function `void put(uint at, T v)` that writes to planes of `outputs`."""
+    """Return a GLSL function `void put(uint at, T v)`, `put_T` for a long vector, that writes `outputs`."""
     words: list[list[str]] = [[] for _ in range(planes(type_))]
     for component in range(type_.components):
-        value = "v" if type_.components == 1 else f"v.{_COMPONENTS[component]}"
+        value = part(type_, "v", component)
         first, bit = _component(type_, component)
         for offset, expression in enumerate(_WRITE[type_.scalar.name]):
             text = expression.format(v=value)
@@ -90,7 +90,7 @@ def writer(type_: GlslType) -> str:
     lines = [
         f"outputs[at + {plane}u * INVOCATIONS] = {' | '.join(parts)};" for plane, parts in enumerate(words)
     ]
-    return f"void put(uint at, {type_.name} v) {{ {' '.join(lines)} }}"
+    return f"void {putter(type_)}(uint at, {type_.name} v) {{ {' '.join(lines)} }}"
 
 
 def to_planes(values: NDArray[Any], type_: GlslType) -> NDArray[np.uint32]:

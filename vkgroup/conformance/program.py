@@ -22,7 +22,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance import barriers, data
+from vkgroup.conformance import barriers, data, long_vectors
 from vkgroup.conformance.arguments import Argument, Arguments
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS
 from vkgroup.conformance.cases import Case
@@ -34,7 +34,7 @@ from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.stages import Stage, stage_of
 from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.reference.operations import BUILTIN_VARIABLES, Category
-from vkgroup.reference.types import TYPES, GlslType
+from vkgroup.reference.types import TYPES, GlslType, type_named
 
 Words = NDArray[np.uint32]
 
@@ -120,6 +120,8 @@ def _call(case: Case, arguments: Sequence[str]) -> str:
     """Return the expression of a case in the words of the extensions."""
     if case.operation in BUILTIN_VARIABLES:
         return case.operation
+    if long_vectors.is_long(case.glsl_type):
+        return long_vectors.called(SUBGROUP_OPERATIONS[case.operation], case.glsl_type, arguments)
     if case.operation in INTRINSICS:
         return INTRINSICS[case.operation].call(case.operation, arguments)
     return f"{case.operation}({', '.join(arguments)})"
@@ -214,7 +216,8 @@ class _Builder:
         else:
             expression, feed, argument = self._call(case)
         entry = Entry(case, self.output_words, planes(type_), feed, argument)
-        self.observations.append(f"put({self._place(entry)}, {expression});")
+        put = long_vectors.putter(type_)
+        self.observations.append(f"{put}({self._place(entry)}, {expression});")
         self._finish(entry)
 
     def _call(self, case: Case) -> tuple[str, Feed | None, Argument | None]:
@@ -227,7 +230,7 @@ class _Builder:
         argument = self.arguments.of(case)
         if argument is not None:
             arguments += argument.glsl
-        if case.operation in INTRINSICS:
+        if case.operation in INTRINSICS and not long_vectors.is_long(case.glsl_type):
             self._declare(case, len(arguments) - 1)
         return self.spelling.call(case, arguments), feed, argument
 
@@ -265,7 +268,8 @@ def _extensions(cases: list[Case], ballot: bool) -> set[str]:
         names.add(Category.BALLOT.extension)
     for case in cases:
         names.add(EXTENSION if case.operation in INTRINSICS else Category(case.category).extension)
-        for scalar in {TYPES[case.type].scalar, result_type(case).scalar}:
+        names.update([EXTENSION] if long_vectors.is_long(case.glsl_type) else [])
+        for scalar in {case.glsl_type.scalar, result_type(case).scalar}:
             names.update(scalar.extensions + scalar.subgroup_extensions)
     return names
 
@@ -351,7 +355,11 @@ def build(
     read = {feed.type.name for _, feed in builder.feeds.values()}
     declarations = [builder.stage.declarations, spelling.declarations]
     declarations += [*builder.arguments.declarations, *builder.intrinsics]
-    declarations += [reader(TYPES[name]) for name in sorted(read)]
+    long = [case for case in cases if long_vectors.is_long(case.glsl_type)]
+    declarations += long_vectors.declarations(
+        (SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in long
+    )
+    declarations += [reader(type_named(name)) for name in sorted(read)]
     declarations += [writer(type_) for _, type_ in sorted(builder.types.items())]
     if builder.declarations:
         declarations += barriers.constants(builder.stage, size) + builder.declarations

@@ -13,6 +13,7 @@ from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import Case, subgroup_cases
 from vkgroup.conformance.glsl_types import planes
 from vkgroup.conformance.instances import read
+from vkgroup.conformance.long_vectors import is_long
 from vkgroup.conformance.program import build, result_type
 from vkgroup.conformance.running import execute
 from vkgroup.conformance.stages import FRAMEBUFFER
@@ -65,11 +66,12 @@ class SubgroupFamily:
 
         Stage, pattern, shape and subgroup size make the control flow and the pipeline; barrier cases stand
         apart for their memory; special data on floats needs an execution mode of its width for the whole
-        module; a framebuffer takes so many words.
+        module; a framebuffer takes so many words; long vectors need another feature.
         """
         barrier = case.operation in BARRIERS
         words = planes(result_type(case)) if case.shape == FRAMEBUFFER else 0
-        return case.stage, case.pattern, case.shape, case.subgroup_size, barrier, case.preserved_width, words
+        apart = barrier, case.preserved_width, words, is_long(case.glsl_type)
+        return case.stage, case.pattern, case.shape, case.subgroup_size, *apart
 
     def batch_size(self, case: Case, capabilities: Capabilities) -> int:
         """Return how many cases one shader has."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import Case
+from vkgroup.conformance.long_vectors import is_long
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.stages import FRAMEBUFFER, GROUP_CELLS, RAY_STAGES, stage_of
@@ -113,6 +114,8 @@ def _missing_stage(case: Case, capabilities: Capabilities) -> list[str]:
 def _missing_type(case: Case, capabilities: Capabilities) -> list[str]:
     scalar = case.glsl_type.scalar
     needs = [feature for feature in scalar.subgroup_features if feature not in capabilities.features]
+    if is_long(case.glsl_type) and "longVector" not in capabilities.features:
+        needs.append("longVector")
     if case.preserved_width:
         control = f"shaderSignedZeroInfNanPreserveFloat{case.preserved_width}"
         if not capabilities.float_controls.get(control, False):

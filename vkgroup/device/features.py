@@ -163,6 +163,22 @@ STRUCTS: tuple[FeatureStruct, ...] = (
         1000235000,
     ),
     FeatureStruct(
+        "VkPhysicalDeviceShaderBfloat16FeaturesKHR",
+        "VK_KHR_shader_bfloat16",
+        None,
+        None,
+        ("shaderBFloat16Type", "shaderBFloat16DotProduct", "shaderBFloat16CooperativeMatrix"),
+        1000141000,
+    ),
+    FeatureStruct(
+        "VkPhysicalDeviceShaderLongVectorFeaturesEXT",
+        "VK_EXT_shader_long_vector",
+        None,
+        None,
+        ("longVector",),
+        1000635000,
+    ),
+    FeatureStruct(
         "VkPhysicalDeviceCooperativeMatrix2FeaturesNV",
         "VK_NV_cooperative_matrix2",
         None,

@@ -53,13 +53,13 @@ class Scalar:
 
 @dataclass(frozen=True)
 class GlslType:
-    """A scalar (one component) or a vector of two to four.
+    """A scalar (one component), a vector of two to four, or a long one of eight.
 
     Attributes
     ----------
-    name : as GLSL writes it, ``"f16vec3"``.
+    name : as GLSL writes it, ``"f16vec3"``; of a long vector ``"vec8_float16_t"``.
     scalar : the type of each component.
-    components : 1 to 4.
+    components : 1 to 4, or 8.
     """
 
     name: str
@@ -112,3 +112,13 @@ TYPES: dict[str, GlslType] = {
     )
 }
 """Every scalar and vector type by its GLSL name, in the order of the scalars."""
+
+LONG_TYPES: dict[str, GlslType] = {
+    type_.name: type_ for type_ in (GlslType(f"vec8_{scalar.name}", scalar, 8) for scalar in _SCALARS)
+}
+"""Vectors of eight components (SPV_EXT_long_vector) by name: GLSL's own functions do not take them."""
+
+
+def type_named(name: str) -> GlslType:
+    """Return a type by its name, long vectors among them; raises KeyError where there is none."""
+    return TYPES.get(name) or LONG_TYPES[name]

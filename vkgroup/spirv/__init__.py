@@ -22,6 +22,7 @@ from vkgroup.spirv.stages import RAY_STAGES, STAGE_NAMES, STAGES, Stage
 from vkgroup.spirv.subgroup_uses import SubgroupUse
 from vkgroup.spirv.types import (
     ArrayType,
+    CooperativeMatrixType,
     ImageType,
     MatrixType,
     Member,
@@ -42,6 +43,7 @@ __all__ = [
     "Binding",
     "Call",
     "Constant",
+    "CooperativeMatrixType",
     "EntryPoint",
     "Grammar",
     "ImageType",

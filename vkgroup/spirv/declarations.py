@@ -20,6 +20,7 @@ from vkgroup.spirv.layout import LayoutChecker
 from vkgroup.spirv.module import Module
 from vkgroup.spirv.types import (
     ArrayType,
+    CooperativeMatrixType,
     ImageType,
     MatrixType,
     Member,
@@ -129,6 +130,10 @@ class Declarations(Annotations):
         if not isinstance(column, VectorType):
             raise InvalidModule(f"the column of a matrix at word {self._position} is no vector")
         self.types[words[0]] = MatrixType(column, words[2])
+
+    def _cooperative_matrix(self, words: list[int]) -> None:
+        scope, rows, columns, use = (int(self.constant(word).evaluate()) for word in words[2:6])
+        self.types[words[0]] = CooperativeMatrixType(self._scalar(words[1]), scope, rows, columns, use)
 
     def _array(self, words: list[int]) -> None:
         length = self.constant(words[2])
@@ -324,6 +329,7 @@ def _named_handlers() -> dict[str, _Handler]:
         "OpTypeFloat": own._float,
         "OpTypeVector": own._vector,
         "OpTypeMatrix": own._matrix,
+        "OpTypeCooperativeMatrixKHR": own._cooperative_matrix,
         "OpTypeArray": own._array,
         "OpTypeRuntimeArray": own._runtime_array,
         "OpTypeStruct": own._struct,

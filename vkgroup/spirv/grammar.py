@@ -17,6 +17,10 @@ from vkgroup.spirv.wheels import prefixes
 _GRAMMAR = "include/spirv/unified1/spirv.core.grammar.json"
 
 
+#: Names that are newer than the wheel's file: SPV_EXT_long_vector.
+_NEWER = {"Capability": {5425: "LongVectorEXT"}}
+
+
 @dataclass(frozen=True, slots=True)
 class OperandSpec:
     """One operand of an instruction: its kind, its name, and ``""``, ``"?"`` or ``"*"``."""
@@ -101,6 +105,8 @@ class Grammar:
             table = {}
             for entry in self._kinds[kind]["enumerants"]:
                 table.setdefault(_number(entry["value"]), entry["enumerant"])
+            for value, name in _NEWER.get(kind, {}).items():
+                table.setdefault(value, name)
             self._enumerations[kind] = table
         return table
 

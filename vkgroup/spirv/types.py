@@ -118,6 +118,35 @@ class MatrixType:
 
 
 @dataclass(frozen=True, slots=True)
+class CooperativeMatrixType:
+    """A matrix whose elements the invocations of a scope hold between them (SPV_KHR_cooperative_matrix).
+
+    Attributes
+    ----------
+    component : type of the elements.
+    scope : SPIR-V's number of the scope; 3 is the subgroup.
+    rows, columns : as declared, with specialization constants at their defaults.
+    use : 0 for A, 1 for B, 2 for what is added and what results.
+    """
+
+    component: ScalarType
+    scope: int
+    rows: int
+    columns: int
+    use: int
+
+    @property
+    def size(self) -> int | None:
+        """None: such a matrix is in no memory."""
+        return None
+
+    @property
+    def glsl(self) -> str:
+        """GLSL's name, with numbers for the scope and the use."""
+        return f"coopmat<{self.component.glsl}, {self.scope}, {self.rows}, {self.columns}, {self.use}>"
+
+
+@dataclass(frozen=True, slots=True)
 class ArrayType:
     """An array.
 
@@ -329,6 +358,7 @@ Type = (
     ScalarType
     | VectorType
     | MatrixType
+    | CooperativeMatrixType
     | ArrayType
     | StructType
     | ImageType

@@ -6,7 +6,7 @@ import os
 from importlib.metadata import version
 from typing import Any
 
-from vkgroup.device.capabilities import Capabilities, SizeControl, Subgroup
+from vkgroup.device.capabilities import Capabilities, CooperativeMatrix, SizeControl, Subgroup
 from vkgroup.device.info import DeviceInfo
 from vkgroup.errors import Unsupported
 
@@ -59,17 +59,21 @@ _FEATURES = """
     vertexPipelineStoresAndAtomics fragmentStoresAndAtomics sampleRateShading
     shaderDemoteToHelperInvocation shaderTerminateInvocation shaderDrawParameters shaderQuadControl
     shaderClipDistance shaderCullDistance largePoints geometryShader
+    cooperativeMatrix shaderBFloat16Type shaderBFloat16CooperativeMatrix longVector
 """
 
 _EXTENSIONS = (
     "VK_EXT_shader_atomic_float",
     "VK_EXT_shader_atomic_float2",
     "VK_EXT_shader_image_atomic_int64",
+    "VK_EXT_shader_long_vector",
     "VK_EXT_shader_subgroup_ballot",
     "VK_EXT_shader_subgroup_vote",
     "VK_GOOGLE_decorate_string",
     "VK_GOOGLE_hlsl_functionality1",
     "VK_GOOGLE_user_type",
+    "VK_KHR_cooperative_matrix",
+    "VK_KHR_shader_bfloat16",
     "VK_KHR_shader_clock",
     "VK_KHR_shader_integer_dot_product",
     "VK_KHR_shader_maximal_reconvergence",
@@ -77,6 +81,25 @@ _EXTENSIONS = (
     "VK_KHR_shader_subgroup_rotate",
     "VK_KHR_shader_subgroup_uniform_control_flow",
     "VK_NV_shader_subgroup_partitioned",
+)
+
+# Shapes and types as GPUs of several vendors list them; every subgroup size divides the elements evenly.
+_MATRICES = tuple(
+    CooperativeMatrix(m, n, k, a, b, c, result, saturating, "SUBGROUP")
+    for m, n, k, a, b, c, result, saturating in (
+        (16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32", False),
+        (16, 8, 16, "FLOAT16", "FLOAT16", "FLOAT32", "FLOAT32", False),
+        (16, 16, 16, "FLOAT16", "FLOAT16", "FLOAT16", "FLOAT16", False),
+        (16, 16, 16, "BFLOAT16", "BFLOAT16", "FLOAT32", "FLOAT32", False),
+        (16, 16, 16, "BFLOAT16", "BFLOAT16", "BFLOAT16", "BFLOAT16", False),
+        (16, 8, 16, "FLOAT32", "FLOAT32", "FLOAT32", "FLOAT32", False),
+        (16, 16, 32, "UINT8", "UINT8", "UINT32", "UINT32", False),
+        (16, 16, 32, "SINT8", "SINT8", "SINT32", "SINT32", False),
+        (16, 16, 32, "SINT8", "SINT8", "SINT32", "SINT32", True),
+        (16, 16, 32, "UINT8", "SINT8", "SINT32", "SINT32", False),
+        (16, 16, 32, "UINT8", "UINT8", "UINT32", "UINT32", True),
+        (16, 8, 16, "SINT16", "SINT16", "SINT32", "SINT32", False),
+    )
 )
 
 _OPERATIONS = (
@@ -187,6 +210,8 @@ def capabilities_of(subgroup_size: int = DEFAULT_SIZE) -> Capabilities:
         extensions=dict.fromkeys(_EXTENSIONS, 1),
         limits=_LIMITS,
         float_controls=_FLOAT_CONTROLS,
+        cooperative_matrices=_MATRICES,
+        cooperative_matrix_stages=("compute",),
         memory_heaps=_memory(),
     )
 

@@ -37,6 +37,14 @@ def _global_id(machine: Machine) -> Data:
     return _workgroup_id(machine) * size + _local_id(machine)
 
 
+SM_COUNT, WARPS_PER_SM = 4, 64
+"""Of the built-ins of NV_shader_sm_builtins, which the reference device executes and does not declare."""
+
+
+def _sm_id(machine: Machine) -> Data:
+    return ((machine.first_workgroup + machine.workgroup) % SM_COUNT).astype(np.uint32)
+
+
 _PLAIN: dict[str, Callable[[Machine], Data]] = {
     "NumWorkgroups": lambda machine: _uniform(*machine.arrangement.groups),
     "WorkgroupSize": lambda machine: _uniform(*machine.arrangement.local_size),
@@ -47,6 +55,10 @@ _PLAIN: dict[str, Callable[[Machine], Data]] = {
     "DeviceIndex": lambda machine: np.zeros(1, np.uint32),
     "ViewIndex": lambda machine: np.zeros(1, np.uint32),
     "NumSubgroups": lambda machine: np.array([machine.arrangement.subgroups], np.uint32),
+    "SMCountNV": lambda machine: _uniform(SM_COUNT)[0],
+    "WarpsPerSMNV": lambda machine: _uniform(WARPS_PER_SM)[0],
+    "SMIDNV": _sm_id,
+    "WarpIDNV": lambda machine: (machine.row % WARPS_PER_SM).astype(np.uint32),
     "SubgroupId": lambda machine: (machine.row % machine.arrangement.subgroups).astype(np.uint32),
 }
 

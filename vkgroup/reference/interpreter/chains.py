@@ -8,7 +8,7 @@ from vkgroup.errors import InvalidModule
 from vkgroup.reference.interpreter import layout
 from vkgroup.reference.interpreter.layout import Placed
 from vkgroup.reference.interpreter.values import leaves_of, member_leaves
-from vkgroup.spirv import ArrayType, MatrixType, StructType, Type, VectorType
+from vkgroup.spirv import ArrayType, CooperativeMatrixType, MatrixType, StructType, Type, VectorType
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,9 @@ def cell_path(chain: Chain) -> CellPath:
             kind = kind.column
         elif isinstance(kind, VectorType):
             steps.append((step, kind.count))
+            kind = kind.component
+        elif isinstance(kind, CooperativeMatrixType):
+            steps.append((step, kind.rows * kind.columns))
             kind = kind.component
         else:
             raise InvalidModule(f"an access chain goes into {kind.glsl}, which has no parts")

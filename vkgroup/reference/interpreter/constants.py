@@ -10,7 +10,7 @@ import numpy as np
 from vkgroup.errors import InvalidModule, Unsupported
 from vkgroup.reference.interpreter.lanewise import LANEWISE
 from vkgroup.reference.interpreter.site import CauseTable, Site
-from vkgroup.reference.interpreter.values import Value, single, undefined, zeros
+from vkgroup.reference.interpreter.values import Value, held, single, undefined, zeros
 from vkgroup.spirv import Instruction, Module, ScalarType, Type, grammar
 from vkgroup.spirv.declarations import Declarations
 
@@ -111,7 +111,7 @@ def _get(found: Mapping[int, Value], identifier: int) -> Value:
 def _number(words: tuple[int, ...], kind: ScalarType) -> np.ndarray[Any, Any]:
     bits = sum(word << (32 * index) for index, word in enumerate(words))
     raw = (bits & ((1 << kind.bits) - 1)).to_bytes(kind.bits // 8, "little")
-    return np.frombuffer(raw, kind.dtype).copy()
+    return np.frombuffer(raw, held(kind).dtype).copy()
 
 
 def _operation(

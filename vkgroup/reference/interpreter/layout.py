@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.values import ADDRESS
+from vkgroup.reference.interpreter.values import ADDRESS, held
 from vkgroup.spirv import (
     ArrayType,
     MatrixType,
@@ -82,7 +82,7 @@ def numbers(placed: Placed) -> tuple[Numbers, ...]:
     kind = placed.type
     if isinstance(kind, ScalarType):
         is_bool = kind.kind == "bool"
-        return (Numbers(BOOLEAN if is_bool else kind, np.zeros((), np.int64), is_bool),)
+        return (Numbers(BOOLEAN if is_bool else held(kind), np.zeros((), np.int64), is_bool),)
     if isinstance(kind, PointerType):
         return (Numbers(ADDRESS, np.zeros((), np.int64)),)
     if isinstance(kind, StructType):

@@ -9,8 +9,8 @@ from vkgroup.spirv import Instruction, grammar
 
 _SCOPES = ("IdScope", "IdMemorySemantics")
 
-#: Ids that name no value: a function, a set of extended instructions.
-_NAMES = {"OpExtInst": 1, "OpFunctionCall": 1}
+#: Ids that name no value: a function, a set of extended instructions, a type.
+_NAMES = {"OpExtInst": 1, "OpFunctionCall": 1, "OpCooperativeMatrixLengthKHR": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def followed_operands(entry: Instruction) -> tuple[int, ...]:
     name = entry.name
     if name in ("OpCopyMemory", "OpCopyMemorySized"):
         return (0, 1)
-    if name in ("OpLoad", "OpStore", "OpArrayLength", "OpImageTexelPointer") or name.startswith("OpAtomic"):
+    if name in _OF_FIRST or name.startswith("OpAtomic"):
         return (0,)
     if name == "OpExtInst" and entry.operands[1] in _WITH_POINTER:
         return (1,)
@@ -85,6 +85,17 @@ def followed_operands(entry: Instruction) -> tuple[int, ...]:
         return (0,)
     return ()
 
+
+_OF_FIRST = frozenset(
+    {
+        "OpLoad",
+        "OpStore",
+        "OpArrayLength",
+        "OpImageTexelPointer",
+        "OpCooperativeMatrixLoadKHR",
+        "OpCooperativeMatrixStoreKHR",
+    }
+)
 
 _WITH_POINTER = (35, 51)
 """GLSL.std.450 Modf and Frexp, whose second operand is a pointer."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vkgroup.errors import Unsupported
-from vkgroup.reference.interpreter import builtins
+from vkgroup.reference.interpreter import builtins, cooperative
 from vkgroup.reference.interpreter.access import loader, storer
 from vkgroup.reference.interpreter.atomics import atomic
 from vkgroup.reference.interpreter.chains import Chain, cell_path
@@ -369,6 +369,10 @@ _SPECIAL: dict[str, Callable[[Program, Op, Site], Step]] = {
     "GLSL.std.450 Frexp": _into_pointer,
     **{f"GLSL.std.450 InterpolateAt{place}": interpolate_at for place in ("Centroid", "Sample", "Offset")},
     "OpReadClockKHR": _clock,
+    "OpCooperativeMatrixLengthKHR": cooperative.length,
+    "OpCooperativeMatrixLoadKHR": cooperative.load,
+    "OpCooperativeMatrixStoreKHR": cooperative.store,
+    "OpCooperativeMatrixMulAddKHR": cooperative.multiply,
     "OpDemoteToHelperInvocation": demote,
     "OpIsHelperInvocationEXT": is_helper,
     "OpLifetimeStart": _without_effect,

@@ -18,7 +18,15 @@ from vkgroup.reference.interpreter.liveness import Liveness, find_liveness
 from vkgroup.reference.interpreter.postdominators import post_dominators
 from vkgroup.reference.interpreter.site import CauseTable, Site
 from vkgroup.reference.interpreter.values import Leaf, Value, leaves_of
-from vkgroup.spirv import EntryPoint, Instruction, Module, PointerType, StructType, Type
+from vkgroup.spirv import (
+    CooperativeMatrixType,
+    EntryPoint,
+    Instruction,
+    Module,
+    PointerType,
+    StructType,
+    Type,
+)
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.stages import EXECUTION_MODELS
 
@@ -94,8 +102,6 @@ class Program:
                 f" {self.stage}.",
                 [self.stage],
             )
-        if "CooperativeMatrixKHR" in self.module.reflection.capabilities:
-            raise Unsupported("The reference device has no cooperative matrices.", ["cooperativeMatrix"])
         self.local_size = self.entry.local_size.resolve() if self.entry.local_size else (1, 1, 1)
         self.causes = CauseTable()
         self.declared = Declarations(self.module)
@@ -203,7 +209,14 @@ class Program:
 
     def granule(self, identifier: int) -> int:
         """Return the bytes of the smallest number in the type of a buffer or a shared variable."""
-        return smallest(self.placed[identifier].type)
+        return min(smallest(self.placed[identifier].type), self._smallest_element)
+
+    @cached_property
+    def _smallest_element(self) -> int:
+        """Bytes of the smallest element of a cooperative matrix; less than what memory is made of perhaps."""
+        kinds = self.declared.types.values()
+        matrices = [kind.component for kind in kinds if isinstance(kind, CooperativeMatrixType)]
+        return min((component.size or 8 for component in matrices), default=8)
 
     # --- variables of the module ----------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.spirv import (
     ArrayType,
+    CooperativeMatrixType,
     ImageType,
     MatrixType,
     OpaqueType,
@@ -35,6 +36,15 @@ ADDRESS = ScalarType("uint", 64)
 
 RESOURCE = ScalarType("int", 32)
 """What an image or a sampler is: the number of a resource."""
+
+
+BFLOAT16 = "BFloat16KHR"
+"""Kind of the scalar type of SPV_KHR_bfloat16."""
+
+
+def held(kind: ScalarType) -> ScalarType:
+    """Return the type of the numbers that hold a scalar: NumPy has no bfloat16, whose bits are kept."""
+    return ScalarType("uint", 16) if kind.kind == BFLOAT16 else kind
 
 
 class Leaf(NamedTuple):
@@ -126,9 +136,12 @@ def leaves_of(kind: Type) -> tuple[Leaf, ...]:
     Raises `TypeError` for what has no value: a runtime array, void.
     """
     if isinstance(kind, ScalarType):
-        return (Leaf(kind, ()),)
+        return (Leaf(held(kind), ()),)
     if isinstance(kind, VectorType):
-        return (Leaf(kind.component, (kind.count,)),)
+        return (Leaf(held(kind.component), (kind.count,)),)
+    if isinstance(kind, CooperativeMatrixType):
+        # As many as one invocation would hold alone; in larger subgroups the last ones stay zero.
+        return (Leaf(held(kind.component), (kind.rows * kind.columns,)),)
     if isinstance(kind, MatrixType):
         return (Leaf(kind.column.component, (kind.columns, kind.column.count)),)
     if isinstance(kind, ArrayType) and kind.length is not None:

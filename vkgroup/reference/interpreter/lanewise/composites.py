@@ -30,7 +30,7 @@ from vkgroup.reference.interpreter.values import (
     member_leaves,
     single,
 )
-from vkgroup.spirv import ArrayType, MatrixType, StructType, Type, VectorType
+from vkgroup.spirv import ArrayType, CooperativeMatrixType, MatrixType, StructType, Type, VectorType
 
 _UNDEFINED_COMPONENT = 0xFFFFFFFF
 
@@ -63,7 +63,7 @@ def locate(kind: Type, indices: Sequence[int]) -> Part:
             kind = kind.element
         elif isinstance(kind, MatrixType):
             kind = kind.column
-        elif isinstance(kind, VectorType):
+        elif isinstance(kind, VectorType | CooperativeMatrixType):
             kind = kind.component
         else:
             raise TypeError(f"{kind} has no parts")
@@ -150,6 +150,8 @@ def _construct(site: Site) -> Function:
         )
     if site.type is None:
         raise TypeError("OpCompositeConstruct needs a type")
+    if isinstance(site.type, CooperativeMatrixType):
+        return _fill(site.type)
     targets = leaves_of(site.type)
     shapes = [
         [leaves_of(kind)[number].dims for kind in site.operand_types if kind is not None]
@@ -169,6 +171,18 @@ def _construct(site: Site) -> Function:
                 present = [nothing if cause is None else cause for cause in found]
                 causes.append(_stack(present, dims, leaf, np.dtype(np.uint16)))
         return Value(tuple(leaves), tuple(causes))
+
+    return run
+
+
+def _fill(kind: CooperativeMatrixType) -> Function:
+    """Make a cooperative matrix all of whose elements are its one constituent."""
+    (leaf,) = leaves_of(kind)
+
+    def run(value: Value) -> Value:
+        cause = value.cause
+        shape = (*leaf.dims, value.data.shape[-1])
+        return single(np.broadcast_to(value.data, shape), None if cause is None else spread(cause, leaf.dims))
 
     return run
 

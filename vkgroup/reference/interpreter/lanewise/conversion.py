@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.reference import bfloat16
 from vkgroup.reference.interpreter.lanewise.bitcast import bitcast
 from vkgroup.reference.interpreter.lanewise.elementwise import (
     Factory,
@@ -17,7 +18,8 @@ from vkgroup.reference.interpreter.lanewise.elementwise import (
     mark,
 )
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Data, Value, single
+from vkgroup.reference.interpreter.values import BFLOAT16, Data, Value, single
+from vkgroup.spirv import CooperativeMatrixType, ScalarType, Type, VectorType
 
 
 def _in_range(data: Data, limits: np.iinfo[Any]) -> Data:
@@ -104,9 +106,20 @@ def _saturate(source: str, target: str) -> Factory:
     return factory
 
 
+def _is_bfloat16(kind: Type | None) -> bool:
+    if isinstance(kind, VectorType | CooperativeMatrixType):
+        kind = kind.component
+    return isinstance(kind, ScalarType) and kind.kind == BFLOAT16
+
+
 def _convert_float(site: Site) -> Function:
     """OpFConvert: rounded to nearest even."""
     result = dtype_of(site.type)
+    source = site.operand_types[0]
+    if _is_bfloat16(source):
+        return lambda value: single(bfloat16.widened(value.data).astype(result, copy=False), value.cause)
+    if _is_bfloat16(site.type):
+        return lambda value: single(bfloat16.rounded(value.data), value.cause)
     return lambda value: single(value.data.astype(result, copy=False), value.cause)
 
 

@@ -1,0 +1,306 @@
+"""The cases of cooperative matrices: what there is, the reference device passes, errors are caught."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from rewriting import assemble, instructions, integer_constants, rewritten
+
+import vkgroup.conformance as conformance
+from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler.tools import validate
+from vkgroup.conformance import Status, select
+from vkgroup.conformance.cooperative_matrix import CooperativeMatrixFamily
+from vkgroup.conformance.cooperative_matrix.bfloat import with_bfloat16
+from vkgroup.conformance.cooperative_matrix.case import Shape, matrices
+from vkgroup.conformance.cooperative_matrix.component import COMBINATIONS, COMPONENTS
+from vkgroup.conformance.cooperative_matrix.data import exact_product
+from vkgroup.conformance.cooperative_matrix.family import TOPICS
+from vkgroup.conformance.cooperative_matrix.listing import judge, unjudged
+from vkgroup.conformance.cooperative_matrix.place import placed
+from vkgroup.conformance.cooperative_matrix.program import Builder
+from vkgroup.device import Capabilities, CooperativeMatrix
+from vkgroup.opening import select as select_device
+from vkgroup.reference.device.capabilities import capabilities_of
+
+FAMILY = CooperativeMatrixFamily()
+CASES = tuple(FAMILY.cases())
+REFERENCE = capabilities_of(32)
+HERE = [case for case in CASES if not FAMILY.missing(case, REFERENCE)]
+
+LOAD, STORE, MULTIPLY, LENGTH = 4457, 4458, 4459, 4460
+COPY_OBJECT, CONSTANT, NULL, COMPOSITE, ACCESS_CHAIN = 83, 43, 46, 44, 65
+FADD, FSUB, FMUL, FDIV, FNEGATE, SCALE, IADD, ISUB, IMUL = 129, 131, 133, 136, 127, 143, 128, 130, 132
+SDIV, CONVERT_S_TO_F, CONVERT_U_TO_F = 135, 111, 112
+
+
+def test_names_and_sentences_are_unique() -> None:
+    assert len({case.name for case in CASES}) == len(CASES)
+    assert len({case.sentence for case in CASES}) == len(CASES)
+    assert select(("cooperative_matrix.*",)) == CASES
+
+
+def test_every_topic_has_cases_that_the_reference_device_executes() -> None:
+    assert {case.topic for case in HERE} == {*TOPICS, "list"}
+    types = {name for case in HERE for name in case.types}
+    assert types >= {"f16", "bf16", "f32", "s8", "u8", "s16", "s32", "u32"}
+
+
+def test_what_a_device_does_not_list_is_named() -> None:
+    nothing = Capabilities(name="none", type="cpu")
+    case = next(case for case in CASES if case.topic == "load")
+    assert FAMILY.missing(case, nothing) == ["cooperativeMatrix"]
+    without = replace(REFERENCE, cooperative_matrices=())
+    assert FAMILY.missing(case, without) == ["a cooperative matrix of FLOAT16 as A in subgroups"]
+    other = next(case for case in CASES if case.types == ("u16_u16_u32_u32_saturating",))
+    assert FAMILY.missing(other, REFERENCE) == [
+        "a cooperative matrix product of UINT16 × UINT16 added to UINT32 to UINT32, saturating in subgroups"
+    ]
+    narrow = replace(REFERENCE, features=REFERENCE.features - {"storageBuffer16BitAccess"})
+    assert "storageBuffer16BitAccess" in FAMILY.missing(case, narrow)
+
+
+def test_a_matrix_is_listed_once_for_each_of_its_uses() -> None:
+    assert matrices("f16", "a", REFERENCE) == (Shape(16, 16),)
+    assert matrices("f16", "b", REFERENCE) == (Shape(16, 16), Shape(16, 8))
+    assert matrices("f32", "c", REFERENCE) == (Shape(16, 16), Shape(16, 8))
+    assert matrices("u8", "c", REFERENCE) == ()
+
+
+def test_the_list_itself_is_judged() -> None:
+    cases = {case.variant[0]: case for case in CASES if case.topic == "list"}
+    assert {judge(case, REFERENCE).status for case in cases.values()} == {Status.PASS}
+    odd = CooperativeMatrix(6, 6, 6, "FLOAT64", "FLOAT64", "FLOAT64", "FLOAT64", False, "WORKGROUP")
+    strange = replace(REFERENCE, cooperative_matrices=(odd,))
+    assert unjudged(strange) == ["6×6×6 FLOAT64/FLOAT64/FLOAT64/FLOAT64 (WORKGROUP)"]
+    assert judge(cases["known"], strange).status == Status.UNDEFINED
+    assert judge(cases["sizes"], strange).status == Status.FAIL
+    assert judge(cases["scope"], strange).status == Status.FAIL
+    allowed = replace(strange, features=strange.features | {"cooperativeMatrixWorkgroupScope"})
+    assert judge(cases["scope"], allowed).status == Status.PASS
+
+
+@pytest.mark.parametrize("layout", ["row", "column"])
+@pytest.mark.parametrize("place", ["tight", "padded", "offset"])
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_placements_are_aligned_as_vulkan_wants_and_have_no_element_twice(layout, place, size) -> None:
+    shape = Shape(12, 8)
+    found = placed(shape, layout, place, size)
+    minor = (shape.rows if layout == "column" else shape.columns) * size
+    least = min(16, minor)
+    assert found.offset * size % least == found.stride * size % least == 0
+    assert len(np.unique(found.elements)) == shape.rows * shape.columns
+    step = found.elements[1, 0] - found.elements[0, 0], found.elements[0, 1] - found.elements[0, 0]
+    assert step == ((1, found.stride) if layout == "column" else (found.stride, 1))
+
+
+@pytest.mark.parametrize("name", [name for name, one in COMBINATIONS.items() if COMPONENTS[one.a].is_float])
+def test_exact_products_are_exact_in_the_narrowest_of_their_types(name) -> None:
+    combination = COMBINATIONS[name]
+    digits = min(11, *(COMPONENTS[kind].digits for kind in combination.types))
+    for steps, inner in ((1, 8), (4, 16), (4, 128)):
+        a, b, c = exact_product(np.random.default_rng(1), combination, Shape(4, 4, inner), steps)
+        whole = sum(np.abs(a[:, s]) @ np.abs(b[:, s]) for s in range(steps)) + np.abs(c)
+        assert whole.max() <= 2**digits
+        assert (a != 0).any()
+        assert (c != 0).any()
+
+
+def test_the_reference_device_passes_a_tenth_of_all() -> None:
+    found = run(HERE[::10])
+    assert set(Counter(result.status for result in found)) <= {Status.PASS, Status.UNDEFINED}
+    assert all("rounding" in result.case for result in found if result.status == Status.UNDEFINED)
+
+
+def test_products_that_must_be_rounded_are_counted_as_undefined_and_measured() -> None:
+    cases = [case for case in HERE if case.variant[0] == "rounding" and case.topic == "multiply_add"]
+    found = run(cases)
+    assert {result.status for result in found} == {Status.UNDEFINED}
+    assert all(result.defined == 0 and "the largest error is 0." in result.detail for result in found)
+
+
+def test_modules_of_bfloat16_are_valid() -> None:
+    case = next(case for case in HERE if case.topic == "convert" and case.types == ("bf16", "f32"))
+    builder = Builder(32, 0)
+    TOPICS["convert"].add(builder, case, Shape(16, 16))
+    module = compile_source(builder.source("test"), stage="compute", target=Target.VULKAN_1_2)
+    changed = with_bfloat16(module)
+    validate(changed, Target.VULKAN_1_2)
+    assert "Float16" not in changed.reflection.capabilities
+    assert {"BFloat16TypeKHR", "BFloat16CooperativeMatrixKHR"} <= changed.reflection.capabilities
+
+
+# --- planted errors -----------------------------------------------------------------------------------
+
+
+def run(cases, transform=None):
+    device = select_device("reference:32")
+    return conformance.run(device, cases=cases, isolate=False, transform=transform, seed=5).results
+
+
+def _layout(opcode, operand, data):
+    """Let a load or a store take rows for columns."""
+    names = {value: id_ for id_, value in _signed(data).items()}
+
+    def rewrite(i):
+        if i[0] != opcode or _signed(data).get(i[operand]) not in (0, 1):
+            return [i]
+        return [[*i[:operand], names[1 - _signed(data)[i[operand]]], *i[operand + 1 :]]]
+
+    return rewritten(data, rewrite)
+
+
+def _signed(data):
+    """Return id → value of the 32-bit signed constants; the layouts are among them."""
+    found = instructions(data)
+    signed = {i[1] for i in found if i[0] == 21 and i[2:4] == [32, 1]}
+    return {i[2]: i[3] for i in found if i[0] == CONSTANT and i[1] in signed}
+
+
+def _stride(opcode, operand, data):
+    """Let a load or a store have another stride that the module has a constant for."""
+    ids = integer_constants(data)
+    values = {id_: value for value, id_ in ids.items()}
+
+    def rewrite(i):
+        if i[0] != opcode or len(i) <= operand:
+            return [i]
+        other = max(value for value in ids if value != values[i[operand]] and value < 64)
+        return [[*i[:operand], ids[other], *i[operand + 1 :]]]
+
+    return rewritten(data, rewrite)
+
+
+def _copied(opcode, operand, data):
+    """Let an instruction give an operand back."""
+    return rewritten(data, lambda i: [[COPY_OBJECT, i[1], i[2], i[operand]]] if i[0] == opcode else [i])
+
+
+def _other(old, new, data):
+    return rewritten(data, lambda i: [[new, *i[1:]]] if i[0] == old else [i])
+
+
+def _flags(keep, data):
+    """Take operands of products away: signedness, or saturation."""
+
+    def rewrite(i):
+        return [[*i[:6], i[6] & keep]] if i[0] == MULTIPLY and len(i) > 6 else [i]
+
+    return rewritten(data, rewrite)
+
+
+def _without_c(data):
+    """Let products add nothing: a null constant of C's type stands for C."""
+    found = instructions(data)
+    types = {i[2]: i[1] for i in found if i[0] in (LOAD, 61, COPY_OBJECT, MULTIPLY)}
+    bound = struct.unpack_from("<I", data, 12)[0]
+    function = next(place for place, i in enumerate(found) if i[0] == 54)
+    made = {}
+    for i in found:
+        if i[0] == MULTIPLY:
+            made.setdefault(types[i[5]], bound + len(made))
+    body = [[*i[:5], made[types[i[5]]], *i[6:]] if i[0] == MULTIPLY else i for i in found]
+    body[function:function] = [[NULL, kind, id_] for kind, id_ in made.items()]
+    header = data[:12] + struct.pack("<I", bound + len(made)) + data[16:20]
+    return assemble(header, body)
+
+
+def _dropped_store(data):
+    """Leave every other store out."""
+    seen = []
+
+    def rewrite(i):
+        if i[0] != STORE:
+            return [i]
+        seen.append(i)
+        return [] if len(seen) % 2 else [i]
+
+    return rewritten(data, rewrite)
+
+
+def _shorter(data):
+    """Let matrices have no components: their length is the constant 0."""
+    found = instructions(data)
+    kinds = {i[1]: i for i in found if i[0] == 21}
+    unsigned = next(id_ for id_, i in kinds.items() if i[2:4] == [32, 0])
+    zero = next(i[2] for i in found if i[0] == CONSTANT and i[1] == unsigned and i[3] == 0)
+    return rewritten(data, lambda i: [[COPY_OBJECT, i[1], i[2], zero]] if i[0] == LENGTH else [i])
+
+
+def _nulls(opcode, data):
+    """Let matrices made of one number be zero."""
+    types = {i[1] for i in instructions(data) if i[0] == 4456}
+
+    def rewrite(i):
+        return [[NULL, i[1], i[2]]] if i[0] == opcode and i[1] in types else [i]
+
+    return rewritten(data, rewrite)
+
+
+def _one_of_array(data):
+    """Let every index into an array of matrices be the first one that is constant."""
+    found = instructions(data)
+    types = {i[1] for i in found if i[0] == 4456}
+    pointers = {i[1] for i in found if i[0] == 32 and i[3] in types}
+    constants = {i[2] for i in found if i[0] == CONSTANT}
+    zero = next(id_ for id_, value in _signed(data).items() if value == 0)
+
+    def rewrite(i):
+        dynamic = i[0] == ACCESS_CHAIN and i[1] in pointers and i[-1] not in constants
+        return [[*i[:-1], zero]] if dynamic else [i]
+
+    return rewritten(data, rewrite)
+
+
+MUTATIONS = {
+    "loads of the other layout": ("*.multiply_add.*_f32_f32.exact.[rc][rc]*", partial(_layout, LOAD, 4)),
+    "stores of the other layout": ("*.load.f16.*.padded", partial(_layout, STORE, 3)),
+    "loads of another stride": ("*.load.s8.*.padded", partial(_stride, LOAD, 5)),
+    "stores of another stride": ("*.store.f32.*.buffer.offset", partial(_stride, STORE, 4)),
+    "a store left out": ("*.load.bf16.*", _dropped_store),
+    "products that are C": ("*.multiply_add.f16_f16_f32_f32.exact.*", partial(_copied, MULTIPLY, 5)),
+    "products without C": ("*.multiply_add.u8_u8_u32_u32.exact.*", _without_c),
+    "products of bfloat16 without C": ("*.multiply_add.bf16_bf16_f32_f32.exact.*", _without_c),
+    "A and B unsigned": ("*.multiply_add.s8_s8_s32_s32.exact.*", partial(_flags, ~3)),
+    "A signed as B": ("*.multiply_add.u8_s8_s32_s32.exact.*", partial(_flags, ~2)),
+    "no saturation": ("*.multiply_add.s8_s8_s32_s32_saturating.exact.*", partial(_flags, ~16)),
+    "no saturation of unsigned": ("*.multiply_add.u8_u8_u32_u32_saturating.exact.*", partial(_flags, ~16)),
+    "differences for sums": ("*.arithmetic.f16.*.add.*", partial(_other, FADD, FSUB)),
+    "sums for differences": ("*.arithmetic.f32.*.subtract.*", partial(_other, FSUB, FADD)),
+    "products for quotients": ("*.arithmetic.f16.*.divide.*", partial(_other, FDIV, FMUL)),
+    "sums for products": ("*.arithmetic.f32.*.multiply.*", partial(_other, FMUL, FADD)),
+    "negation left out": ("*.arithmetic.f16.*.negate.*", partial(_copied, FNEGATE, 3)),
+    "scaling left out": ("*.arithmetic.*.scale.*", partial(_copied, SCALE, 3)),
+    "integer differences for sums": ("*.arithmetic.?32.*.add.*", partial(_other, IADD, ISUB)),
+    "integer products for quotients": ("*.arithmetic.s*.divide.*", partial(_other, SDIV, IMUL)),
+    "no components": ("*.elements.*", _shorter),
+    "constants that are zero": ("*.fill.f16.*.constant", partial(_nulls, COMPOSITE)),
+    "one matrix of an array": ("*.variables.*.array", _one_of_array),
+    "unsigned numbers to floats": ("*.convert.s32.f32.*", partial(_other, CONVERT_S_TO_F, CONVERT_U_TO_F)),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_planted_error_is_caught(name) -> None:
+    glob, mutate = MUTATIONS[name]
+    chosen = [case for case in select((f"cooperative_matrix{glob[1:]}",)) if case in HERE]
+    cases = chosen[:: max(1, len(chosen) // 8)]
+    changed = []
+
+    def transform(data: bytes) -> bytes:
+        mutated = mutate(data)
+        changed.append(mutated != data)
+        return mutated
+
+    assert {result.status for result in run(cases)} <= {Status.PASS, Status.UNDEFINED}
+    planted = run(cases, transform)
+    assert any(changed), "the mutation found nothing to change"
+    assert any(result.status == Status.FAIL for result in planted)
+    assert not any("InvalidModule" in result.detail for result in planted), (
+        "caught by the validator, not judged"
+    )

@@ -1,0 +1,168 @@
+"""The cases of vectors of eight components: what there is, and that planted errors are caught."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from mutations import (
+    BROADCAST,
+    FADD,
+    FMUL,
+    QUAD_SWAP,
+    REDUCE,
+    SHUFFLE,
+    SHUFFLE_UP,
+    SHUFFLE_XOR,
+    SMAX,
+    SMIN,
+    _another_group_operation,
+    _another_opcode,
+    _own_value,
+)
+from rewriting import rewritten
+
+import vkgroup.conformance as conformance
+from vkgroup.compiler import Target, compile_source
+from vkgroup.compiler.tools import validate
+from vkgroup.conformance import Status, long_vectors, select
+from vkgroup.conformance.cases import STAGES
+from vkgroup.conformance.glsl_types import from_planes, to_planes
+from vkgroup.conformance.program import build
+from vkgroup.conformance.support import missing
+from vkgroup.opening import select as select_device
+from vkgroup.reference.device.capabilities import capabilities_of
+from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.reference.types import LONG_TYPES, SCALARS, GlslType, type_named
+from vkgroup.spirv import VectorType
+from vkgroup.spirv.declarations import Declarations
+
+CASES = select(("*.vec8_*",))
+EXTRACT, CONSTRUCT, EXCLUSIVE, ROTATE, PARTITIONED, EXCLUSIVE_PARTITIONED = 81, 80, 2, 4431, 6, 8
+COMPONENTS = 8
+
+
+def test_every_operation_on_values_has_cases_of_all_its_scalars_in_every_stage() -> None:
+    assert set(LONG_TYPES) == {f"vec8_{name}" for name in SCALARS}
+    seen = {(case.stage, case.operation, case.glsl_type.scalar) for case in CASES}
+    for operation in SUBGROUP_OPERATIONS.values():
+        if not long_vectors.takes(operation):
+            continue
+        for stage in STAGES:
+            if operation.stages is None or stage in operation.stages:
+                assert {scalar for at, name, scalar in seen if (at, name) == (stage, operation.name)} == {
+                    type_.scalar for type_ in operation.types
+                }
+
+
+def test_they_are_few() -> None:
+    assert set(Counter(case.pattern for case in CASES)) == {"all", "data_mask"}
+    assert {case.data for case in CASES} == {"exact"}
+    assert len(CASES) < 40_000
+
+
+def test_the_feature_is_named_where_it_is_missing() -> None:
+    device = capabilities_of(32)
+    case = next(case for case in CASES if case.stage == "compute" and not case.subgroup_size)
+    assert missing(case, device) == []
+    assert missing(case, replace(device, features=device.features - {"longVector"})) == ["longVector"]
+
+
+@pytest.mark.parametrize("type_", LONG_TYPES.values(), ids=str)
+def test_values_come_back_from_words(type_: GlslType) -> None:
+    values = np.random.default_rng(0).integers(0, 2, (5, COMPONENTS)).astype(type_.scalar.dtype)
+    found, sound = from_planes(to_planes(values, type_), type_)
+    assert sound.all()
+    assert np.array_equal(found, values)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_programs_compile_in_every_stage(stage: str) -> None:
+    chosen = [case for case in CASES if case.stage == stage and case.pattern == "data_mask"]
+    cases = [case for case in chosen if not case.subgroup_size and case.shape == "1d"][::61]
+    program = build(cases, size=32, seed=1)
+    module = compile_source(program.source, stage=program.stage.name, target=Target.VULKAN_1_2)
+    assert "LongVectorEXT" in module.reflection.capabilities
+    assert "SPV_EXT_long_vector" in module.reflection.extensions
+    found = Declarations(module).types.values()
+    assert {kind.count for kind in found if isinstance(kind, VectorType)} >= {COMPONENTS}
+
+
+def test_the_same_declarations_are_valid_for_vectors_that_the_tools_know(monkeypatch) -> None:
+    """Of four components: the tools know no longer ones yet, so that nobody else looks at the modules."""
+    monkeypatch.setattr(long_vectors, "is_long", lambda type_: type_.name.startswith("vec8_"))
+    monkeypatch.setattr(long_vectors, "CAPABILITY", 1)
+    monkeypatch.setattr(long_vectors, "EXTENSION", "SPV_KHR_storage_buffer_storage_class")
+    four = {name: GlslType(name, type_.scalar, 4) for name, type_ in LONG_TYPES.items()}
+    monkeypatch.setattr("vkgroup.reference.types.LONG_TYPES", four)
+    assert type_named("vec8_int").components == 4
+    chosen = [case for case in CASES if case.stage == "compute" and case.pattern == "all"]
+    for start in range(5):
+        program = build([case for case in chosen if not case.subgroup_size][start::25], size=32, seed=1)
+        module = compile_source(program.source, stage="compute", target=Target.VULKAN_1_2)
+        validate(module, Target.VULKAN_1_2)
+        assert "LongVectorEXT" not in module.reflection.capabilities
+
+
+# --- planted errors: no driver has long vectors, the reference device does -----------------------------
+
+
+def run(cases, transform=None):
+    device = select_device("reference:8")
+    return conformance.run(device, cases=cases, isolate=False, transform=transform, seed=2).results
+
+
+def _extracted(data: bytes) -> bytes:
+    """Let the last component be the one before it."""
+    return rewritten(data, lambda i: [[*i[:4], 6]] if i[0] == EXTRACT and i[4:] == [7] else [i])
+
+
+def _constructed(data: bytes) -> bytes:
+    """Let the last component be made of the first one."""
+    return rewritten(data, lambda i: [[*i[:10], i[3]]] if i[0] == CONSTRUCT and len(i) == 11 else [i])
+
+
+MUTATIONS = {
+    "products for sums": ("arithmetic.*Add.vec8_float*", partial(_another_opcode, FADD, FMUL)),
+    "least for greatest": ("arithmetic.*Max.vec8_int*", partial(_another_opcode, SMAX, SMIN)),
+    "exclusive reductions": (
+        "arithmetic.*subgroupAdd.vec8_*int*",
+        partial(_another_group_operation, REDUCE, EXCLUSIVE),
+    ),
+    "own values for shuffles upwards": ("shuffle_relative.*Up.vec8_*", partial(_own_value, SHUFFLE_UP)),
+    "own values for broadcasts": ("ballot.*Broadcast.vec8_*", partial(_own_value, BROADCAST)),
+    "own values for shuffles": ("shuffle.*Shuffle.vec8_*", partial(_own_value, SHUFFLE)),
+    "shuffles by number": ("shuffle.*Xor.vec8_*", partial(_another_opcode, SHUFFLE_XOR, SHUFFLE)),
+    "own values for swaps": ("quad.*Swap*.vec8_*", partial(_own_value, QUAD_SWAP)),
+    "a component for another": ("quad.*.vec8_*", _extracted),
+    "a component of another": ("clustered.*.vec8_*", _constructed),
+    "own values for rotations": ("rotate.*.vec8_*", partial(_own_value, ROTATE)),
+    "exclusive partitions": (
+        "partitioned.*dAddNV.vec8_*",
+        partial(_another_group_operation, PARTITIONED, EXCLUSIVE_PARTITIONED),
+    ),
+    "a component that is not compared": ("vote.*.vec8_*", _constructed),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_planted_error_is_caught(name: str) -> None:
+    glob, mutate = MUTATIONS[name]
+    category, _, rest = glob.partition(".")
+    chosen = [case for case in select((f"{category}.compute.{rest}",)) if not case.subgroup_size]
+    cases = chosen[:: max(1, len(chosen) // 6)]
+    changed = []
+
+    def transform(data: bytes) -> bytes:
+        mutated = mutate(data)
+        changed.append(mutated != data)
+        return mutated
+
+    assert {result.status for result in run(cases)} == {Status.PASS}
+    planted = run(cases, transform)
+    assert any(changed), "the mutation found nothing to change"
+    assert any(result.status == Status.FAIL for result in planted)
+    assert not any("InvalidModule" in result.detail for result in planted)

@@ -1,0 +1,12 @@
+"""Cases of cooperative matrices (VK_KHR_cooperative_matrix) at the subgroup's scope.
+
+`component` has types and combinations, `case` what a case is and what a device lists, `place` where matrices
+lie in memory, `program` how a batch becomes one shader; the topics are in `memory`, `products`, `arithmetic`,
+`parts`, `conversion` and `listing`.
+"""
+
+from __future__ import annotations
+
+from vkgroup.conformance.cooperative_matrix.family import CooperativeMatrixFamily
+
+__all__ = ["CooperativeMatrixFamily"]

@@ -1,0 +1,223 @@
+"""The family of the shader clocks, in every stage that can record.
+
+OpReadClockKHR (SPV_KHR_shader_clock) gives "the least significant bits of the idealized clock's tick count at
+the time the instruction was executed"; that count is "increasing monotonically over time", and "an observer
+may see sampled values wrap around zero". So of two readings of one clock, one after the other, the second is
+ahead by less than half of 2^64. All invocations of the scope "read from the same source clock": what one lane
+reads behind a barrier is not before what another read in front of it. Nothing says that two lanes read the
+same.
+
+The extension promises no barrier for the motion of code. Each reading here is in a loop that the one before
+could have ended, or behind a barrier that what was read is stored in front of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance import recording
+from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, Words
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.shader_clock.case import CLOCKS, READINGS, ClockCase, all_cases
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+Ticks = NDArray[np.uint64]
+
+_BATCH = 32
+_LONGEST = 4096
+"""Rounds that `advances` waits for a tick, each of some dozens of operations."""
+
+_HALF = np.uint64(1 << 63)
+
+_PLANES = {
+    "increases": 2 * READINGS,
+    "increases_divergent": 2 * READINGS,
+    "advances": 4,
+    "lanes": 6,
+    "workgroup": 4,
+    "forms": 6,
+}
+
+
+@cache
+def _cases() -> tuple[ClockCase, ...]:
+    return tuple(all_cases())
+
+
+class ShaderClockFamily:
+    """clockARB, clock2x32ARB, clockRealtimeEXT and clockRealtime2x32EXT."""
+
+    name = "shader_clock"
+
+    def cases(self) -> Iterable[ClockCase]:
+        """Return every case."""
+        return _cases()
+
+    def missing(self, case: ClockCase, capabilities: Capabilities) -> list[str]:
+        """Return what the device does not declare."""
+        needs = recording.missing(case.stage, capabilities)
+        features = [CLOCKS[case.clock].feature, *(["shaderInt64"] if case.wide else [])]
+        return needs + [feature for feature in features if feature not in capabilities.features]
+
+    def batch_key(self, case: ClockCase) -> Hashable:
+        """Return what makes the shader: the test, and what it needs of the device."""
+        return case.stage, case.test, case.wide, CLOCKS[case.clock].device
+
+    def batch_size(self, case: ClockCase, capabilities: Capabilities) -> int:
+        """Return how many cases one shader has."""
+        return _BATCH
+
+    def judge(self, executor: Executor, cases: list[ClockCase]) -> list[Verdict]:
+        """Judge a batch."""
+        stage = cases[0].stage
+        planes = [
+            len(RECORD) + sum(_PLANES[one.test] for one in cases[:place]) for place in range(len(cases))
+        ]
+        text = recording.source(stage, *_written(cases, planes))
+        module = executor.compile(text, stage=stage)
+        words = recording.run(executor, stage, module, sum(_PLANES[case.test] for case in cases))
+        return [_judge(case, words, at) for case, at in zip(cases, planes, strict=True)]
+
+
+# --- GLSL ---------------------------------------------------------------------------------------------
+
+
+def _written(cases: list[ClockCase], planes: list[int]) -> tuple[str, tuple[str, ...], str, str]:
+    """Return title, extensions, declarations and statements of a batch's shader."""
+    names = dict.fromkeys(case.clock for case in cases)
+    if cases[0].test == "forms":
+        names |= dict.fromkeys(CLOCKS[name].other_form for name in list(names))
+    extensions = {CLOCKS[name].extension for name in names}
+    if cases[0].wide:
+        extensions.add("GL_EXT_shader_explicit_arithmetic_types_int64")
+    declarations = [_reader(name) for name in names]
+    declarations.append(
+        "void keep(uint plane, uvec2 time) { record(plane, time.x); record(plane + 1u, time.y); }"
+    )
+    if cases[0].test == "workgroup":
+        declarations.append(f"shared uvec2 earlier[{LOCAL_SIZE}];")
+    body = "\n    ".join(
+        f"{{\n{_statements(case, at)}\n    }}" for case, at in zip(cases, planes, strict=True)
+    )
+    return f"Reads clocks: {cases[0].test}.", tuple(sorted(extensions)), "\n".join(declarations), body
+
+
+def _reader(name: str) -> str:
+    """Return a function that reads a clock as two words, the lower one first."""
+    clock = CLOCKS[name]
+    read = f"uint64_t time = {name}(); return uvec2(uint(time), uint(time >> 32));"
+    return f"uvec2 read_{name}() {{ {read if clock.wide else f'return {name}();'} }}"
+
+
+def _statements(case: ClockCase, at: int) -> str:
+    read = f"read_{case.clock}()"
+    if case.test in ("increases", "increases_divergent"):
+        return _readings(read, at, divergent=case.test == "increases_divergent")
+    if case.test == "advances":
+        return f"""uvec2 first = {read}, last = first;
+        uint word = index;
+        for (uint round = 0u; round < {_LONGEST}u && last == first; ++round) {{
+            for (uint step = 0u; step < 16u; ++step) word = word * 1664525u + 1013904223u;
+            last = {read};
+            // Never so, but nobody knows: what was computed is needed.
+            if (word == 0u && last.y == 0xFFFFFFFFu) last = uvec2(word);
+        }}
+        keep({at}u, first); keep({at + 2}u, last);"""
+    if case.test == "lanes":
+        return f"""keep({at}u, {read});
+        subgroupBarrier();
+        keep({at + 2}u, {read});
+        subgroupBarrier();
+        keep({at + 4}u, {read});"""
+    if case.test == "workgroup":
+        return f"""barrier();
+        earlier[gl_LocalInvocationIndex] = {read};
+        keep({at}u, earlier[gl_LocalInvocationIndex]);
+        barrier();
+        uvec2 other = earlier[{LOCAL_SIZE - 1}u - gl_LocalInvocationIndex];
+        if (other.x != 0u || other.y != 0xFFFFFFFFu) keep({at + 2}u, {read});
+        else keep({at + 2}u, other);"""
+    other = f"read_{CLOCKS[case.clock].other_form}()"
+    return f"keep({at}u, {other}); keep({at + 2}u, {read}); keep({at + 4}u, {other});"
+
+
+def _readings(read: str, at: int, *, divergent: bool) -> str:
+    loop = f"""for (uint step = 0u; step < {READINGS}u; ++step) {{
+            uvec2 time = {read};
+            keep({at}u + 2u * step, time);
+            // A time that is 2^32 - 1 wraps before the sun is cold; the next reading depends on this one.
+            if (time.y == 0xFFFFFFFFu && time.x == step) break;
+        }}"""
+    if not divergent:
+        return loop
+    return f"if ((gl_SubgroupInvocationID & 1u) == 1u) {{\n{loop}\n        }} else {{\n{loop}\n        }}"
+
+
+# --- verdicts -----------------------------------------------------------------------------------------
+
+
+def _judge(case: ClockCase, words: Words, at: int) -> Verdict:
+    """Judge a case by its planes from `at` on: (planes, invocations)."""
+    count = words.shape[1]
+    if not count:
+        return Verdict(Status.FAIL, 0, 0, "no invocation recorded anything")
+    planes = words[at : at + _PLANES[case.test]].astype(np.uint64)
+    times: Ticks = planes[::2] | planes[1::2] << np.uint64(32)
+    if case.test == "advances":
+        wrong = times[1] == times[0]
+        return _verdict(case, words, times, wrong | _backwards(times[0], times[1]), "stands still")
+    if case.test == "lanes":
+        subgroup = words[RECORD.index("subgroup")]
+        wrong = _before(times[0], times[1], subgroup) | _before(times[1], times[2], subgroup)
+        alike = len(np.unique(np.stack([subgroup.astype(np.uint64), times[1]]), axis=1).T)
+        note = f"{alike} different readings in {len(np.unique(subgroup))} subgroups at once"
+        return _verdict(
+            case, words, times, wrong, "is before another lane's reading in front of the barrier", note
+        )
+    if case.test == "workgroup":
+        wrong = _before(times[0], times[1], np.arange(count) // LOCAL_SIZE)
+        return _verdict(case, words, times, wrong, "is before a reading in front of the barrier")
+    wrong = np.zeros(count, np.bool_)
+    for earlier, later in pairwise(times):
+        wrong |= _backwards(earlier, later)
+    return _verdict(case, words, times, wrong, "goes back")
+
+
+def _backwards(earlier: Ticks, later: Ticks) -> NDArray[np.bool_]:
+    """Return where a time is before another, wrapping around zero."""
+    return np.asarray(later - earlier >= _HALF)
+
+
+def _before(earlier: Ticks, later: Ticks, group: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Return where a time is before the latest of the earlier ones of its group."""
+    wrong = np.zeros(len(later), np.bool_)
+    order = np.argsort(group, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(group[order].astype(np.int64))) + 1):
+        # Relative to one of them, so that a clock that wraps meanwhile is none that goes back.
+        start = earlier[members[0]]
+        latest = (earlier[members] - start).view(np.int64).max()
+        wrong[members] = (later[members] - start).view(np.int64) < latest
+    return wrong
+
+
+def _verdict(
+    case: ClockCase, words: Words, times: Ticks, wrong: NDArray[np.bool_], fault: str, note: str = ""
+) -> Verdict:
+    count = words.shape[1]
+    if not wrong.any():
+        return Verdict(Status.PASS, count, 0, note)
+    place = int(np.argmax(wrong))
+    shown = " ".join(str(time) for time in times[:, place])
+    text = f"{int(wrong.sum())} of {count} invocations are wrong\n"
+    text += f"subgroup {words[2, place]} lane {words[1, place]}: {case.clock} {fault}: {shown}"
+    return Verdict(Status.FAIL, count, 0, text)

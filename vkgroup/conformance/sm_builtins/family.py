@@ -1,0 +1,116 @@
+"""The family of the SM built-ins: all cases of a stage from one shader."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vkgroup.conformance import recording
+from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, Words
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.sm_builtins.case import VARIABLES, SmCase, all_cases
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities, SmBuiltins
+from vkgroup.reference.semantics.thread_group import is_legal_id_nv
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+_BATCH = 32
+
+
+@cache
+def _cases() -> tuple[SmCase, ...]:
+    return tuple(all_cases())
+
+
+class SmBuiltinsFamily:
+    """gl_WarpsPerSMNV, gl_SMCountNV, gl_WarpIDNV and gl_SMIDNV."""
+
+    name = "sm_builtins"
+
+    def cases(self) -> Iterable[SmCase]:
+        """Return every case."""
+        return _cases()
+
+    def missing(self, case: SmCase, capabilities: Capabilities) -> list[str]:
+        """Return what the device does not declare."""
+        needs = recording.missing(case.stage, capabilities)
+        if "shaderSMBuiltins" not in capabilities.features or capabilities.sm_builtins is None:
+            needs.append("shaderSMBuiltins")
+        return needs
+
+    def batch_key(self, case: SmCase) -> Hashable:
+        """Return what makes the shader."""
+        return case.stage
+
+    def batch_size(self, case: SmCase, capabilities: Capabilities) -> int:
+        """Return how many cases one shader has: all of a stage."""
+        return _BATCH
+
+    def judge(self, executor: Executor, cases: list[SmCase]) -> list[Verdict]:
+        """Judge a batch."""
+        stage, built_ins = cases[0].stage, executor.capabilities.sm_builtins
+        assert built_ins is not None
+        body = "\n    ".join(
+            f"record({len(RECORD) + place}u, {variable});" for place, variable in enumerate(VARIABLES)
+        )
+        text = recording.source(stage, "Records the SM built-ins.", ("GL_NV_shader_sm_builtins",), "", body)
+        module = executor.compile(text, stage=stage)
+        words = recording.run(executor, stage, module, len(VARIABLES))
+        return [_judge(case, words, built_ins) for case in cases]
+
+
+def _judge(case: SmCase, words: Words, built_ins: SmBuiltins) -> Verdict:
+    """Judge a case by what the invocations recorded: (planes, invocations)."""
+    if not words.size:
+        return Verdict(Status.FAIL, 0, 0, "no invocation recorded anything")
+    subgroup = words[RECORD.index("subgroup")]
+    got = words[len(RECORD) + VARIABLES.index(case.variable)]
+    of_warps = "Warp" in case.variable
+    number = built_ins.warps_per_sm if of_warps else built_ins.sm_count
+    if case.test == "workgroup":
+        return _told(case, words)
+    if case.test == "property":
+        wrong, expected = got != number, str(number)
+    elif case.test == "range":
+        wrong, expected = got >= number, f"less than {number}"
+    else:
+        wrong, expected = _differing(got, subgroup), "the same in its subgroup"
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        text = f"{int(wrong.sum())} of {len(got)} invocations are wrong\n"
+        text += f"subgroup {subgroup[place]} lane {words[1][place]}: expected {expected} got {got[place]}"
+        return Verdict(Status.FAIL, len(got), 0, text)
+    return Verdict(Status.PASS, len(got), 0)
+
+
+def _differing(got: Words, subgroup: Words) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return which invocations have another value than some invocation of their subgroup."""
+    wrong = np.zeros(len(got), np.bool_)
+    order = np.argsort(subgroup, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(subgroup[order])) + 1):
+        value = got[members][None]
+        # The range is another case's; here any number is legal.
+        wrong[members] = ~is_legal_id_nv(value, np.ones(value.shape, np.bool_), 1 << 32)[0]
+    return wrong
+
+
+def _told(case: SmCase, words: Words) -> Verdict:
+    """Tell what is seen of workgroups; no text says that one stays on an SM, or that warps keep their ids."""
+    sm, warp = (words[len(RECORD) + VARIABLES.index(name)] for name in ("gl_SMIDNV", "gl_WarpIDNV"))
+    groups = len(sm) // LOCAL_SIZE
+    of_group = sm.reshape(groups, LOCAL_SIZE)
+    if case.variable == "gl_SMIDNV":
+        one = int((of_group == of_group[:, :1]).all(axis=1).sum())
+        text = f"{one} of {groups} workgroups were on one SM; {len(np.unique(sm))} SMs were used"
+        return Verdict(Status.UNDEFINED, 0, len(sm), text)
+    subgroup = words[RECORD.index("subgroup")]
+    places = np.stack([np.arange(len(sm)) // LOCAL_SIZE, sm, warp, subgroup], axis=1)
+    warps = np.unique(places, axis=0)
+    apart = len(np.unique(warps[:, :3], axis=0))
+    text = f"{len(warps)} subgroups of {groups} workgroups had {apart} different pairs of SM and warp there"
+    return Verdict(Status.UNDEFINED, 0, len(sm), text)
