@@ -11,6 +11,7 @@ from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.fragment import FragmentFamily
 from vkgroup.conformance.hlsl import HlslFamily
 from vkgroup.conformance.legacy_ballot import LegacyBallotFamily
+from vkgroup.conformance.size_control import SizeControlFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.conformance.thread_group import ThreadGroupFamily
 
@@ -21,6 +22,7 @@ FAMILIES: tuple[Family, ...] = (
     LegacyBallotFamily(),
     ComputeModelFamily(),
     HlslFamily(),
+    SizeControlFamily(),
 )
 """Every family, in the order in which their cases are listed."""
 

@@ -50,7 +50,14 @@ class VulkanGraphicsPipeline(VulkanLayouts, GraphicsPipeline):
         self._render_pass = create_render_pass(device, self.targets())
         with ExitStack() as stack:
             stages = [
-                stack.enter_context(stage_info(device, shader, subgroup_size=self.required_size(shader)))
+                stack.enter_context(
+                    stage_info(
+                        device,
+                        shader,
+                        subgroup_size=self.required_size(shader),
+                        flags=self.stage_flags(shader) if shader.uses_subgroups else 0,
+                    )
+                )
                 for shader in self.shaders
             ]
             info = vk.new(

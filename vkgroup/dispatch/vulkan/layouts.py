@@ -13,6 +13,9 @@ from vkgroup.device.query import STAGES
 from vkgroup.dispatch.base_pipeline import BasePipeline, Shader
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
 
+# VkPipelineShaderStageCreateFlagBits.
+_VARYING_SIZE, _FULL_SUBGROUPS = 0x1, 0x2
+
 
 class VulkanLayouts(BasePipeline):
     """A VkPipeline and its layouts.
@@ -40,6 +43,11 @@ class VulkanLayouts(BasePipeline):
         self.set_layouts: list[Any] = []
         self._create_layout()
         self._create_pipeline()
+
+    def stage_flags(self, shader: Shader) -> int:
+        """Return the VkPipelineShaderStageCreateFlags of a stage."""
+        full = self.full_subgroups and shader.entry_point.local_size is not None
+        return _VARYING_SIZE * self.varying_subgroup_size | _FULL_SUBGROUPS * full
 
     @abstractmethod
     def _create_pipeline(self) -> None:
