@@ -22,6 +22,7 @@ _DESCRIPTORS = {
         "SampledImages": ("sampled_image", "combined_image_sampler", "uniform_texel_buffer"),
         "Samplers": ("sampler", "combined_image_sampler"),
         "AccelerationStructures": ("acceleration_structure",),
+        "InputAttachments": ("input_attachment",),
     }.items()
 }
 

@@ -20,6 +20,7 @@ from vkgroup.dispatch.draw_checks import check_made_of
 from vkgroup.dispatch.drawing import DrawState, size_of
 from vkgroup.dispatch.draws import key_of
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, stages_of
+from vkgroup.dispatch.input_attachments import inputs_of
 from vkgroup.dispatch.kept import kept_pipeline, key_of_values
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import check_specialization
@@ -226,6 +227,7 @@ class Drawing(Closing):
             samples=samples,
             sample_shading=sample_shading,
             front_face=front_face,
+            inputs=inputs_of(fragment, checked_mapping(bindings, "bindings")),
         )
         attachments = color if depths is None else (*color, depths)
         stages["fragment"] = fragment

@@ -11,6 +11,7 @@ from vkgroup.dispatch.attachments import Attachment
 from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, check_size_choice, require
 from vkgroup.dispatch.draw_checks import check_bound, check_stages, check_state, draws_points
 from vkgroup.dispatch.drawing import DrawState
+from vkgroup.dispatch.input_attachments import check_inputs
 from vkgroup.dispatch.slots import slots_of
 from vkgroup.dispatch.stages import check_subgroup_size, merged_push_constants, stage_shader
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
@@ -77,6 +78,7 @@ class GraphicsPipeline(BasePipeline):
         self.slots = slots_of(
             [binding for module in modules.values() for binding in module.reflection.bindings]
         )
+        check_inputs(self.slots, state.inputs)
         self.push_constants, self.push_conflict = merged_push_constants(self.shaders)
         for shader in self.shaders:
             shader.validate(device)

@@ -33,6 +33,7 @@ class VulkanGraphicsPipeline(VulkanLayouts, GraphicsPipeline):
         found = [Target(format_, state.samples, location) for location, format_ in state.colors]
         if state.depth is not None:
             found.append(Target(state.depth, state.samples, None))
+        found += [Target(item.format, item.samples, None, False, input=item.index) for item in state.inputs]
         return found
 
     def _lacking(self) -> list[str]:

@@ -79,12 +79,14 @@ class VulkanLayouts(BasePipeline):
         self.layout = layout[0]
 
     def _layout_binding(self, slot: Slot) -> Any:
+        # VUID-VkDescriptorSetLayoutBinding-descriptorType-01510
+        fragment = slot.kind == "input_attachment"
         return vk.new(
             "VkDescriptorSetLayoutBinding",
             binding=slot.binding,
             descriptorType=getattr(vk, DESCRIPTOR_TYPES[slot.kind]),
             descriptorCount=slot.count,
-            stageFlags=self.stages,
+            stageFlags=stage_bit("fragment") if fragment else self.stages,
         )
 
     def close(self) -> None:

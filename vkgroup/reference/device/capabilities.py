@@ -111,6 +111,8 @@ _LIMITS: dict[str, Any] = {
         for scope in ("PerStageDescriptor", "DescriptorSet")
         for kind in ("StorageBuffers", "UniformBuffers", "StorageImages", "SampledImages", "Samplers")
     },
+    "maxPerStageDescriptorInputAttachments": 0,
+    "maxDescriptorSetInputAttachments": 0,
     "maxImageDimension1D": 1 << 14,
     "maxImageDimension2D": 1 << 14,
     "maxImageDimension3D": 1 << 11,
