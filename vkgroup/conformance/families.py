@@ -7,6 +7,7 @@ from functools import cache
 from re import compile as compile_pattern
 
 from vkgroup.conformance.compute_model import ComputeModelFamily
+from vkgroup.conformance.descriptor_indexing import DescriptorIndexingFamily
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.fragment import FragmentFamily
 from vkgroup.conformance.hlsl import HlslFamily
@@ -23,6 +24,7 @@ FAMILIES: tuple[Family, ...] = (
     ComputeModelFamily(),
     HlslFamily(),
     SizeControlFamily(),
+    DescriptorIndexingFamily(),
 )
 """Every family, in the order in which their cases are listed."""
 

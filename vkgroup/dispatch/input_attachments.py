@@ -1,4 +1,4 @@
-"""Input attachments: images that fragment shaders read at their own pixel, as a draw's render pass names them."""
+"""Input attachments: images that fragment shaders read at their own pixel."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def check_inputs(slots: Iterable[Slot], inputs: Iterable[InputAttachment]) -> No
         )
 
 
-def check_bound_input(slot: Slot, number: int, image: Image, state: Iterable[InputAttachment], size: Any) -> None:
+def check_bound_input(
+    slot: Slot, number: int, image: Image, state: Iterable[InputAttachment], size: Any
+) -> None:
     """Check an image that is bound as an input attachment against the pipeline's state and the draw's size.
 
     Raises
@@ -83,7 +85,9 @@ def check_bound_input(slot: Slot, number: int, image: Image, state: Iterable[Inp
     """
     index = indices(slot)[number]
     if InputAttachment(index, image.format, image.samples) not in tuple(state):
-        raise InvalidDispatch(f"{slot.label} is given {image.format.name}; the pipeline was made for another.")
+        raise InvalidDispatch(
+            f"{slot.label} is given {image.format.name}; the pipeline was made for another."
+        )
     if image.extent[:2] != tuple(size) or image.levels != 1 or "attachment" not in image.uses:
         raise InvalidDispatch(
             f"{slot.label} is an input attachment: it takes images of the draw's size {tuple(size)}, without"
