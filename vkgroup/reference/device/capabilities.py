@@ -58,6 +58,7 @@ _FEATURES = """
     shaderImageGatherExtended imageCubeArray samplerMirrorClampToEdge
     vertexPipelineStoresAndAtomics fragmentStoresAndAtomics sampleRateShading
     shaderDemoteToHelperInvocation shaderTerminateInvocation shaderDrawParameters shaderQuadControl
+    computeDerivativeGroupQuads computeDerivativeGroupLinear
     shaderClipDistance shaderCullDistance largePoints geometryShader
 """
 
@@ -70,6 +71,7 @@ _EXTENSIONS = (
     "VK_GOOGLE_decorate_string",
     "VK_GOOGLE_hlsl_functionality1",
     "VK_GOOGLE_user_type",
+    "VK_KHR_compute_shader_derivatives",
     "VK_KHR_shader_clock",
     "VK_KHR_shader_integer_dot_product",
     "VK_KHR_shader_maximal_reconvergence",
