@@ -12,6 +12,7 @@ from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.fragment import FragmentFamily
 from vkgroup.conformance.hlsl import HlslFamily
 from vkgroup.conformance.legacy_ballot import LegacyBallotFamily
+from vkgroup.conformance.quad_control import QuadControlFamily
 from vkgroup.conformance.size_control import SizeControlFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.conformance.thread_group import ThreadGroupFamily
@@ -25,6 +26,7 @@ FAMILIES: tuple[Family, ...] = (
     HlslFamily(),
     SizeControlFamily(),
     DescriptorIndexingFamily(),
+    QuadControlFamily(),
 )
 """Every family, in the order in which their cases are listed."""
 
