@@ -52,8 +52,8 @@ GROUPS: dict[str, tuple[Shape, ...]] = {
     "quads": ((8, 8, 1), (2, 2, 16), (32, 4, 1), (4, 6, 5)),
     "linear": ((64, 1, 1), (5, 4, 3), (8, 8, 1), (1, 4, 16)),
 }
-"""How four invocations make a quad: by two local ids in x and two in y, or by the local index; with the shapes of
-workgroups, whose sizes in x and y are even there, and whose product is a multiple of four here."""
+"""How four invocations make a quad: by two local ids in x and two in y, or by the local index; with the
+shapes of workgroups, whose sizes in x and y are even there, and whose product is a multiple of four here."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _broadcast(place: int, layout: Layout) -> tuple[NDArray[Any], ...]:
 
 
 def _member(layout: Layout, place: Indices) -> NDArray[Any]:
-    return np.take_along_axis(layout.members, place[None], axis=0)[0].astype(np.float32)
+    return np.asarray(np.take_along_axis(layout.members, place[None], axis=0)[0], np.float32)
 
 
 def _level(layout: Layout) -> tuple[NDArray[Any], ...]:
@@ -148,8 +148,8 @@ _PROBES = (
     ),
     *(
         Probe(
-            f"branch.{name}", f"{name} in a branch that whole quads take is a difference of values in the quad: "
-            f"{_DERIVATIVE_RULES}", _spelled(name), partial(_derivative, name), taken=True,
+            f"branch.{name}", f"{name} in a branch that whole quads take is a difference of values in the "
+            f"quad: {_DERIVATIVE_RULES}", _spelled(name), partial(_derivative, name), taken=True,
         )
         for name in DERIVATIVES
     ),
@@ -158,7 +158,7 @@ _PROBES = (
         f"implicitLod(levels, {_SLOPE}).x", _level,
     ),
     Probe(
-        "lod.query", f"OpImageQueryLod finds the level that the slope in the quad leads to: {_DERIVATIVE_RULES}",
+        "lod.query", f"OpImageQueryLod finds the level that the slope leads to: {_DERIVATIVE_RULES}",
         f"queriedLod(levels, {_SLOPE}).x", _level,
     ),
     *(
@@ -185,14 +185,16 @@ PROBES: dict[str, Probe] = {probe.name: probe for probe in _PROBES}
 """All probes by name."""
 
 _PLACES = {
-    "quads": """uint quad = (id.z * (gl_WorkGroupSize.y / 2u) + id.y / 2u) * (gl_WorkGroupSize.x / 2u) + id.x / 2u;
+    "quads": """uvec2 half_size = gl_WorkGroupSize.xy / 2u;
+    uint quad = (id.z * half_size.y + id.y / 2u) * half_size.x + id.x / 2u;
     uint place = id.y % 2u * 2u + id.x % 2u;""",
     "linear": "uint quad = index / 4u;\n    uint place = index % 4u;",
 }
 
 _TEMPLATE = """#version 460
 // {count} probes in derivative groups ({group}) of workgroups of {x} x {y} x {z}.
-// binding 0: what each probe found, of each invocation. binding 1: an image whose texels are the numbers of their levels.
+// binding 0: what each probe found, of each invocation. binding 1: an image whose texels are the numbers of
+// their levels.
 {extensions}
 {declarations}
 layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;
@@ -316,7 +318,7 @@ def _verdict(probe: Probe, layout: Layout, got: NDArray[np.float32]) -> Verdict:
     for workgroup, index in np.argwhere(wrong)[:SHOWN]:
         values = " or ".join(sorted({repr(value[index].item()) for value in legal}))
         lines.append(
-            f"workgroup {workgroup} local index {index}, place {layout.place[index]} of quad {layout.quad[index]}: "
-            f"expected {values} got {got[workgroup, index].item()!r}"
+            f"workgroup {workgroup} local index {index}, place {layout.place[index]} of quad "
+            f"{layout.quad[index]}: expected {values} got {got[workgroup, index].item()!r}"
         )
     return Verdict(Status.FAIL, got.size, 0, "\n".join(lines))

@@ -1,9 +1,9 @@
 """What the fragments of a scene do in full quads that reconverge, and what they must find.
 
-In GLSL every fragment has `x`, `y`, its pixel, and `lane`; helper invocations have them as well. All shaders declare
-RequireFullQuadsKHR and MaximallyReconvergesKHR: each quad starts with four active invocations, and helper invocations
-stay active for its life (Vulkan 1.4, Helper Invocations). So what an operation of the quad gives follows from the
-four pixels, whatever the branches.
+In GLSL every fragment has `x`, `y`, its pixel, and `lane`; helper invocations have them as well. All shaders
+declare RequireFullQuadsKHR and MaximallyReconvergesKHR: each quad starts with four active invocations, and
+helper invocations stay active for its life (Vulkan 1.4, Helper Invocations). So what an operation of the quad
+gives follows from the four pixels, whatever the branches.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _predicate(name: str, drawn: Drawn, after: str) -> Flags:
             helper = helper | _gone(x, y)
         return helper if name == "helper" else ~helper
     if name in ("left", "stayed"):
-        return _gone(x, y) == (name == "left")
+        return _gone(x, y) if name == "left" else ~_gone(x, y)
     constant = {"never": False, "always": True}.get(name)
     if constant is not None:
         return np.full(x.shape, constant)
@@ -122,7 +122,7 @@ def _there(drawn: Drawn, after: str) -> Flags:
 
 def _vote(kind: str, values: Flags, active: Flags) -> NDArray[np.float32]:
     found = (values & active).any(axis=0) if kind == "Any" else (values | ~active).all(axis=0)
-    return found.astype(np.float32)
+    return np.asarray(found, np.float32)
 
 
 # --- what is expected ---------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def _votes(after: str, names: tuple[str, ...]) -> list[SceneTest]:
                     partial(_voted, kind, name, after),
                     scenes,
                     after,
-                )  # fmt: skip
+                )
             )
     return found
 

@@ -31,9 +31,9 @@ _CATEGORIES = (Category.BASIC, Category.BALLOT, Category.QUAD)
 
 _TEMPLATE = """#version 460
 // {count} tests in full quads of {scene}.
-// binding 0: planes of {layers} x {grid} x {grid} words: how often each pixel was shaded, and how often up to where
-// fragments leave; lane; four planes that stay as they are; then each test's results. binding 1: an image whose
-// texels are the numbers of their levels.
+// binding 0: planes of {layers} x {grid} x {grid} words: how often each pixel was shaded, and how often up to
+// where fragments leave; lane; four planes that stay as they are; then each test's results. binding 1: an
+// image whose texels are the numbers of their levels.
 {extensions}
 {votes}
 {modes}
@@ -178,7 +178,7 @@ def _verdict(test: SceneTest, drawn: Drawn, result: NDArray[np.uint32]) -> Verdi
     for layer, row, column in np.argwhere(wrong)[:SHOWN]:
         values = " or ".join(sorted({repr(value[layer, row, column].item()) for value in legal}))
         lines.append(
-            f"pixel ({column}, {row}) of layer {layer}, lane {drawn.lane[layer, row, column]}: expected {values} "
-            f"got {got[layer, row, column].item()!r}"
+            f"pixel ({column}, {row}) of layer {layer}, lane {drawn.lane[layer, row, column]}: expected "
+            f"{values} got {got[layer, row, column].item()!r}"
         )
     return Verdict(Status.FAIL, defined, 0, "\n".join(lines))

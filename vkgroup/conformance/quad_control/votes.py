@@ -1,9 +1,9 @@
 """Votes of quads in every stage and pattern: the core's clustered And and Or of four, asked of the quad.
 
 A quad is the four lanes from a multiple of four on (Vulkan 1.4, "Quad"), so OpGroupNonUniformQuadAllKHR of a
-predicate is its clustered And with four lanes each, QuadAny the Or. Programs, data and verdicts are those of the
-core's cases. Fragment shaders declare maximal reconvergence: the recorded masks then hold helper invocations,
-which take part.
+predicate is its clustered And with four lanes each, QuadAny the Or. Programs, data and verdicts are those of
+the core's cases. Fragment shaders declare maximal reconvergence: the recorded masks then hold helper
+invocations, which take part.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ class VoteCase:
     def sentence(self) -> str:
         """What the case tests."""
         executed = patterns_of(self.stage)[self.pattern].sentence
+        instruction = f"OpGroupNonUniformQuad{self.operation[-3:]}KHR"
         return (
             f"{self.operation} votes among the active invocations of the quad, executed {executed} "
-            f"({self.stage.replace('_', ' ')}): SPV_KHR_quad_control, OpGroupNonUniformQuad{self.operation[-3:]}KHR."
+            f"({self.stage.replace('_', ' ')}): SPV_KHR_quad_control, {instruction}."
         )
 
     @property

@@ -1,8 +1,8 @@
 """The shaders that record the subgroup size, of every stage.
 
 A pipeline's shaders are all written here; those of the observed stages record what `records` says, into a
-buffer or, through flat outputs, into the pixels of attachments. Each vertex, point of a patch or primitive has
-a pixel of its own.
+buffer or, through flat outputs, into the pixels of attachments. Each vertex, point of a patch or primitive
+has a pixel of its own.
 """
 
 from __future__ import annotations
