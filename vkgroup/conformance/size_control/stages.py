@@ -132,10 +132,10 @@ def _observe_mesh(executor: Executor, case: SizeCase) -> list[Seen]:
         observed = executor.compile(workgroup_shader(case.stage, shape), stage=case.stage, target=case.target)
         stages: dict[str, Any] = {case.stage: observed}
         if case.stage == "task":
-            stages["mesh"] = executor.compile(EMPTY_MESH, stage="mesh", target=case.target)
+            stages["mesh"] = executor.plain(EMPTY_MESH, "mesh")
         buffer = emptied(executor)
         executor.device.draw(
-            executor.compile(WHITE, stage="fragment", target=case.target),
+            executor.plain(WHITE, "fragment"),
             (SIDE, SIDE),
             {0: buffer},
             **stages,
@@ -166,7 +166,10 @@ def _observe_graphics(executor: Executor, case: SizeCase) -> list[Seen]:
         point_size=_POINT_SIZE in executor.capabilities.features,
     )
     modules: dict[str, Any] = {
-        stage: executor.compile(source, stage=stage, target=case.target) for stage, source in sources.items()
+        stage: executor.compile(source, stage=stage, target=case.target)
+        if stage in observed
+        else executor.plain(source, stage)
+        for stage, source in sources.items()
     }
     fragment = modules.pop("fragment")
     given: dict[str, Any] = {"count": POINTS, "topology": "points"}
