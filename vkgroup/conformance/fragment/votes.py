@@ -82,7 +82,7 @@ def votes(scenes: tuple[str, ...], unclipped: tuple[str, ...], leaving: tuple[st
     by_mask = tuple(
         Probe(
             "vote", f"{kind.lower()}.{name}",
-            f"subgroup{kind} votes among the active mask's invocations, helper invocations too: {_SOURCE}",
+            f"subgroup{kind} of a predicate ({name}) votes among the active mask's invocations: {_SOURCE}",
             (*scenes, *leaving), partial(_voted, kind, name), f"subgroup{kind}({code}) ? 1u : 0u",
             needs=("vote", "ballot"),
         )

@@ -170,7 +170,7 @@ _PROBES = (
     ),
     *(
         Probe(
-            f"broadcast{place}", f"subgroupQuadBroadcast is that of the derivative group: {_QUAD_RULES}",
+            f"broadcast{place}", f"broadcasts from place {place} are the derivative group's: {_QUAD_RULES}",
             f"float(subgroupQuadBroadcast(index, {place}u))", partial(_broadcast, place),
         )
         for place in range(_QUAD)

@@ -182,17 +182,15 @@ def _level(drawn: Drawn) -> Legal:
 _SOURCE = "SPV_KHR_quad_control"
 
 
+_WORDS = {"": "", "terminate": ", after some were terminated", "demote": ", after some were demoted"}
+
+
 def _call(kind: str, name: str) -> str:
     return f"quad{kind}({_GLSL[name]})"
 
 
 def _votes(after: str, names: tuple[str, ...]) -> list[SceneTest]:
     found = []
-    words = {
-        "": "in full quads",
-        "terminate": "after some are terminated",
-        "demote": "after some are demoted",
-    }
     for name in names:
         scenes = _COVERED if name in ("helper", "covered") or after else _SCENES
         for kind in ("Any", "All"):
@@ -201,7 +199,7 @@ def _votes(after: str, names: tuple[str, ...]) -> list[SceneTest]:
             found.append(
                 SceneTest(
                     f"{prefix}.{name}",
-                    f"{sentence}, {words[after]}: {_SOURCE}",
+                    f"{sentence}{_WORDS[after]}: {_SOURCE}",
                     f"result = {_call(kind, name)} ? 1.0 : 0.0;",
                     partial(_voted, kind, name, after),
                     scenes,
@@ -216,7 +214,8 @@ def _divergences(after: str, names: tuple[str, ...]) -> list[SceneTest]:
     return [
         SceneTest(
             f"{prefix}_{kind.lower()}.{name}",
-            f"quad{kind} in a branch is that of the invocations of the quad that took it: {_SOURCE}",
+            f"quad{kind} of the predicate {name!r} in a branch is that of the invocations that took it"
+            f"{_WORDS[after]}: {_SOURCE}",
             f"result = 7.0;\n        if ({_BRANCH}) result = {_call(kind, name)} ? 1.0 : 0.0;",
             partial(_divergent, kind, name, after),
             _COVERED if name in ("helper", "covered") or after else _SCENES,
@@ -261,7 +260,7 @@ _FULL_QUADS = (
     ),
     *(
         SceneTest(
-            f"full.swap{side}", "the neighbour in the quad is the neighbouring pixel, covered or not: "
+            f"full.swap{side}", f"what lies {side.lower()} in the quad is the pixel there, covered or not: "
             f"{_SOURCE}, RequireFullQuadsKHR",
             f"result = float(subgroupQuadSwap{side}(x + 64u * y));", partial(_neighbour, bits),
         )

@@ -60,10 +60,11 @@ class VoteCase:
     def sentence(self) -> str:
         """What the case tests."""
         executed = patterns_of(self.stage)[self.pattern].sentence
+        size = f", a required subgroup size of {self.subgroup_size}" if self.subgroup_size else ""
         instruction = f"OpGroupNonUniformQuad{self.operation[-3:]}KHR"
         return (
             f"{self.operation} votes among the active invocations of the quad, executed {executed} "
-            f"({self.stage.replace('_', ' ')}): SPV_KHR_quad_control, {instruction}."
+            f"({self.stage.replace('_', ' ')}{size}): SPV_KHR_quad_control, {instruction}."
         )
 
     @property
