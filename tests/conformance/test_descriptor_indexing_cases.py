@@ -74,7 +74,7 @@ def test_what_a_device_lacks_is_named() -> None:
 
 @pytest.mark.parametrize("kind", ["sampler", "sampled_image"])
 def test_what_glslang_does_not_mark_is_marked(kind: str) -> None:
-    source = source_of("compute", kind, "read", ["nonuniform"])
+    source = source_of("compute", kind, "read", "nonuniform")
     module = completed(
         compile_source(source, stage="compute", target=Target.VULKAN_1_2, name="x"), KINDS[kind]
     )

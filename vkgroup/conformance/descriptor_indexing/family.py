@@ -18,11 +18,18 @@ from vkgroup.conformance.descriptor_indexing.kinds import (
     INVOCATIONS,
     KINDS,
     WIDTH,
+    WRITE_ROW,
     Kind,
     cells_of,
 )
 from vkgroup.conformance.descriptor_indexing.nonuniform import completed
-from vkgroup.conformance.descriptor_indexing.shader import GROUPS, SENTENCES, source_of
+from vkgroup.conformance.descriptor_indexing.shader import (
+    COUNTED_CELLS,
+    GROUPS,
+    SENTENCES,
+    source_of,
+    written,
+)
 from vkgroup.conformance.descriptor_indexing.ways import WAYS, Way
 from vkgroup.conformance.poison import POISON, poisoned
 from vkgroup.conformance.results import Status
@@ -122,29 +129,32 @@ class DescriptorIndexingFamily:
         return needs + _missing_limits(kind, capabilities)
 
     def batch_key(self, case: DescriptorCase) -> Hashable:
-        """Return what cases share that one shader judges: all but the way, and whether that is uniform."""
-        return case.stage, case.kind, case.access, WAYS[case.way].nonuniform
+        """Return the case: each has a shader of its own, so that a failure can be repeated alone."""
+        return case
 
     def batch_size(self, case: DescriptorCase, capabilities: Capabilities) -> int:
-        """Return as many as there are ways."""
-        return len(WAYS)
+        """Return one."""
+        return 1
 
     def judge(self, executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
-        """Run the shader of a batch, and judge each way by what its invocations found and left."""
-        case = cases[0]
-        kind = KINDS[case.kind]
-        ways = [one.way for one in cases]
-        source = source_of(case.stage, case.kind, case.access, ways)
-        # SPIRV-Tools knows the capability of arrays of input attachments from its extension alone.
-        target = Target.VULKAN_1_1 if case.kind == "input_attachment" else executor.target
-        module = compile_source(source, stage=case.stage, target=target, name="<conformance>")
-        if WAYS[case.way].nonuniform:
-            module = completed(module, kind)
-        module = executor.transform_module(module)
-        wanted = np.random.default_rng(executor.seed).integers(0, kind.count, INVOCATIONS).astype(np.uint32)
-        before = [cells_of(number, executor.seed) for number in range(kind.count)]
-        found, after = _run(executor, case, module, wanted, before)
-        return [_verdict(executor.seed, one, wanted, found, np.stack(before), after) for one in cases]
+        """Judge the cases, each for itself."""
+        return [_judge(executor, case) for case in cases]
+
+
+def _judge(executor: Executor, case: DescriptorCase) -> Verdict:
+    """Run the shader of a case, and judge what its invocations found and left."""
+    kind = KINDS[case.kind]
+    source = source_of(case.stage, case.kind, case.access, case.way)
+    # SPIRV-Tools knows the capability of arrays of input attachments from its extension alone.
+    target = Target.VULKAN_1_1 if case.kind == "input_attachment" else executor.target
+    module = compile_source(source, stage=case.stage, target=target, name="<conformance>")
+    if WAYS[case.way].nonuniform:
+        module = completed(module, kind)
+    module = executor.transform_module(module)
+    wanted = np.random.default_rng(executor.seed).integers(0, kind.count, INVOCATIONS).astype(np.uint32)
+    before = [cells_of(number, executor.seed) for number in range(kind.count)]
+    found, after = _run(executor, case, module, wanted, before)
+    return _verdict(executor.seed, case, wanted, found, np.stack(before), after)
 
 
 def _missing_limits(kind: Kind, capabilities: Capabilities) -> list[str]:
@@ -157,14 +167,14 @@ def _missing_limits(kind: Kind, capabilities: Capabilities) -> list[str]:
 def _run(
     executor: Executor, case: DescriptorCase, module: Any, wanted: Words, before: list[Words]
 ) -> tuple[Words, Words | None]:
-    """Run a shader; return what was found, (ways, invocations, 2), and the cells after it of storage."""
+    """Run a shader; return what was found, (invocations, 2), and the cells after it of storage."""
     kind = KINDS[case.kind]
-    bindings = {0: wanted, 1: poisoned(len(WAYS) * INVOCATIONS, 2), 2: kind.bound(before), **kind.others}
+    bindings = {0: wanted, 1: poisoned(INVOCATIONS, 2), 2: kind.bound(before), **kind.others}
     if case.stage == "compute":
         result = executor.device.run(module, GROUPS, bindings, timeout=executor.timeout)
     else:
         result = executor.device.draw(module, (WIDTH, HEIGHT), bindings, timeout=executor.timeout)
-    found = result[1].reshape(len(WAYS), INVOCATIONS, 2)
+    found = result[1].reshape(INVOCATIONS, 2)
     if case.access == "read":
         return found, None
     return found, np.stack([np.asarray(cells).reshape(CELLS) for cells in result[2]])
@@ -173,25 +183,23 @@ def _run(
 def _verdict(
     seed: int, case: DescriptorCase, wanted: Words, found: Words, before: Words, after: Words | None
 ) -> Verdict:
-    """Judge one way."""
-    kind, way = KINDS[case.kind], WAYS[case.way]
-    row = list(WAYS).index(case.way)
-    chosen = found[row, :, 0]
-    if (fault := _choice_fault(way, chosen, wanted, kind.count)) is not None:
+    """Judge the descriptors that invocations came to, and what they read or left there."""
+    kind = KINDS[case.kind]
+    chosen = found[:, 0]
+    if (fault := _choice_fault(WAYS[case.way], chosen, wanted, kind.count)) is not None:
         return Verdict(Status.FAIL, INVOCATIONS, 0, fault)
-    place = np.arange(INVOCATIONS)
-    index = chosen.astype(np.int64)
+    place, index = np.arange(INVOCATIONS), chosen.astype(np.int64)
     if after is None:
-        expected, got = kind.expected(index, place, seed), found[row, :, 1]
-        return _compared(expected, got, [f"invocation {n}, descriptor {index[n]}" for n in place])
-    cells = slice(row * INVOCATIONS, (row + 1) * INVOCATIONS)
-    wanted_cells = before[:, cells].copy()
+        expected, names = kind.expected(index, place, seed), [f"descriptor {number}" for number in index]
+        return _compared(expected, found[:, 1], [f"invocation {n}, {name}" for n, name in enumerate(names)])
+    expected_cells = before.copy()
+    row = WRITE_ROW * INVOCATIONS
     if case.access == "write":
-        wanted_cells[index, place] = place * 16 + row + 1
+        expected_cells[index, row + place] = written(place)
     else:
-        np.add.at(wanted_cells, (index, place % 64), np.uint32(1))
-    names = [f"descriptor {number}, cell {cell}" for number in range(kind.count) for cell in place]
-    return _compared(wanted_cells.ravel(), after[:, cells].ravel(), names)
+        np.add.at(expected_cells, (index, row + place % COUNTED_CELLS), np.uint32(1))
+    names = [f"descriptor {number}, cell {cell}" for number in range(kind.count) for cell in range(CELLS)]
+    return _compared(expected_cells.ravel(), after.ravel(), names)
 
 
 def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> str | None:

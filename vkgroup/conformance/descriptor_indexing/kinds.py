@@ -17,11 +17,10 @@ WIDTH, HEIGHT = 32, 16
 INVOCATIONS = WIDTH * HEIGHT
 """Invocations of a dispatch, or pixels of a draw."""
 
-ROWS = 6
-"""Rows of `INVOCATIONS` cells of each descriptor: one for each way of choosing it, and one to be read."""
+ROWS, WRITE_ROW, READ_ROW = 2, 0, 1
+"""Rows of `INVOCATIONS` cells of each descriptor: one to be written, and one to be read."""
 
 CELLS = ROWS * INVOCATIONS
-READ_ROW = ROWS - 1
 
 _FEW, _MANY = 4, 8
 
@@ -85,8 +84,8 @@ class Kind:
             table = np.array([np.broadcast_to(column, 2) for column in texels], np.uint32)
             return np.asarray(table[chosen, place % 2])
         cells = np.stack([cells_of(number, seed) for number in range(self.count)])
-        row = 0 if self.name == "input_attachment" else READ_ROW
-        cell = row * INVOCATIONS + (place if row == 0 else read_cell(place))
+        own = self.name == "input_attachment"
+        cell = place if own else READ_ROW * INVOCATIONS + read_cell(place)
         return np.asarray(cells[chosen, cell])
 
 

@@ -1,10 +1,18 @@
-"""The shader of a batch: one array of descriptors, used in one way after another."""
+"""The shader of a case: one array of descriptors, used in one way."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
+from numpy.typing import NDArray
 
-from vkgroup.conformance.descriptor_indexing.kinds import INVOCATIONS, KINDS, READ_CELL, READ_ROW, WIDTH
+from vkgroup.conformance.descriptor_indexing.kinds import (
+    INVOCATIONS,
+    KINDS,
+    READ_CELL,
+    READ_ROW,
+    WIDTH,
+    WRITE_ROW,
+)
 from vkgroup.conformance.descriptor_indexing.ways import WAYS, Way
 from vkgroup.reference.operations import Category
 
@@ -25,8 +33,8 @@ _STAGES = {
 
 _TEMPLATE = """#version 460
 // {title}
-// binding 0: the descriptor that each invocation wants. binding 1: for each way and invocation the descriptor
-// that it used, and the word that it read there. binding 2: the descriptors.
+// binding 0: the descriptor that each invocation wants. binding 1: the descriptor that it used, and the word
+// that it read there. binding 2: the descriptors.
 {extensions}
 {stage}
 const uint INVOCATIONS = {invocations}u;
@@ -50,43 +58,44 @@ SENTENCES = {
 """What is done through a descriptor, by name."""
 
 
-def written_word(way: str) -> str:
-    """Return the GLSL of the word that an invocation writes: its own number, and the way's."""
-    return f"(index * 16u + {list(WAYS).index(way)}u + 1u)"
+WRITTEN = "(index * 16u + 5u)"
+"""GLSL of the word that an invocation writes; `written` is the same in NumPy."""
+
+COUNTED_CELLS = 64
+"""Cells that are counted up."""
+
+
+def written(place: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Return the word that each invocation writes."""
+    return (place * 16 + 5).astype(np.uint32)
 
 
 def _access(kind: str, access: str, way: Way) -> str:
-    row = list(WAYS).index(way.name)
-    table = KINDS[kind]
-    i = "nonuniformEXT(i)" if way.nonuniform else "i"
+    table, i = KINDS[kind], "nonuniformEXT(i)" if way.nonuniform else "i"
     if access == "read":
         word = table.read.format(i=i, k=f"({READ_ROW}u * INVOCATIONS + {READ_CELL})")
-        return f"found[{row}u * INVOCATIONS + index] = uvec2(i, {word});"
+        return f"found[index] = uvec2(i, {word});"
     if access == "write":
-        done = table.write.format(i=i, k=f"({row}u * INVOCATIONS + index)", v=written_word(way.name))
+        done = table.write.format(i=i, k=f"({WRITE_ROW}u * INVOCATIONS + index)", v=WRITTEN)
     else:
-        done = table.atomic.format(i=i, k=f"({row}u * INVOCATIONS + index % 64u)")
-    return f"{done} found[{row}u * INVOCATIONS + index] = uvec2(i, 0u);"
+        done = table.atomic.format(i=i, k=f"({WRITE_ROW}u * INVOCATIONS + index % {COUNTED_CELLS}u)")
+    return f"{done} found[index] = uvec2(i, 0u);"
 
 
-def source_of(stage: str, kind: str, access: str, ways: Sequence[str]) -> str:
-    """Return the GLSL of a batch."""
-    categories = {"basic", "ballot", *(need for way in ways for need in WAYS[way].needs)}
-    extensions = [Category(name).extension for name in sorted(categories)]
-    if any(WAYS[way].nonuniform for way in ways):
+def source_of(stage: str, kind: str, access: str, name: str) -> str:
+    """Return the GLSL of a case, by the keys of its tables."""
+    way = WAYS[name]
+    extensions = [Category(need).extension for need in sorted({"basic", "ballot", *way.needs})]
+    if way.nonuniform:
         extensions.append("GL_EXT_nonuniform_qualifier")
-    blocks = [
-        "{\n        " + WAYS[way].code.replace("@ACCESS", _access(kind, access, WAYS[way])) + "\n    }"
-        for way in ways
-    ]
     declarations, start = _STAGES[stage]
     return _TEMPLATE.format(
         title=f"An array of {kind.replace('_', ' ')} descriptors; {SENTENCES[access]}.",
-        extensions="\n".join(f"#extension {name} : require" for name in extensions),
+        extensions="\n".join(f"#extension {extension} : require" for extension in extensions),
         stage=declarations,
         invocations=INVOCATIONS,
         count=KINDS[kind].count,
         declaration=KINDS[kind].declaration,
         start=start,
-        code="\n    ".join(blocks),
+        code=way.code.replace("@ACCESS", _access(kind, access, way)),
     )

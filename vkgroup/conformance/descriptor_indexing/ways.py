@@ -35,7 +35,7 @@ def _peeled(choice: str) -> str:
                 @ACCESS
                 waiting = false;
             }}
-        }}"""
+    }}"""
 
 
 _TABLE = (
@@ -59,4 +59,4 @@ _TABLE = (
 )  # fmt: skip
 
 WAYS: dict[str, Way] = {way.name: way for way in _TABLE}
-"""All ways by name; the place of a way is the row of cells that it writes."""
+"""All ways by name."""
