@@ -329,9 +329,7 @@ class Device(Memories, Drawing, Tracing):
         return kept_pipeline(
             self._pipelines,
             (module, entry_point, key_of_values(specialization), *control.values()),
-            lambda: self.pipeline(
-                module, entry_point=entry_point, specialization=specialization, **control
-            ),
+            lambda: self.pipeline(module, entry_point=entry_point, specialization=specialization, **control),
         )
 
     @property

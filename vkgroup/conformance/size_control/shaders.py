@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from vkgroup.conformance.stages import RAY_STAGES
+
 SIDE = 32
 """Pixels of the target in x and y; as many points are drawn."""
 
@@ -56,13 +58,14 @@ NUMBERS = {
             "fragment",
             "task",
             "mesh",
+            *RAY_STAGES,
         )
     )
 }
 """Number of each stage in the records."""
 
 
-def _observing(stage: str, framebuffer: bool) -> tuple[str, str]:
+def observing(stage: str, framebuffer: bool) -> tuple[str, str]:
     """Return what an observed stage declares, and what it does first."""
     declarations = [_RECORD.format(number=NUMBERS[stage])]
     if framebuffer:
@@ -82,7 +85,7 @@ def workgroup_shader(stage: str, local_size: tuple[int, int, int]) -> str:
 
     Workgroups of compute shaders are counted from the push constant `first_group` on.
     """
-    declarations, observe = _observing(stage, False)
+    declarations, observe = observing(stage, False)
     x, y, z = local_size
     extension = "" if stage == "compute" else "#extension GL_EXT_mesh_shader : require"
     own, end = {
@@ -147,7 +150,7 @@ def _graphics_shader(
 ) -> str:
     declarations, observe = ("", "")
     if stage in observed:
-        declarations, observe = _observing(stage, framebuffer)
+        declarations, observe = observing(stage, framebuffer)
     body = {
         "vertex": _vertex,
         "tessellation_control": _control,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.size_control.case import SizeCase
+from vkgroup.conformance.size_control.rays import INVOCATIONS, trace
 from vkgroup.conformance.size_control.records import WORDS, Seen
 from vkgroup.conformance.size_control.shaders import (
     EMPTY_MESH,
@@ -23,6 +24,7 @@ from vkgroup.conformance.size_control.shaders import (
     segments,
     workgroup_shader,
 )
+from vkgroup.conformance.stages import RAY_STAGES
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:
@@ -220,6 +222,19 @@ def _workgroups(name: str, features: tuple[str, ...], observe: Any) -> StageRow:
     return StageRow(name, (name,), features, (), True, False, observe)
 
 
+def _observe_rays(executor: Executor, case: SizeCase) -> list[Seen]:
+    control = control_of(case, executor.capabilities)
+    del control["full_subgroups"]
+    buffer = emptied(executor)
+    trace(executor, case.stage, buffer, case.target, control)
+    return [Seen(case.stage, recorded(buffer), INVOCATIONS)]
+
+
+def _rays(name: str) -> StageRow:
+    features = ("rayTracingPipeline", "accelerationStructure")
+    return StageRow(name, (name,), features, (), False, False, _observe_rays)
+
+
 _ROWS = (
     _workgroups("compute", (), _observe_compute),
     _graphics("vertex", ("vertex",), (), _VERTEX_STORES),
@@ -235,6 +250,7 @@ _ROWS = (
     ),
     _workgroups("task", ("meshShader", "taskShader"), _observe_mesh),
     _workgroups("mesh", ("meshShader",), _observe_mesh),
+    *(_rays(stage) for stage in RAY_STAGES),
 )
 
 STAGES: dict[str, StageRow] = {row.name: row for row in _ROWS}

@@ -9,7 +9,7 @@ from vkgroup.device import vk
 from vkgroup.dispatch.drawing import COMPARISONS, FRONT_FACES, TOPOLOGIES
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.vulkan.draws import VulkanDraws
-from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_bit, stage_info
+from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_bit
 from vkgroup.dispatch.vulkan.render_pass import Target, create_render_pass, sample_counts
 
 _ALL_CHANNELS = 0xF
@@ -50,17 +50,7 @@ class VulkanGraphicsPipeline(VulkanLayouts, GraphicsPipeline):
         device = self.device
         self._render_pass = create_render_pass(device, self.targets())
         with ExitStack() as stack:
-            stages = [
-                stack.enter_context(
-                    stage_info(
-                        device,
-                        shader,
-                        subgroup_size=self.required_size(shader),
-                        flags=self.stage_flags(shader) if shader.uses_subgroups else 0,
-                    )
-                )
-                for shader in self.shaders
-            ]
+            stages = [stack.enter_context(self.one_of_several(shader)) for shader in self.shaders]
             info = vk.new(
                 "VkGraphicsPipelineCreateInfo",
                 stageCount=len(stages),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from vkgroup.device import vk
@@ -48,6 +48,11 @@ class VulkanLayouts(BasePipeline):
         """Return the VkPipelineShaderStageCreateFlags of a stage."""
         full = self.full_subgroups and shader.entry_point.local_size is not None
         return _VARYING_SIZE * self.varying_subgroup_size | _FULL_SUBGROUPS * full
+
+    def one_of_several(self, shader: Shader) -> AbstractContextManager[Any]:
+        """Give a stage as `stage_info` does; sizes are asked of those with subgroup operations."""
+        flags = self.stage_flags(shader) if shader.uses_subgroups else 0
+        return stage_info(self.device, shader, subgroup_size=self.required_size(shader), flags=flags)
 
     @abstractmethod
     def _create_pipeline(self) -> None:
