@@ -292,4 +292,5 @@ def test_every_declared_feature_that_a_module_may_need_is_tried(reference: Devic
     elsewhere |= {"imageCubeArray", "bufferDeviceAddress", "vulkanMemoryModelDeviceScope"}
     elsewhere |= {"shaderDrawParameters", "shaderDemoteToHelperInvocation", "sampleRateShading"}
     elsewhere |= {"shaderClipDistance", "shaderCullDistance", "geometryShader", "shaderQuadControl"}
+    elsewhere |= {"computeDerivativeGroupQuads", "computeDerivativeGroupLinear"}
     assert declared - elsewhere - {use.name for use in USES} == set()

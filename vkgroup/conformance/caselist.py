@@ -91,6 +91,8 @@ def _by_prefix() -> dict[str, list[tuple[str, str]]]:
         for _ in range(_DEPTH):
             at = name.find(".", at + 1)
             if at < 0:
+                # Longer names may begin with a whole short one.
+                index.setdefault(name, []).append(("", name))
                 break
             index.setdefault(name[:at], []).append((name[at:], name))
     return index

@@ -8,12 +8,15 @@ from re import compile as compile_pattern
 
 from vkgroup.conformance.compute_model import ComputeModelFamily
 from vkgroup.conformance.cooperative_matrix import CooperativeMatrixFamily
+from vkgroup.conformance.descriptor_indexing import DescriptorIndexingFamily
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.fragment import FragmentFamily
 from vkgroup.conformance.hlsl import HlslFamily
 from vkgroup.conformance.legacy_ballot import LegacyBallotFamily
+from vkgroup.conformance.quad_control import QuadControlFamily
 from vkgroup.conformance.reconvergence import LeavingFamily, ReconvergenceFamily
 from vkgroup.conformance.shader_clock import ShaderClockFamily
+from vkgroup.conformance.size_control import SizeControlFamily
 from vkgroup.conformance.sm_builtins import SmBuiltinsFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.conformance.thread_group import ThreadGroupFamily
@@ -30,6 +33,9 @@ FAMILIES: tuple[Family, ...] = (
     CooperativeMatrixFamily(),
     SmBuiltinsFamily(),
     ShaderClockFamily(),
+    SizeControlFamily(),
+    DescriptorIndexingFamily(),
+    QuadControlFamily(),
 )
 """Every family, in the order in which their cases are listed."""
 

@@ -151,11 +151,18 @@ _FRAGMENT_TABLE = (
         demotes=True,
         extension="GL_EXT_demote_to_helper_invocation",
     ),
+    Pattern(
+        "terminate",
+        "after some fragments have been terminated",
+        "lane % 3u != 2u",
+        "if (lane % 3u == 2u) terminateInvocation;\n    @OBSERVE(0u)",
+        extension="GL_EXT_terminate_invocation",
+    ),
 )
 
 FRAGMENT_PATTERNS: dict[str, Pattern] = {pattern.name: pattern for pattern in _FRAGMENT_TABLE}
 """All patterns of fragment shaders by name. Who discards or demotes itself may still take part, and so feeds
-no decoy."""
+no decoy; who is terminated takes part no longer (SPIR-V 1.6, OpTerminateInvocation)."""
 
 
 _OTHER = ("all", "partial", "data_mask", "nested")

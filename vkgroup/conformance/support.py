@@ -27,6 +27,9 @@ STAGE_FEATURES: dict[str, tuple[str, ...]] = {
 }
 """The features that cases of a stage need."""
 
+# The features of the patterns in which fragments leave.
+_LEAVES = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
+
 # Elsewhere a device has quad operations only if it says so (Vulkan 1.4, quadOperationsInAllStages).
 _QUAD_STAGES = ("fragment", "compute")
 
@@ -78,8 +81,9 @@ def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
     if subgroup_size(case, capabilities) < pattern.least_size:
         needs.append(f"a subgroup size of at least {pattern.least_size} (smaller ones execute nothing)")
     needs += _missing_stage(case, capabilities)
-    if case.pattern == "demote" and "shaderDemoteToHelperInvocation" not in capabilities.features:
-        needs.append("shaderDemoteToHelperInvocation")
+    leaves = _LEAVES.get(case.pattern)
+    if leaves is not None and leaves not in capabilities.features:
+        needs.append(leaves)
     in_workgroups = case.stage in WORKGROUP_STAGES
     observed = not in_workgroups or not pattern.uniform or case.operation in BARRIERS
     if observed and not has_ballot(capabilities):

@@ -179,6 +179,14 @@ STRUCTS: tuple[FeatureStruct, ...] = (
         1000635000,
     ),
     FeatureStruct(
+        "VkPhysicalDeviceComputeShaderDerivativesFeaturesKHR",
+        "VK_KHR_compute_shader_derivatives",
+        None,
+        None,
+        ("computeDerivativeGroupQuads", "computeDerivativeGroupLinear"),
+        1000201000,
+    ),
+    FeatureStruct(
         "VkPhysicalDeviceCooperativeMatrix2FeaturesNV",
         "VK_NV_cooperative_matrix2",
         None,

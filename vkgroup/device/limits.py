@@ -22,6 +22,7 @@ _DESCRIPTORS = {
         "SampledImages": ("sampled_image", "combined_image_sampler", "uniform_texel_buffer"),
         "Samplers": ("sampler", "combined_image_sampler"),
         "AccelerationStructures": ("acceleration_structure",),
+        "InputAttachments": ("input_attachment",),
     }.items()
 }
 
@@ -209,11 +210,17 @@ def _text(name: str, need: int, limits: Mapping[str, int]) -> str:
 
 
 def subgroup_size_problems(
-    size: int | None, full: bool, local_size: tuple[int, int, int], capabilities: Capabilities
+    size: int | None,
+    full: bool,
+    local_size: tuple[int, int, int],
+    capabilities: Capabilities,
+    *,
+    varying: bool = False,
+    stage: str = "compute",
 ) -> list[str]:
-    """List what stands against a required subgroup size, or full subgroups, of a compute pipeline.
+    """List what stands against a required or varying subgroup size, or full subgroups, in workgroups.
 
-    VUID-VkPipelineShaderStageCreateInfo-pNext-02755 to 02757 and 02759, and
+    VUID-VkPipelineShaderStageCreateInfo-pNext-02755 to 02759, and
     VUID-VkPipelineShaderStageRequiredSubgroupSizeCreateInfo-requiredSubgroupSize-02760 to 02762.
 
     Parameters
@@ -222,20 +229,20 @@ def subgroup_size_problems(
     full : whether full subgroups are demanded.
     local_size : the workgroup's.
     capabilities : the device's.
+    varying : whether the size may vary.
+    stage : the stage's name: one with workgroups.
     """
     control = capabilities.size_control
     problems = []
     if full and not control.compute_full_subgroups:
         problems.append("computeFullSubgroups")
-    width = size if size is not None else control.max_size
+    width = size if size is not None else control.max_size if varying else capabilities.subgroup.size
     if full and width and local_size[0] % width:
         problems.append(
             f"a local size in x that is a multiple of {width}, for full subgroups (it is {local_size[0]})"
         )
-    if size is None:
-        return problems
-    problems += stage_size_problems(size, "compute", capabilities)
-    if not control.supported:
+    problems += stage_size_problems(size, stage, capabilities, varying=varying)
+    if size is None or not control.supported:
         return problems
     invocations = local_size[0] * local_size[1] * local_size[2]
     if size > 0 and -(-invocations // size) > control.max_compute_workgroup_subgroups:
@@ -246,20 +253,23 @@ def subgroup_size_problems(
     return problems
 
 
-def stage_size_problems(size: int | None, stage: str, capabilities: Capabilities) -> list[str]:
-    """List what stands against requiring a subgroup size of a stage.
+def stage_size_problems(
+    size: int | None, stage: str, capabilities: Capabilities, *, varying: bool = False
+) -> list[str]:
+    """List what stands against requiring a subgroup size of a stage, or letting it vary.
 
     Parameters
     ----------
     size : the required subgroup size; None requires none.
     stage : the stage's name.
     capabilities : the device's.
+    varying : whether the size may vary.
     """
     control = capabilities.size_control
+    if (varying or size is not None) and not control.supported:
+        return ["subgroupSizeControl"]
     if size is None:
         return []
-    if not control.supported:
-        return ["subgroupSizeControl"]
     problems = []
     if stage not in control.required_size_stages:
         problems.append(f"requiredSubgroupSizeStages with the {stage} stage")

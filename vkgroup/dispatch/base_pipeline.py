@@ -25,12 +25,17 @@ class BasePipeline(Closing):
     slots : the places that `bind` wants filled.
     push_constants : the block of push constants, None where no shader has one.
     subgroup_size : the required subgroup size, None where none was required.
+    full_subgroups : whether full subgroups are demanded, of the stages with workgroups.
+    varying_subgroup_size : whether the subgroup size may vary, from `minSubgroupSize` to `maxSubgroupSize`;
+        that of modules of SPIR-V 1.6 may in any case (Vulkan 1.4, 9.26.1).
     """
 
     device: Owner
     slots: tuple[Slot, ...]
     push_constants: PushConstants | None
     subgroup_size: int | None
+    full_subgroups: bool
+    varying_subgroup_size: bool
 
     def _make(self) -> None:
         """Make what the kind of device needs, once everything has been checked."""
@@ -45,7 +50,7 @@ class BasePipeline(Closing):
 
     def required_size(self, shader: Shader) -> int | None:
         """Return the subgroup size to require of one stage of several: of those with subgroup operations."""
-        return self.subgroup_size if shader.module.reflection.subgroup_uses else None
+        return self.subgroup_size if shader.uses_subgroups else None
 
     @abstractmethod
     def _create(self) -> None:
@@ -75,6 +80,12 @@ class Shader:
         values, self.packed = pack_specialization(constants, specialization or {})
         self.specialization: Mapping[int, Value] = values
         _check_lengths(module, values)
+
+    @property
+    def uses_subgroups(self) -> bool:
+        """Whether it knows of subgroups: it has operations on them, or reads one of their variables."""
+        reflection = self.module.reflection
+        return bool(reflection.subgroup_uses) or "GroupNonUniform" in reflection.capabilities
 
     def missing(self, device: Owner, subgroup_size: int | None = None) -> list[str]:
         """List what the stage needs and the device does not declare; `subgroup_size` is a required one."""
@@ -108,6 +119,14 @@ def _check_lengths(module: Module, values: Mapping[int, Value]) -> None:
                 f" specialization would make {length.evaluate(values)}; write that into the shader.",
                 ["specialization of the length of an interface"],
             )
+
+
+def check_size_choice(size: int | None, varying: bool) -> None:
+    """Refuse a size that is required and may vary (VUID-VkPipelineShaderStageCreateInfo-pNext-02754)."""
+    if size is not None and varying:
+        raise InvalidDispatch(
+            f"A subgroup size of {size} is required, and varying_subgroup_size lets it vary: leave one out."
+        )
 
 
 def require(device: Owner, lacking: list[str]) -> None:

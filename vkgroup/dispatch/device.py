@@ -201,6 +201,7 @@ class Device(Memories, Drawing, Tracing):
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
         full_subgroups: bool = False,
+        varying_subgroup_size: bool = False,
     ) -> Pipeline:
         """Make a compute pipeline.
 
@@ -211,6 +212,7 @@ class Device(Memories, Drawing, Tracing):
         specialization : values of specialization constants, by id or by name.
         subgroup_size : a required subgroup size; None takes that which the device was opened with, if any.
         full_subgroups : whether every subgroup must be full.
+        varying_subgroup_size : whether the subgroup size may be any of those that the device has.
 
         Raises
         ------
@@ -224,8 +226,9 @@ class Device(Memories, Drawing, Tracing):
             module,
             entry_point=entry_point,
             specialization=specialization,
-            subgroup_size=self._subgroup_size if subgroup_size is None else subgroup_size,
+            subgroup_size=self._required_size(subgroup_size, varying_subgroup_size),
             full_subgroups=full_subgroups,
+            varying_subgroup_size=varying_subgroup_size,
         )
 
     def sequence(self, steps: Iterable[Step | tuple[Step, ...]]) -> Sequence:
@@ -260,6 +263,7 @@ class Device(Memories, Drawing, Tracing):
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
         full_subgroups: bool = False,
+        varying_subgroup_size: bool = False,
         repeat: int = 1,
         timeout: float | None = 10.0,
     ) -> RunResult:
@@ -272,7 +276,8 @@ class Device(Memories, Drawing, Tracing):
         bindings : arrays, `Buffer`s, `Image`s and `Sampler`s by name, number in set 0, or (set, number);
             an image with a sampler as (image or array, sampler). Arrays are never modified.
         push : push constants: bytes, an array, or values by name.
-        entry_point, specialization, subgroup_size, full_subgroups : as for `pipeline`.
+        entry_point, specialization, subgroup_size, full_subgroups, varying_subgroup_size : as for
+            `pipeline`.
         repeat : how many times to run, one after the other on the same memory.
         timeout : seconds for all of it; None waits for ever.
 
@@ -296,7 +301,12 @@ class Device(Memories, Drawing, Tracing):
         """
         if not isinstance(module, Module):
             module = self.compile(module)
-        pipeline = self._pipeline(module, entry_point, specialization, subgroup_size, full_subgroups)
+        control = {
+            "subgroup_size": subgroup_size,
+            "full_subgroups": full_subgroups,
+            "varying_subgroup_size": varying_subgroup_size,
+        }
+        pipeline = self._pipeline(module, entry_point, specialization, control)
         with pipeline.bind(bindings) as bound:
             seconds = bound.timed(groups, push, timeout, repeat=repeat)
             return RunResult(
@@ -313,20 +323,13 @@ class Device(Memories, Drawing, Tracing):
         module: Module,
         entry_point: str | None,
         specialization: Mapping[int | str, Any] | None,
-        subgroup_size: int | None,
-        full_subgroups: bool,
+        control: Mapping[str, Any],
     ) -> Pipeline:
         """Return a pipeline for `run`, kept from the last times where it can be."""
         return kept_pipeline(
             self._pipelines,
-            (module, entry_point, key_of_values(specialization), subgroup_size, full_subgroups),
-            lambda: self.pipeline(
-                module,
-                entry_point=entry_point,
-                specialization=specialization,
-                subgroup_size=subgroup_size,
-                full_subgroups=full_subgroups,
-            ),
+            (module, entry_point, key_of_values(specialization), *control.values()),
+            lambda: self.pipeline(module, entry_point=entry_point, specialization=specialization, **control),
         )
 
     @property

@@ -20,6 +20,7 @@ from vkgroup.dispatch.draw_checks import check_made_of
 from vkgroup.dispatch.drawing import DrawState, size_of
 from vkgroup.dispatch.draws import key_of
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, stages_of
+from vkgroup.dispatch.input_attachments import inputs_of
 from vkgroup.dispatch.kept import kept_pipeline, key_of_values
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import check_specialization
@@ -54,6 +55,8 @@ class Drawing(Closing):
         task: Module | None = None,
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
+        full_subgroups: bool = False,
+        varying_subgroup_size: bool = False,
     ) -> GraphicsPipeline:
         """Make a graphics pipeline.
 
@@ -69,6 +72,8 @@ class Drawing(Closing):
             has.
         subgroup_size : a required subgroup size, for the stages with subgroup operations; None takes that
             which the device was opened with, if any.
+        full_subgroups : whether every subgroup of task and mesh shaders must be full.
+        varying_subgroup_size : whether the subgroup size may vary, in the stages with subgroup operations.
 
         Raises
         ------
@@ -91,8 +96,14 @@ class Drawing(Closing):
             mesh=mesh,
             task=task,
             specialization=specialization,
-            subgroup_size=self._subgroup_size if subgroup_size is None else subgroup_size,
+            subgroup_size=self._required_size(subgroup_size, varying_subgroup_size),
+            full_subgroups=full_subgroups,
+            varying_subgroup_size=varying_subgroup_size,
         )
+
+    def _required_size(self, subgroup_size: int | None, varying: bool) -> int | None:
+        """Return the size to require of a pipeline: its own, or the device's where it shall not vary."""
+        return self._subgroup_size if subgroup_size is None and not varying else subgroup_size
 
     def draw(
         self,
@@ -123,6 +134,8 @@ class Drawing(Closing):
         push: Any = None,
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
+        full_subgroups: bool = False,
+        varying_subgroup_size: bool = False,
         repeat: int = 1,
         timeout: float | None = 10.0,
     ) -> RunResult:
@@ -164,6 +177,7 @@ class Drawing(Closing):
         resolve : whether the samples of a color come back as one, as the device does that; otherwise as
             arrays (height, width, samples[, components]).
         push, specialization, subgroup_size, repeat, timeout : as for `run`.
+        full_subgroups, varying_subgroup_size : as for `graphics_pipeline`.
 
         Returns
         -------
@@ -213,10 +227,16 @@ class Drawing(Closing):
             samples=samples,
             sample_shading=sample_shading,
             front_face=front_face,
+            inputs=inputs_of(fragment, checked_mapping(bindings, "bindings")),
         )
         attachments = color if depths is None else (*color, depths)
         stages["fragment"] = fragment
-        pipeline = _kept_pipeline(self, stages, state, specialization, subgroup_size)
+        control = {
+            "subgroup_size": subgroup_size,
+            "full_subgroups": full_subgroups,
+            "varying_subgroup_size": varying_subgroup_size,
+        }
+        pipeline = _kept_pipeline(self, stages, state, specialization, control)
         with pipeline.bind(
             bindings or {}, size=extent, vertices=data, attachments=attachments, resolve=resolve
         ) as draws:
@@ -283,14 +303,12 @@ def _kept_pipeline(
     stages: Mapping[str, Any],
     state: DrawState,
     specialization: Mapping[int | str, Any] | None,
-    subgroup_size: int | None,
+    control: Mapping[str, Any],
 ) -> GraphicsPipeline:
     """Return a pipeline for `draw`, kept from the last times where it can be."""
     values = key_of_values(specialization)
     return kept_pipeline(
         device._graphics_pipelines,
-        (tuple(sorted(stages.items(), key=itemgetter(0))), state, values, subgroup_size),
-        lambda: device.graphics_pipeline(
-            state=state, **stages, specialization=specialization, subgroup_size=subgroup_size
-        ),
+        (tuple(sorted(stages.items(), key=itemgetter(0))), state, values, *control.values()),
+        lambda: device.graphics_pipeline(state=state, **stages, specialization=specialization, **control),
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.dispatch.input_attachments import InputAttachment
 from vkgroup.errors import InvalidDispatch
 from vkgroup.formats import Format
 
@@ -83,6 +84,7 @@ class DrawState:
     samples : of each pixel.
     sample_shading : whether the fragment shader runs for each sample, and not for each pixel.
     front_face : one of `FRONT_FACES`: which triangles face the viewer, as seen with y downwards.
+    inputs : the input attachments that the fragment shader reads.
     """
 
     attributes: tuple[Attribute, ...] = ()
@@ -95,6 +97,7 @@ class DrawState:
     samples: int = 1
     sample_shading: bool = False
     front_face: str = "counter_clockwise"
+    inputs: tuple[InputAttachment, ...] = ()
 
     def __post_init__(self) -> None:
         _one_of("topology", self.topology, tuple(TOPOLOGIES), str)

@@ -13,6 +13,7 @@ from vkgroup.dispatch.bindings import Bindings
 from vkgroup.dispatch.bound import checked_repeat
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.input_attachments import KIND, check_bound_input, indices
 from vkgroup.dispatch.stages import pack_stages_push
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
 from vkgroup.errors import DriverError, InvalidDispatch
@@ -65,6 +66,22 @@ class Draws(Bindings):
             self.images[attachment] = given or self._image(attachment, 1)
             if given is None and attachment.before is not None:
                 self.images[attachment].write(attachment.before)
+
+    def inputs(self) -> list[tuple[int, Image]]:
+        """Return the images that are bound as input attachments, each with its index, in the order of these.
+
+        Raises
+        ------
+        InvalidDispatch
+            One is of another size than the draw, or of another format than the pipeline was made for.
+        """
+        found = []
+        for slot, images in self.resources.items():
+            for number, image in enumerate(images if slot.kind == KIND else ()):
+                assert isinstance(image, Image)
+                check_bound_input(slot, number, image, self.pipeline.state.inputs, self.size)
+                found.append((indices(slot)[number], image))
+        return sorted(found, key=lambda item: item[0])
 
     def _check_names(self) -> None:
         """Refuse results of one name, of which one would be lost."""

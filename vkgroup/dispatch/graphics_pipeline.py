@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from vkgroup.device import limits
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.attachments import Attachment
-from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, require
+from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, check_size_choice, require
 from vkgroup.dispatch.draw_checks import check_bound, check_stages, check_state, draws_points
 from vkgroup.dispatch.drawing import DrawState
+from vkgroup.dispatch.input_attachments import check_inputs
 from vkgroup.dispatch.slots import slots_of
 from vkgroup.dispatch.stages import check_subgroup_size, merged_push_constants, stage_shader
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
@@ -52,10 +53,16 @@ class GraphicsPipeline(BasePipeline):
         task: Module | None = None,
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
+        full_subgroups: bool = False,
+        varying_subgroup_size: bool = False,
     ) -> None:
         self.device, self.state, self.subgroup_size = device, state, subgroup_size
+        self.full_subgroups, self.varying_subgroup_size = full_subgroups, varying_subgroup_size
         device.require_open()
         check_subgroup_size(subgroup_size)
+        check_size_choice(subgroup_size, varying_subgroup_size)
+        if full_subgroups and mesh is None:
+            raise InvalidDispatch("Full subgroups are of task and mesh shaders, which have workgroups.")
         modules = stages_of(vertex, fragment, tessellation, geometry, mesh, task)
         self.shaders = tuple(stage_shader(module, stage, specialization) for stage, module in modules.items())
         check_stages([shader.entry_point for shader in self.shaders], state)
@@ -71,6 +78,7 @@ class GraphicsPipeline(BasePipeline):
         self.slots = slots_of(
             [binding for module in modules.values() for binding in module.reflection.bindings]
         )
+        check_inputs(self.slots, state.inputs)
         self.push_constants, self.push_conflict = merged_push_constants(self.shaders)
         for shader in self.shaders:
             shader.validate(device)
@@ -84,13 +92,29 @@ class GraphicsPipeline(BasePipeline):
             lacking += shader.missing(self.device, self.required_size(shader))
             lacking += limits.exceeded(shader.module.reflection, entry, shader.specialization, capabilities)
             lacking += limits.interface_exceeded(entry, capabilities)
-            lacking += limits.stage_size_problems(self.required_size(shader), entry.stage, capabilities)
+            lacking += self._size_problems(shader)
         patch, most = self.state.patch_vertices, capabilities.limits.get("maxTessellationPatchSize", 0)
         if self.state.topology == "patches" and patch > most:
             lacking.append(f"maxTessellationPatchSize of {patch} (it is {most})")
         if self.state.sample_shading and "sampleRateShading" not in capabilities.features:
             lacking.append("sampleRateShading")
         return list(dict.fromkeys(lacking))
+
+    def _size_problems(self, shader: Shader) -> list[str]:
+        """List what stands against the subgroup size that is asked of a stage."""
+        capabilities, entry = self.device.capabilities, shader.entry_point
+        varying = self.varying_subgroup_size and shader.uses_subgroups
+        if entry.local_size is None:
+            size = self.required_size(shader)
+            return limits.stage_size_problems(size, entry.stage, capabilities, varying=varying)
+        return limits.subgroup_size_problems(
+            self.required_size(shader),
+            self.full_subgroups and shader.uses_subgroups,
+            entry.local_size.resolve(shader.specialization),
+            capabilities,
+            varying=varying,
+            stage=entry.stage,
+        )
 
     def bind(
         self,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vkgroup.device import limits
 from vkgroup.device.owner import Owner
-from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, require
+from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, check_size_choice, require
 from vkgroup.dispatch.slots import slots_of
 from vkgroup.errors import DriverError, InvalidDispatch, InvalidModule
 from vkgroup.spirv import EntryPoint, Module
@@ -25,6 +25,7 @@ class Pipeline(BasePipeline):
     module, entry_point : what it runs.
     local_size : invocations of a workgroup in x, y, z.
     full_subgroups : whether every subgroup must be full.
+    varying_subgroup_size : whether the subgroup size may vary.
     """
 
     _kind_of_bound: type[Bound]
@@ -38,9 +39,12 @@ class Pipeline(BasePipeline):
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
         full_subgroups: bool = False,
+        varying_subgroup_size: bool = False,
     ) -> None:
         self.device, self.module = device, module
         self.subgroup_size, self.full_subgroups = subgroup_size, full_subgroups
+        self.varying_subgroup_size = varying_subgroup_size
+        check_size_choice(subgroup_size, varying_subgroup_size)
         device.require_open()
         reflection = module.reflection
         self.entry_point = _compute_entry(module, entry_point)
@@ -48,7 +52,9 @@ class Pipeline(BasePipeline):
         values, capabilities = self.shader.specialization, device.capabilities
         self.local_size = _local_size(self.entry_point, values)
         over = limits.exceeded(reflection, self.entry_point, values, capabilities)
-        over += limits.subgroup_size_problems(subgroup_size, full_subgroups, self.local_size, capabilities)
+        over += limits.subgroup_size_problems(
+            subgroup_size, full_subgroups, self.local_size, capabilities, varying=varying_subgroup_size
+        )
         require(device, self.shader.missing(device, subgroup_size) + over)
         self.slots = slots_of(reflection.bindings)
         self.push_constants = reflection.push_constants

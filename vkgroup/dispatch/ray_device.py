@@ -44,6 +44,10 @@ class Tracing(Closing):
     def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
         """Compile a shader for the device."""
 
+    @abstractmethod
+    def _required_size(self, subgroup_size: int | None, varying: bool) -> int | None:
+        """Return the size to require of a pipeline."""
+
     def acceleration_structure(self, parts: Part | Iterable[Part]) -> AccelerationStructure:
         """Build an acceleration structure.
 
@@ -77,6 +81,7 @@ class Tracing(Closing):
         callable: Sequence[Module] = (),
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
+        varying_subgroup_size: bool = False,
         max_recursion: int | None = None,
     ) -> RayPipeline:
         """Make a ray-tracing pipeline.
@@ -90,6 +95,7 @@ class Tracing(Closing):
             has.
         subgroup_size : a required subgroup size, for the stages with subgroup operations; None takes that
             which the device was opened with, if any.
+        varying_subgroup_size : whether the subgroup size may vary, in these stages.
         max_recursion : how deep rays may start rays. None is 1, for ray-generation shaders alone; closest-hit
             and miss shaders that trace rays need it said.
 
@@ -113,7 +119,8 @@ class Tracing(Closing):
             hit_groups=groups,
             callables=callables,
             specialization=specialization,
-            subgroup_size=self._subgroup_size if subgroup_size is None else subgroup_size,
+            subgroup_size=self._required_size(subgroup_size, varying_subgroup_size),
+            varying_subgroup_size=varying_subgroup_size,
             max_recursion=max_recursion,
         )
 
@@ -129,6 +136,7 @@ class Tracing(Closing):
         push: Any = None,
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
+        varying_subgroup_size: bool = False,
         max_recursion: int | None = None,
         repeat: int = 1,
         timeout: float | None = 10.0,
@@ -142,8 +150,8 @@ class Tracing(Closing):
             Zero runs nothing.
         bindings : of all stages, as for `Device.run`. A place of an acceleration structure is given a top
             level, or an array of triangles (n, 3, 3) or boxes (n, 2, 3).
-        miss, hit_groups, callable, specialization, subgroup_size, max_recursion : as for `ray_pipeline`; one
-            alone needs no list.
+        miss, hit_groups, callable : as for `ray_pipeline`; one alone needs no list.
+        specialization, subgroup_size, varying_subgroup_size, max_recursion : as for `ray_pipeline`.
         push : push constants: bytes, an array, or values by name.
         repeat : how many times to trace, one after the other on the same memory.
         timeout : seconds for all of it; None waits for ever.
@@ -173,8 +181,11 @@ class Tracing(Closing):
             tuple(groups),
             tuple(self._compiled(source, "callable") for source in _several(callable, "callable")),
             specialization,
-            subgroup_size,
-            max_recursion,
+            {
+                "subgroup_size": subgroup_size,
+                "varying_subgroup_size": varying_subgroup_size,
+                "max_recursion": max_recursion,
+            },
         )
         with pipeline.bind(bindings) as traces:
             seconds = traces.timed(size, push, timeout, repeat=repeat)
@@ -195,22 +206,20 @@ class Tracing(Closing):
         hit_groups: tuple[HitGroup, ...],
         callables: tuple[Module, ...],
         specialization: Mapping[int | str, Any] | None,
-        subgroup_size: int | None,
-        max_recursion: int | None,
+        control: Mapping[str, Any],
     ) -> RayPipeline:
         """Return a pipeline for `trace`, kept from the last times where it can be."""
         values = key_of_values(specialization)
         return kept_pipeline(
             self._ray_pipelines,
-            (raygen, miss, hit_groups, callables, values, subgroup_size, max_recursion),
+            (raygen, miss, hit_groups, callables, values, *control.values()),
             lambda: self.ray_pipeline(
                 raygen,
                 miss=miss,
                 hit_groups=hit_groups,
                 callable=callables,
                 specialization=specialization,
-                subgroup_size=subgroup_size,
-                max_recursion=max_recursion,
+                **control,
             ),
         )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from vkgroup.device import limits
 from vkgroup.device.owner import Owner
-from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, require
+from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, check_size_choice, require
 from vkgroup.dispatch.ray_checks import Group, check_data, check_links, recursion_of
 from vkgroup.dispatch.slots import slots_of
 from vkgroup.dispatch.stages import check_subgroup_size, merged_push_constants, stage_shader
@@ -72,11 +72,14 @@ class RayPipeline(BasePipeline):
         callables: Sequence[Module] = (),
         specialization: Mapping[int | str, Any] | None = None,
         subgroup_size: int | None = None,
+        varying_subgroup_size: bool = False,
         max_recursion: int | None = None,
     ) -> None:
         self.device, self.subgroup_size = device, subgroup_size
+        self.full_subgroups, self.varying_subgroup_size = False, varying_subgroup_size
         device.require_open()
         check_subgroup_size(subgroup_size)
+        check_size_choice(subgroup_size, varying_subgroup_size)
         self._numbers: dict[tuple[str, Module], int] = {}
         self.raygen = Group(general=self._number("raygen", raygen))
         self.miss = tuple(Group(general=self._number("miss", module)) for module in miss)
@@ -122,7 +125,8 @@ class RayPipeline(BasePipeline):
             lacking += shader.missing(self.device, size)
             lacking += limits.exceeded(shader.module.reflection, entry, shader.specialization, capabilities)
             lacking += limits.ray_interface_exceeded(shader.module.reflection, capabilities)
-            lacking += limits.stage_size_problems(size, entry.stage, capabilities)
+            varying = self.varying_subgroup_size and shader.uses_subgroups
+            lacking += limits.stage_size_problems(size, entry.stage, capabilities, varying=varying)
         if max_recursion is not None:
             whole = isinstance(max_recursion, int | np.integer) and not isinstance(max_recursion, bool)
             if not whole or max_recursion < 0:

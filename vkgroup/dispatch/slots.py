@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vkgroup.dispatch.blocks import suggestion
@@ -16,6 +16,7 @@ Key = str | int | tuple[int, int]
 DESCRIPTOR_TYPES = {
     "acceleration_structure": "VK_DESCRIPTOR_TYPE_ACCELERATION_STRUCTURE_KHR",
     "combined_image_sampler": "VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER",
+    "input_attachment": "VK_DESCRIPTOR_TYPE_INPUT_ATTACHMENT",
     "sampled_image": "VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE",
     "sampler": "VK_DESCRIPTOR_TYPE_SAMPLER",
     "storage_buffer": "VK_DESCRIPTOR_TYPE_STORAGE_BUFFER",
@@ -72,8 +73,13 @@ class Slot:
 
     @property
     def image(self) -> ImageType | None:
-        """The type of an image, with a sampler or without; None for all else, texel buffers too."""
-        return None if self.texels is None or self.texels.dimension == "Buffer" else self.texels
+        """The type of an image, with a sampler or without; None for all else, texel buffers too.
+
+        An input attachment is a 2D image.
+        """
+        if self.texels is None or self.texels.dimension == "Buffer":
+            return None
+        return replace(self.texels, dimension="2D") if self.kind == "input_attachment" else self.texels
 
     @property
     def writable(self) -> bool:

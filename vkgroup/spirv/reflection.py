@@ -94,6 +94,7 @@ class Binding:
     id : the variable's result id.
     block_name : the name of a buffer's block; empty for what is no buffer.
     layout : of a buffer: ``"std140"``, ``"std430"`` or ``"scalar"``, the strictest that it keeps.
+    attachment_index : of an input attachment: its InputAttachmentIndex, of an array the first's.
     """
 
     set: int
@@ -109,6 +110,7 @@ class Binding:
     id: int
     block_name: str = ""
     layout: str | None = None
+    attachment_index: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +352,7 @@ def _bindings(module: Module, declared: Declarations) -> tuple[Binding, ...]:
                 id=variable.id,
                 block_name=block.name if block else "",
                 layout=declared.layouts.rules(block) if block else None,
+                attachment_index=declared.decoration(variable.id, "InputAttachmentIndex"),
             )
         )
     return tuple(sorted(found, key=lambda binding: (binding.set, binding.binding, binding.id)))

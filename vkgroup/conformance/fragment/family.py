@@ -26,6 +26,8 @@ SHOWN = 4
 BATCH = 32
 """Probes of one shader."""
 
+_LEAVES = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
+
 
 @dataclass(frozen=True, slots=True)
 class FragmentCase:
@@ -70,8 +72,8 @@ class FragmentFamily:
         features = ["fragmentStoresAndAtomics"]
         if scene.sample_shading:
             features.append("sampleRateShading")
-        if scene.leaves == "demote":
-            features.append("shaderDemoteToHelperInvocation")
+        if scene.leaves in _LEAVES:
+            features.append(_LEAVES[scene.leaves])
         needs = [feature for feature in features if feature not in capabilities.features]
         if not int(capabilities.limits.get("framebufferColorSampleCounts", 1)) & scene.samples:
             needs.append(f"framebufferColorSampleCounts with {scene.samples}")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.fragment.drawn import Drawn, Expect, Indices, Probe, Wanted
 from vkgroup.conformance.fragment.scenes import SCENES
+from vkgroup.conformance.fragment.votes import votes
 from vkgroup.conformance.instances import unpack
 from vkgroup.reference.operations import OPERATIONS
 
@@ -46,8 +47,9 @@ def _of_lane(drawn: Drawn, lane: Indices) -> Wanted:
     """Return the word of the pixel of another lane, which a helper invocation provides where it must."""
     x, y = drawn.of_lane(lane)
     defined = drawn.present
-    if drawn.scene.leaves == "discard":
+    if drawn.scene.leaves in ("discard", "terminate"):
         # Who was discarded takes part no longer, or does so as a helper invocation: that is left open.
+        # Who was terminated does not.
         defined = defined & ~drawn.at(drawn.gone, x, y)
     return Wanted((self_of(drawn, x, y),), defined)
 
@@ -149,6 +151,7 @@ _UNCLIPPED = ("triangle", "dots", "strip", "overlap")
 """Scenes whose triangles lie within the target. Others may be clipped into several (Vulkan 1.4, Primitive
 Clipping), and a pixel that one of these covers can be a helper invocation of the next."""
 _PARTLY = ("odd", *_UNCLIPPED)
+_LEAVING = ("discard", "demote", "terminate")
 
 _QUAD_SOURCE = "KHR_shader_subgroup, section 3.8 (lanes of a quad are 2 × 2 pixels)"
 _DERIVATIVES = "Vulkan 1.4, Derivative Operations"
@@ -159,7 +162,7 @@ def _quad(name: str, call: str, expect: Expect) -> Probe:
         f"{call.replace('self', 'value')} gives the value of that pixel of the quad, of a helper invocation "
         f"where it is not covered: {_QUAD_SOURCE}"
     )
-    return Probe("quad", name, sentence, (*_ALL, "discard", "demote"), expect, call, needs=("quad",))
+    return Probe("quad", name, sentence, (*_ALL, *_LEAVING), expect, call, needs=("quad",))
 
 
 _SWAPS = (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
@@ -203,16 +206,16 @@ _HELPERS = (
     Probe(
         "helper", "stores", "stores and atomics of helper invocations, and of fragments after they were "
         "discarded or demoted, have no effect: Vulkan 1.4, Helper Invocations",
-        (*_PARTLY, "discard", "demote"), _times, source="count",
+        (*_PARTLY, *_LEAVING), _times, source="count",
     ),
     Probe(
         "helper", "before", "stores and atomics before a fragment is discarded or demoted stand: "
-        "SPIR-V 3.49.17, OpKill; EXT_demote_to_helper_invocation", ("discard", "demote"), _shaded,
+        "SPIR-V 3.49.17, OpKill; EXT_demote_to_helper_invocation", _LEAVING, _shaded,
         source="before",
     ),
     Probe(
         "helper", "color", "helper invocations, discarded and demoted fragments write no color: "
-        "Vulkan 1.4, Helper Invocations", (*_PARTLY, "discard", "demote"), _color, source="color",
+        "Vulkan 1.4, Helper Invocations", (*_PARTLY, *_LEAVING), _color, source="color",
         result="float",
     ),
 )  # fmt: skip
@@ -300,7 +303,7 @@ _BY_MASK = tuple(
         "subgroup", name,
         f"{name} is the result of the invocations in the active mask, of helper invocations too: "
         "KHR_shader_subgroup, section 8.18",
-        (*_ALL, "discard", "demote"), partial(_reference, name), f"{name}{V}",
+        (*_ALL, *_LEAVING), partial(_reference, name), f"{name}{V}",
         needs=("ballot", category),
     )
     for name, category in (
@@ -312,8 +315,10 @@ _BY_MASK = tuple(
     )
 )  # fmt: skip
 
+_VOTES = votes(_ALL, _UNCLIPPED, _LEAVING)
+
 PROBES: dict[str, Probe] = {
     f"{probe.topic}.{probe.name}": probe
-    for probe in (*_QUADS, *_HELPERS, *_SLOPES, *_QUAD_DIFFERENCES, *_COVERAGE, *_BY_MASK)
+    for probe in (*_QUADS, *_HELPERS, *_SLOPES, *_QUAD_DIFFERENCES, *_COVERAGE, *_BY_MASK, *_VOTES)
 }
 """All probes by topic and name."""

@@ -41,7 +41,7 @@ class Scene:
     shared_edges : the triangles fill the target, and edges that two share go through centres of pixels.
     samples : of a pixel.
     sample_shading : whether each sample is shaded on its own, with a record of its own.
-    leaves : how some fragments leave on the way: "", "discard" or "demote".
+    leaves : how some fragments leave on the way: "", "discard", "demote" or "terminate".
     draws : how many times it is drawn.
     """
 
@@ -184,6 +184,7 @@ _TABLE = (
     Scene("multisampled", "four samples a pixel, shaded at once", samples=4),
     Scene("discard", "a triangle some of whose fragments are discarded", (_SLANTED,), leaves="discard"),
     Scene("demote", "a triangle some of whose fragments are demoted", (_SLANTED,), leaves="demote"),
+    Scene("terminate", "a triangle some of whose fragments are terminated", (_SLANTED,), leaves="terminate"),
     Scene("diagonal", "a square of two triangles", _square(0, 0, SIDE, SIDE), shared_edges=True),
     Scene(
         "antidiagonal", "a square cut the other way", _square(0, 0, SIDE, SIDE, rising=True),

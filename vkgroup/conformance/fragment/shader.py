@@ -51,6 +51,15 @@ void main() {{
 """
 
 
+# What lets a fragment leave, and the extension that brings it.
+_LEAVES = {
+    "": ("", ""),
+    "discard": ("discard", ""),
+    "demote": ("demote", "GL_EXT_demote_to_helper_invocation"),
+    "terminate": ("terminateInvocation", "GL_EXT_terminate_invocation"),
+}
+
+
 def categories(probes: Sequence[Probe]) -> set[str]:
     """Return the categories of subgroup operations that probes use."""
     return {category for probe in probes for category in probe.needs}
@@ -62,8 +71,9 @@ def source_of(scene: Scene, probes: Sequence[Probe]) -> str:
     names = [Category(name).extension for name in sorted(used)]
     if used:
         names.append(Category.BASIC.extension)
-    if scene.leaves == "demote":
-        names.append("GL_EXT_demote_to_helper_invocation")
+    statement, extension = _LEAVES[scene.leaves]
+    if extension:
+        names.append(extension)
     mask = [f"outputs[index + {3 + word}u * PIXELS] = mask.{'xyzw'[word]};" for word in range(4)]
     results = []
     for number, probe in enumerate(probes):
@@ -83,7 +93,7 @@ def source_of(scene: Scene, probes: Sequence[Probe]) -> str:
         g=G,
         v=V,
         lane="gl_SubgroupInvocationID" if used else "0u",
-        leave=f"if ({GONE}) {scene.leaves};" if scene.leaves else "",
+        leave=f"if ({GONE}) {statement};" if statement else "",
         mask="\n    ".join(["uvec4 mask = subgroupBallot(true);", *mask]) if "ballot" in used else "",
         results="\n    ".join(results),
     )

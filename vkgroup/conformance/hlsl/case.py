@@ -14,8 +14,8 @@ from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS
 
 STAGES = ("compute", "fragment")
 
-#: HLSL has no `demote`, and no case of a switch that falls through into the next.
-_NOT_HLSL = ("switch", "demote")
+#: HLSL has no `demote` nor `terminateInvocation`, and no case of a switch that falls through into the next.
+_NOT_HLSL = ("switch", "demote", "terminate")
 
 _ROUNDING = ("float", "double")
 

@@ -67,6 +67,9 @@ class VulkanDraws(VulkanBindings, Draws):
         for attachment, image in self.resolved.items():
             targets.append(Target(attachment.format, 1, attachment.location, resolves=True))
             views.append(_view(image))
+        for index, image in self.inputs():
+            targets.append(Target(image.format, image.samples, None, False, input=index))
+            views.append(_view(image))
         self._passed = targets
         self._render_pass = create_render_pass(self.device, targets)
         self._framebuffer = create_framebuffer(self.device, self._render_pass, views, self.size)

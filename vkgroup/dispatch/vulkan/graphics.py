@@ -9,7 +9,7 @@ from vkgroup.device import vk
 from vkgroup.dispatch.drawing import COMPARISONS, FRONT_FACES, TOPOLOGIES
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.vulkan.draws import VulkanDraws
-from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_bit, stage_info
+from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_bit
 from vkgroup.dispatch.vulkan.render_pass import Target, create_render_pass, sample_counts
 
 _ALL_CHANNELS = 0xF
@@ -33,6 +33,7 @@ class VulkanGraphicsPipeline(VulkanLayouts, GraphicsPipeline):
         found = [Target(format_, state.samples, location) for location, format_ in state.colors]
         if state.depth is not None:
             found.append(Target(state.depth, state.samples, None))
+        found += [Target(item.format, item.samples, None, False, input=item.index) for item in state.inputs]
         return found
 
     def _lacking(self) -> list[str]:
@@ -49,10 +50,7 @@ class VulkanGraphicsPipeline(VulkanLayouts, GraphicsPipeline):
         device = self.device
         self._render_pass = create_render_pass(device, self.targets())
         with ExitStack() as stack:
-            stages = [
-                stack.enter_context(stage_info(device, shader, subgroup_size=self.required_size(shader)))
-                for shader in self.shaders
-            ]
+            stages = [stack.enter_context(self.one_of_several(shader)) for shader in self.shaders]
             info = vk.new(
                 "VkGraphicsPipelineCreateInfo",
                 stageCount=len(stages),

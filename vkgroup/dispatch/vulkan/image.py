@@ -105,7 +105,7 @@ class VulkanImage(Image):
         if "attachment" in self.uses and self.format.depth:
             usage |= vk.VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT
         elif "attachment" in self.uses:
-            usage |= vk.VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT
+            usage |= vk.VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | vk.VK_IMAGE_USAGE_INPUT_ATTACHMENT_BIT
         return usage
 
     def _flags(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from vkgroup.device import vk
@@ -12,6 +12,9 @@ from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.query import STAGES
 from vkgroup.dispatch.base_pipeline import BasePipeline, Shader
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
+
+# VkPipelineShaderStageCreateFlagBits.
+_VARYING_SIZE, _FULL_SUBGROUPS = 0x1, 0x2
 
 
 class VulkanLayouts(BasePipeline):
@@ -40,6 +43,16 @@ class VulkanLayouts(BasePipeline):
         self.set_layouts: list[Any] = []
         self._create_layout()
         self._create_pipeline()
+
+    def stage_flags(self, shader: Shader) -> int:
+        """Return the VkPipelineShaderStageCreateFlags of a stage."""
+        full = self.full_subgroups and shader.entry_point.local_size is not None
+        return _VARYING_SIZE * self.varying_subgroup_size | _FULL_SUBGROUPS * full
+
+    def one_of_several(self, shader: Shader) -> AbstractContextManager[Any]:
+        """Give a stage as `stage_info` does; sizes are asked of those with subgroup operations."""
+        flags = self.stage_flags(shader) if shader.uses_subgroups else 0
+        return stage_info(self.device, shader, subgroup_size=self.required_size(shader), flags=flags)
 
     @abstractmethod
     def _create_pipeline(self) -> None:
@@ -71,12 +84,14 @@ class VulkanLayouts(BasePipeline):
         self.layout = layout[0]
 
     def _layout_binding(self, slot: Slot) -> Any:
+        # VUID-VkDescriptorSetLayoutBinding-descriptorType-01510
+        fragment = slot.kind == "input_attachment"
         return vk.new(
             "VkDescriptorSetLayoutBinding",
             binding=slot.binding,
             descriptorType=getattr(vk, DESCRIPTOR_TYPES[slot.kind]),
             descriptorCount=slot.count,
-            stageFlags=self.stages,
+            stageFlags=stage_bit("fragment") if fragment else self.stages,
         )
 
     def close(self) -> None:

@@ -10,8 +10,6 @@ from vkgroup.dispatch.vulkan.bound import VulkanBound
 from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_info
 from vkgroup.dispatch.vulkan.statistics import statistics_of
 
-_FULL_SUBGROUPS = 0x2  # VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT
-
 
 class VulkanPipeline(VulkanLayouts, Pipeline):
     """A VkPipeline for dispatches, and its layouts."""
@@ -26,7 +24,7 @@ class VulkanPipeline(VulkanLayouts, Pipeline):
 
     def make(self, create_flags: int = 0) -> Any:
         """Make a VkPipeline with these VkPipelineCreateFlags; the caller destroys it."""
-        device, flags = self.device, _FULL_SUBGROUPS if self.full_subgroups else 0
+        device, flags = self.device, self.stage_flags(self.shader)
         with stage_info(device, self.shader, subgroup_size=self.subgroup_size, flags=flags) as stage:
             info = vk.new("VkComputePipelineCreateInfo", flags=create_flags, stage=stage, layout=self.layout)
             handle = vk.ffi.new("VkPipeline *")

@@ -12,7 +12,7 @@ from vkgroup.device import vk
 from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.ray_checks import Group
 from vkgroup.dispatch.ray_pipeline import RayPipeline
-from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_bit, stage_info
+from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_bit
 from vkgroup.dispatch.vulkan.traces import VulkanTraces
 
 _UNUSED = 0xFFFFFFFF  # VK_SHADER_UNUSED_KHR
@@ -40,10 +40,7 @@ class VulkanRayPipeline(VulkanLayouts, RayPipeline):
     def _create_pipeline(self) -> None:
         device = self.device
         with ExitStack() as stack:
-            stages = [
-                stack.enter_context(stage_info(device, shader, subgroup_size=self.required_size(shader)))
-                for shader in self.shaders
-            ]
+            stages = [stack.enter_context(self.one_of_several(shader)) for shader in self.shaders]
             groups = [_group_info(group) for group in self.groups]
             info = vk.new(
                 "VkRayTracingPipelineCreateInfoKHR",

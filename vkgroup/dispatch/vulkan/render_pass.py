@@ -21,6 +21,7 @@ class Target:
     location : of a color output; None of the depth.
     clear : whether it is cleared before the draw; otherwise what is there stays.
     resolves : whether it takes the resolved samples of the color at its location.
+    input : the index of an input attachment, which has no location; None of others.
     """
 
     format: Format
@@ -28,6 +29,12 @@ class Target:
     location: int | None
     clear: bool = True
     resolves: bool = False
+    input: int | None = None
+
+    @property
+    def is_depth(self) -> bool:
+        """Whether it is the depth attachment."""
+        return self.location is None and self.input is None
 
 
 def create_render_pass(device: LogicalDevice, targets: Sequence[Target]) -> Any:
@@ -46,13 +53,20 @@ def create_render_pass(device: LogicalDevice, targets: Sequence[Target]) -> Any:
         [vk.new("VkAttachmentReference", attachment=number, layout=general) for number in numbers]
         for numbers in references
     )
-    depth = [number for number, target in enumerate(targets) if target.location is None]
+    depth = [number for number, target in enumerate(targets) if target.is_depth]
     depth_reference: Any = vk.NULL
     if depth:
         depth_reference = vk.new("VkAttachmentReference", attachment=depth[0], layout=general)
     fields: dict[str, Any] = {"colorAttachmentCount": length, "pColorAttachments": color}
     if any(target.resolves for target in targets):
         fields["pResolveAttachments"] = resolved
+    read = {target.input: number for number, target in enumerate(targets) if target.input is not None}
+    if read:
+        numbers = [read.get(index, unused) for index in range(max(read) + 1)]
+        fields["inputAttachmentCount"] = len(numbers)
+        fields["pInputAttachments"] = [
+            vk.new("VkAttachmentReference", attachment=number, layout=general) for number in numbers
+        ]
     subpass = vk.new(
         "VkSubpassDescription",
         pipelineBindPoint=vk.VK_PIPELINE_BIND_POINT_GRAPHICS,
@@ -111,7 +125,7 @@ def clear_values(targets: Sequence[Target], *, farthest: float) -> Any:
     """Return a VkClearValue for each attachment: zero for colors, the farthest depth."""
     values = vk.ffi.new("VkClearValue[]", max(1, len(targets)))
     for number, target in enumerate(targets):
-        if target.location is None:
+        if target.is_depth:
             values[number].depthStencil.depth = farthest
     return values
 

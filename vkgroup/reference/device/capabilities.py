@@ -58,6 +58,7 @@ _FEATURES = """
     shaderImageGatherExtended imageCubeArray samplerMirrorClampToEdge
     vertexPipelineStoresAndAtomics fragmentStoresAndAtomics sampleRateShading
     shaderDemoteToHelperInvocation shaderTerminateInvocation shaderDrawParameters shaderQuadControl
+    computeDerivativeGroupQuads computeDerivativeGroupLinear
     shaderClipDistance shaderCullDistance largePoints geometryShader
     cooperativeMatrix shaderBFloat16Type shaderBFloat16CooperativeMatrix longVector
 """
@@ -74,6 +75,7 @@ _EXTENSIONS = (
     "VK_GOOGLE_user_type",
     "VK_KHR_cooperative_matrix",
     "VK_KHR_shader_bfloat16",
+    "VK_KHR_compute_shader_derivatives",
     "VK_KHR_shader_clock",
     "VK_KHR_shader_integer_dot_product",
     "VK_KHR_shader_maximal_reconvergence",
@@ -134,6 +136,8 @@ _LIMITS: dict[str, Any] = {
         for scope in ("PerStageDescriptor", "DescriptorSet")
         for kind in ("StorageBuffers", "UniformBuffers", "StorageImages", "SampledImages", "Samplers")
     },
+    "maxPerStageDescriptorInputAttachments": 0,
+    "maxDescriptorSetInputAttachments": 0,
     "maxImageDimension1D": 1 << 14,
     "maxImageDimension2D": 1 << 14,
     "maxImageDimension3D": 1 << 11,

@@ -59,7 +59,8 @@ class ReferenceDraws(ReferenceBindings, Draws):
                 self._what(),
                 self._places,
                 push=push,
-                subgroup_size=self.pipeline.size,
+                subgroup_size=self.pipeline.size_of("fragment"),
+                vertex_size=self.pipeline.size_of("vertex"),
                 deadline=timeout,
                 addressable=self.device.addressable(),
             )

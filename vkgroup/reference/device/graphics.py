@@ -23,10 +23,11 @@ class ReferenceGraphicsPipeline(GraphicsPipeline):
 
     programs: tuple[Program, Program] | None = None
 
-    @property
-    def size(self) -> int:
-        """Lanes of the subgroups that it draws with."""
-        return self.subgroup_size or self.device.capabilities.subgroup.size
+    def size_of(self, stage: str) -> int:
+        """Return the lanes of the subgroups of a stage: as required, where it has subgroup operations."""
+        found = [shader for shader in self.shaders if shader.entry_point.stage == stage]
+        required = self.required_size(found[0]) if found else None
+        return required or self.device.capabilities.subgroup.size
 
     def _lacking(self) -> list[str]:
         lacking = super()._lacking()
@@ -35,8 +36,8 @@ class ReferenceGraphicsPipeline(GraphicsPipeline):
         others = [shader.entry_point.stage for shader in self.shaders[1:-1]]
         if others:
             lacking.append(f"a stage that it does not execute: {', '.join(others)}")
-        if self.size < _LEAST_SIZE:
-            lacking.append(f"quads of fragments in subgroups of {self.size} (from {_LEAST_SIZE} lanes on)")
+        if (size := self.size_of("fragment")) < _LEAST_SIZE:
+            lacking.append(f"quads of fragments in subgroups of {size} (from {_LEAST_SIZE} lanes on)")
         return lacking
 
     def _create(self) -> None:

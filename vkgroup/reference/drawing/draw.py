@@ -87,6 +87,7 @@ def draw(
     push: bytes = b"",
     subgroup_size: int = 32,
     *,
+    vertex_size: int | None = None,
     shuffle: int | None = None,
     mix_primitives: bool = False,
     step_limit: int = STEP_LIMIT,
@@ -101,6 +102,7 @@ def draw(
     what : vertices, attachments and how.
     resources, push : as for `execute`, of both stages.
     subgroup_size : a power of two from 4 to 128.
+    vertex_size : the subgroup size of the vertex shader, a power of two up to 128; None: the same.
     shuffle : a seed: quads of a primitive are put into its subgroups at random.
     mix_primitives : whether quads of several primitives share subgroups.
     step_limit, deadline, addressable : as for `execute`.
@@ -131,9 +133,10 @@ def draw(
         "step_limit": step_limit,
         "until": None if deadline is None else time.monotonic() + deadline,
     }
-    vertex_log = EventLog(vertex.causes, lambda number: invocation_of(what.vertices, subgroup_size, number))
+    width = subgroup_size if vertex_size is None else vertex_size
+    vertex_log = EventLog(vertex.causes, lambda number: invocation_of(what.vertices, width, number))
     execution = Execution(vertex, resources, push, events=vertex_log, **limits)
-    shaded = shade(execution, what.vertices, subgroup_size, points=what.topology == "points")
+    shaded = shade(execution, what.vertices, width, points=what.topology == "points")
     vertex_events = execution.finish()
     shapes, undefined = _shapes(what, shaded, assembled)
     rng = None if shuffle is None else np.random.default_rng(shuffle)

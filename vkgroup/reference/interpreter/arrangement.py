@@ -21,14 +21,35 @@ def linear(local_size: Groups) -> npt.NDArray[np.int64]:
     return np.arange(x * y * z, dtype=np.int64)[None, :]
 
 
-def shuffled(local_size: Groups, workgroups: int, seed: int) -> npt.NDArray[np.int64]:
+def in_quads(local_size: Groups) -> npt.NDArray[np.int64]:
+    """Return the assignment in which invocations of 2 × 2 local ids make a quad: (1, invocations).
+
+    Vulkan 1.4, "Quad": with DerivativeGroupQuadsKHR. Local sizes in x and y are even.
+    """
+    x, y, z = local_size
+    index = np.arange(x * y * z, dtype=np.int64)
+    at_x, at_y, at_z = index % x, index // x % y, index // (x * y)
+    quad = (at_z * (y // 2) + at_y // 2) * (x // 2) + at_x // 2
+    return np.asarray(quad * 4 + at_y % 2 * 2 + at_x % 2)[None, :]
+
+
+def shuffled(
+    local_size: Groups, workgroups: int, seed: int, quads: npt.NDArray[np.int64] | None = None
+) -> npt.NDArray[np.int64]:
     """Return a random assignment of each workgroup's invocations to its lanes: (workgroups, invocations).
 
     The last subgroup is the one that may be partial, as in the linear assignment.
+
+    Parameters
+    ----------
+    quads : an assignment (1, invocations) whose quads stay together; None leaves none.
     """
     x, y, z = local_size
     rng = np.random.default_rng(seed)
-    return rng.permuted(np.tile(np.arange(x * y * z, dtype=np.int64), (workgroups, 1)), axis=1)
+    if quads is None:
+        return rng.permuted(np.tile(np.arange(x * y * z, dtype=np.int64), (workgroups, 1)), axis=1)
+    places = rng.permuted(np.tile(np.arange(x * y * z // 4, dtype=np.int64), (workgroups, 1)), axis=1)
+    return np.asarray(places[:, quads[0] // 4] * 4 + quads % 4)
 
 
 @dataclass(frozen=True, slots=True)

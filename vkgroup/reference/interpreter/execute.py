@@ -12,7 +12,15 @@ import numpy.typing as npt
 
 from vkgroup.dispatch.events import Event
 from vkgroup.errors import InvalidDispatch, OutOfMemory, Unsupported
-from vkgroup.reference.interpreter.arrangement import Arranged, Arrangement, Groups, Part, shuffled
+from vkgroup.reference.interpreter.arrangement import (
+    Arranged,
+    Arrangement,
+    Groups,
+    Part,
+    in_quads,
+    linear,
+    shuffled,
+)
 from vkgroup.reference.interpreter.builtins import built_in
 from vkgroup.reference.interpreter.interface import StageInputs, seen_as
 from vkgroup.reference.interpreter.layout import numbers
@@ -31,6 +39,8 @@ SLICE = 1 << 16
 
 STEP_LIMIT = 1 << 22
 """Rounds of a loop after which it is said to hang, unless told otherwise."""
+
+_QUAD = 4
 
 Resources = Mapping[tuple[int, int], Sequence[Any]]
 
@@ -104,8 +114,11 @@ def execute(
         )
     if 0 in groups:
         return Outcome(())
+    quads = _quads(program, subgroup_size)
     if shuffle is not None:
-        assignment = shuffled(program.local_size, groups[0] * groups[1] * groups[2], shuffle)
+        assignment = shuffled(program.local_size, groups[0] * groups[1] * groups[2], shuffle, quads)
+    elif assignment is None:
+        assignment = quads
     arrangement = Arrangement(groups, program.local_size, subgroup_size, assignment)
     watched = {arrangement.number(*place): place for place in watch or ()}
     trace = Trace({number: place for number, place in watched.items() if number >= 0}) if watched else None
@@ -123,6 +136,18 @@ def execute(
     for part in arrangement.parts(SLICE):
         execution.run(arrangement, part)
     return Outcome(execution.finish(), trace.executed if trace is not None else {})
+
+
+def _quads(program: Program, subgroup_size: int) -> npt.NDArray[np.int64] | None:
+    """Return the assignment that makes a compute shader's derivative groups quads; None where it has none."""
+    if not program.derivative_group:
+        return None
+    if subgroup_size < _QUAD:
+        raise Unsupported(
+            f"Derivatives need quads, and a subgroup of {subgroup_size} has none.",
+            [f"a subgroup size of {_QUAD} or more for derivatives"],
+        )
+    return (in_quads if program.derivative_group == "quads" else linear)(program.local_size)
 
 
 class Execution:

@@ -133,6 +133,11 @@ class Machine:
         """
         return None if self.program.helpers_take_part else self.helpers_of(index)
 
+    @property
+    def has_derivatives(self) -> bool:
+        """Whether invocations stand in quads between which values change: fragments, derivative groups."""
+        return self.helpers is not None or bool(self.program.derivative_group)
+
     def helpers_of(self, index: Index) -> Flags | None:
         """Return which of some invocations are helpers now, (n,); None where nobody is."""
         if self.helpers is None:

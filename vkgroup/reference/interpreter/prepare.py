@@ -146,7 +146,7 @@ def _function(program: Program, site: Site) -> Any:
         return program.instrument(site, LANEWISE[name](site))
     if name in GROUPS:
         return program.instrument(site, GROUPS[name](site))
-    if name in DERIVATIVES and program.stage == "fragment":
+    if name in DERIVATIVES and (program.stage == "fragment" or program.derivative_group):
         return DERIVATIVES[name](site)
     if name in IMAGES:
         return IMAGES[name](site)

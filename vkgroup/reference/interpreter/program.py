@@ -66,6 +66,7 @@ class Program:
     can_discard : whether a fragment shader has instructions that discard fragments.
     needs_quads : whether a fragment shader demands full quads, or has derivatives or quad operations
         anywhere, so that helper invocations must be there.
+    derivative_group : ``"quads"`` or ``"linear"``: how a compute shader's invocations form quads; or "".
     helpers_take_part : whether helper invocations certainly take part in every group operation.
     segments : the blocks in the order of their numbers.
     constants : value by slot, of what never changes.
@@ -116,6 +117,7 @@ class Program:
         self.needs_quads = "RequireFullQuadsKHR" in modes or any(
             _needs_quads(entry.name) for entry in self.module.instructions
         )
+        self.derivative_group = next((way for mode, way in _DERIVATIVE_GROUPS.items() if mode in modes), "")
         self.can_discard = any(entry.name in _DISCARDS for entry in self.module.instructions)
         self.helpers_take_part = self.needs_quads and "MaximallyReconvergesKHR" in modes
         self.kinds = _kinds(self.module, self.declared)
@@ -302,6 +304,7 @@ class Program:
 
 
 _DISCARDS = frozenset({"OpKill", "OpTerminateInvocation", "OpDemoteToHelperInvocation"})
+_DERIVATIVE_GROUPS = {"DerivativeGroupQuadsKHR": "quads", "DerivativeGroupLinearKHR": "linear"}
 _WITH_QUADS = ("OpDPd", "OpFwidth", "OpGroupNonUniformQuad")
 
 

@@ -1,4 +1,4 @@
-"""Derivatives of texture coordinates in the quads of a fragment shader, for implicit levels of detail."""
+"""Derivatives of texture coordinates in quads, for implicit levels of detail."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def with_gradient(
     implicit: ImplicitGradient | None, frame: Frame, operands: tuple[Value, ...]
 ) -> tuple[Value, ...]:
     """Add the derivatives of the coordinates to an instruction's operands, in shaders that have quads."""
-    if implicit is None or frame.machine.helpers is None:
+    if implicit is None or not frame.machine.has_derivatives:
         return operands
     return (*operands, *implicit.values(frame, operands[1]))

@@ -1,0 +1,222 @@
+"""The family of descriptor indexing: each case a kind of descriptor, an access and a way of choosing."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.compiler import Target, compile_source
+from vkgroup.conformance import support
+from vkgroup.conformance.descriptor_indexing.kinds import (
+    CELLS,
+    HEIGHT,
+    INVOCATIONS,
+    KINDS,
+    WIDTH,
+    WRITE_ROW,
+    Kind,
+    cells_of,
+)
+from vkgroup.conformance.descriptor_indexing.nonuniform import completed
+from vkgroup.conformance.descriptor_indexing.shader import (
+    COUNTED_CELLS,
+    GROUPS,
+    SENTENCES,
+    source_of,
+    written,
+)
+from vkgroup.conformance.descriptor_indexing.ways import WAYS, Way
+from vkgroup.conformance.poison import POISON, poisoned
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+Words = NDArray[np.uint32]
+Indices = NDArray[np.int64]
+
+SHOWN = 4
+"""Wrong invocations that a failure shows."""
+
+_OWN_BUFFERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptorCase:
+    """One case.
+
+    Attributes
+    ----------
+    stage : ``"compute"`` or ``"fragment"``.
+    kind, way : keys of `KINDS` and `WAYS`.
+    access : ``"read"``, ``"write"`` or ``"atomic"``.
+    """
+
+    stage: str
+    kind: str
+    access: str
+    way: str
+
+    @property
+    def category(self) -> str:
+        """The category that all these cases have."""
+        return "descriptor_indexing"
+
+    @property
+    def name(self) -> str:
+        """``descriptor_indexing.stage.kind.access.way``."""
+        return f"{self.category}.{self.stage}.{self.kind}.{self.access}.{self.way}"
+
+    @property
+    def sentence(self) -> str:
+        """What the case tests."""
+        return (
+            f"An array of {self.kind.replace('_', ' ')} descriptors is indexed by {WAYS[self.way].sentence}, "
+            f"and {SENTENCES[self.access]}, in a {self.stage} shader: Vulkan 1.4, Descriptor Set Interface; "
+            "VUID-RuntimeSpirv-subgroupSize-10149."
+        )
+
+
+@cache
+def descriptor_cases() -> tuple[DescriptorCase, ...]:
+    """Return every case, by kind."""
+    return tuple(
+        DescriptorCase(stage, kind.name, access, way)
+        for kind in KINDS.values()
+        for stage in kind.stages
+        for access in kind.accesses
+        for way in WAYS
+    )
+
+
+class DescriptorIndexingFamily:
+    """Arrays of every kind of descriptor, indexed by what is uniform in a subgroup."""
+
+    name = "descriptor_indexing"
+
+    def cases(self) -> Iterable[DescriptorCase]:
+        """Return every case."""
+        return descriptor_cases()
+
+    def missing(self, case: DescriptorCase, capabilities: Capabilities) -> list[str]:
+        """Return what the device does not declare."""
+        kind, way = KINDS[case.kind], WAYS[case.way]
+        subgroup = capabilities.subgroup
+        needs = []
+        if case.stage not in subgroup.supported_stages:
+            needs.append(f"subgroup operations in the {case.stage} stage (supportedStages)")
+        if not support.has_ballot(capabilities):
+            needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT")
+        needs += [
+            f"VK_SUBGROUP_FEATURE_{need.upper()}_BIT"
+            for need in way.needs
+            if need not in subgroup.supported_operations
+        ]
+        if subgroup.size < 2 and not way.nonuniform:
+            needs.append("a subgroup size of at least 2 (VUID-RuntimeSpirv-subgroupSize-10141 to 10147)")
+        how = "NonUniform" if way.nonuniform else "Dynamic"
+        features = [f"shader{kind.feature}Array{how}Indexing"]
+        if case.stage == "fragment":
+            features.append("fragmentStoresAndAtomics")
+        needs += [feature for feature in features if feature not in capabilities.features]
+        return needs + _missing_limits(kind, capabilities)
+
+    def batch_key(self, case: DescriptorCase) -> Hashable:
+        """Return the case: each has a shader of its own, so that a failure can be repeated alone."""
+        return case
+
+    def batch_size(self, case: DescriptorCase, capabilities: Capabilities) -> int:
+        """Return one."""
+        return 1
+
+    def judge(self, executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
+        """Judge the cases, each for itself."""
+        return [_judge(executor, case) for case in cases]
+
+
+def _judge(executor: Executor, case: DescriptorCase) -> Verdict:
+    """Run the shader of a case, and judge what its invocations found and left."""
+    kind = KINDS[case.kind]
+    source = source_of(case.stage, case.kind, case.access, case.way)
+    # SPIRV-Tools knows the capability of arrays of input attachments from its extension alone.
+    target = Target.VULKAN_1_1 if case.kind == "input_attachment" else executor.target
+    module = compile_source(source, stage=case.stage, target=target, name="<conformance>")
+    if WAYS[case.way].nonuniform:
+        module = completed(module, kind)
+    module = executor.transform_module(module)
+    wanted = np.random.default_rng(executor.seed).integers(0, kind.count, INVOCATIONS).astype(np.uint32)
+    before = [cells_of(number, executor.seed) for number in range(kind.count)]
+    found, after = _run(executor, case, module, wanted, before)
+    return _verdict(executor.seed, case, wanted, found, np.stack(before), after)
+
+
+def _missing_limits(kind: Kind, capabilities: Capabilities) -> list[str]:
+    name = f"maxPerStageDescriptor{kind.limit}"
+    count = kind.count + _OWN_BUFFERS * (kind.name == "storage_buffer")
+    most = int(capabilities.limits[name])
+    return [f"{name} of {count} (it is {most})"] if most < count else []
+
+
+def _run(
+    executor: Executor, case: DescriptorCase, module: Any, wanted: Words, before: list[Words]
+) -> tuple[Words, Words | None]:
+    """Run a shader; return what was found, (invocations, 2), and the cells after it of storage."""
+    kind = KINDS[case.kind]
+    bindings = {0: wanted, 1: poisoned(INVOCATIONS, 2), 2: kind.bound(before), **kind.others}
+    if case.stage == "compute":
+        result = executor.device.run(module, GROUPS, bindings, timeout=executor.timeout)
+    else:
+        result = executor.device.draw(module, (WIDTH, HEIGHT), bindings, timeout=executor.timeout)
+    found = result[1].reshape(INVOCATIONS, 2)
+    if case.access == "read":
+        return found, None
+    return found, np.stack([np.asarray(cells).reshape(CELLS) for cells in result[2]])
+
+
+def _verdict(
+    seed: int, case: DescriptorCase, wanted: Words, found: Words, before: Words, after: Words | None
+) -> Verdict:
+    """Judge the descriptors that invocations came to, and what they read or left there."""
+    kind = KINDS[case.kind]
+    chosen = found[:, 0]
+    if (fault := _choice_fault(WAYS[case.way], chosen, wanted, kind.count)) is not None:
+        return Verdict(Status.FAIL, INVOCATIONS, 0, fault)
+    place, index = np.arange(INVOCATIONS), chosen.astype(np.int64)
+    if after is None:
+        expected, names = kind.expected(index, place, seed), [f"descriptor {number}" for number in index]
+        return _compared(expected, found[:, 1], [f"invocation {n}, {name}" for n, name in enumerate(names)])
+    expected_cells = before.copy()
+    row = WRITE_ROW * INVOCATIONS
+    if case.access == "write":
+        expected_cells[index, row + place] = written(place)
+    else:
+        np.add.at(expected_cells, (index, row + place % COUNTED_CELLS), np.uint32(1))
+    names = [f"descriptor {number}, cell {cell}" for number in range(kind.count) for cell in range(CELLS)]
+    return _compared(expected_cells.ravel(), after.ravel(), names)
+
+
+def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> str | None:
+    """Return what is wrong with the descriptors that invocations came to; None where nothing is."""
+    if way.wants and not np.array_equal(chosen, wanted):
+        first = int(np.flatnonzero(chosen != wanted)[0])
+        got = "none" if chosen[first] == POISON else chosen[first]
+        return f"invocation {first} wants descriptor {wanted[first]} and came to {got}"
+    if (chosen >= count).any():
+        return f"{int((chosen >= count).sum())} invocations came to no descriptor"
+    return None
+
+
+def _compared(expected: Words, got: Words, names: list[str]) -> Verdict:
+    wrong = np.flatnonzero(expected != got)
+    if not len(wrong):
+        return Verdict(Status.PASS, len(expected), 0)
+    lines = [f"{len(wrong)} of {len(expected)} words are wrong"]
+    lines += [f"{names[n]}: expected {expected[n]} got {got[n]}" for n in wrong[:SHOWN]]
+    return Verdict(Status.FAIL, len(expected), 0, "\n".join(lines))

@@ -1,0 +1,180 @@
+"""The kinds of descriptors: how a shader declares an array of them, reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.sampler import Sampler
+
+Words = NDArray[np.uint32]
+
+WIDTH, HEIGHT = 32, 16
+INVOCATIONS = WIDTH * HEIGHT
+"""Invocations of a dispatch, or pixels of a draw."""
+
+ROWS, WRITE_ROW, READ_ROW = 2, 0, 1
+"""Rows of `INVOCATIONS` cells of each descriptor: one to be written, and one to be read."""
+
+CELLS = ROWS * INVOCATIONS
+
+_FEW, _MANY = 4, 8
+
+ADDRESSES = ("repeat", "mirrored_repeat", "clamp_to_edge", "clamp_to_border")
+"""How the samplers of an array differ: each finds another texel beyond the image's edge."""
+
+SAMPLER_TEXELS = np.array([[10, 20, 30, 40], [50, 60, 70, 80]], np.float32)
+_BEYOND = 1.375
+"""Where they look, in x: texel 1 repeated, 2 mirrored, 3 at the edge, and the border, which is 0."""
+
+_LOOK = f"vec2({_BEYOND}, index % 2u == 0u ? 0.25 : 0.75)"
+
+_SAMPLER_COLUMNS = (1, 2, 3, None)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of descriptor.
+
+    Attributes
+    ----------
+    name : Vulkan's, in lower case.
+    feature : the part of the names of the features that let arrays of it be indexed.
+    limit : the limit on their number in a stage.
+    count : descriptors in the array.
+    declaration : GLSL of the array `data`, at binding 2 and what follows; its length is COUNT.
+    read : GLSL expression of the word that descriptor `{i}` holds in cell `{k}`.
+    write, atomic : GLSL statements that store `{v}` into cell `{k}`, or add 1 to it; "" but for storage.
+    bound : what is bound at binding 2, of `cells_of` each descriptor.
+    others : what is bound besides.
+    stages : where it can be used.
+    """
+
+    name: str
+    feature: str
+    limit: str
+    count: int
+    declaration: str
+    read: str
+    write: str = ""
+    atomic: str = ""
+    bound: Callable[[list[Words]], Any] = lambda cells: list(cells)
+    others: dict[int, Any] = field(default_factory=dict)
+    stages: tuple[str, ...] = ("compute", "fragment")
+
+    @property
+    def accesses(self) -> tuple[str, ...]:
+        """What can be done through it."""
+        return ("read", "write", "atomic") if self.write else ("read",)
+
+    def expected(self, chosen: NDArray[np.int64], place: NDArray[np.int64], seed: int) -> Words:
+        """Return the word that each invocation must read.
+
+        Parameters
+        ----------
+        chosen : (n,) number of the descriptor.
+        place : (n,) number of the invocation.
+        """
+        if self.name == "sampler":
+            texels = [0 if x is None else SAMPLER_TEXELS[:, x] for x in _SAMPLER_COLUMNS]
+            table = np.array([np.broadcast_to(column, 2) for column in texels], np.uint32)
+            return np.asarray(table[chosen, place % 2])
+        cells = np.stack([cells_of(number, seed) for number in range(self.count)])
+        own = self.name == "input_attachment"
+        cell = place if own else READ_ROW * INVOCATIONS + read_cell(place)
+        return np.asarray(cells[chosen, cell])
+
+
+def read_cell(place: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the cell of the last row that an invocation reads: each another one."""
+    return (place * 7 + 3) % INVOCATIONS
+
+
+READ_CELL = f"((index * 7u + 3u) % {INVOCATIONS}u)"
+"""The same in GLSL."""
+
+
+def cells_of(number: int, seed: int) -> Words:
+    """Return what a descriptor's cells hold before the dispatch, (`CELLS`,): no two of them the same."""
+    mixed = np.arange(CELLS, dtype=np.uint32) + np.uint32(number * CELLS + 977 * seed)
+    return np.asarray((mixed * np.uint32(2654435761)) >> np.uint32(8))
+
+
+def _image(cells: list[Words]) -> list[Words]:
+    return [words.reshape(ROWS, INVOCATIONS) for words in cells]
+
+
+def _pixels(cells: list[Words]) -> list[Words]:
+    return [words[:INVOCATIONS].reshape(HEIGHT, WIDTH) for words in cells]
+
+
+def _sampled(cells: list[Words]) -> list[Any]:
+    return [(image, Sampler()) for image in _image(cells)]
+
+
+def _samplers(cells: list[Words]) -> list[Sampler]:
+    return [Sampler(address=address, border_color="float_transparent_black") for address in ADDRESSES]
+
+
+_TEXEL = f"ivec2(int({{k}}) % {INVOCATIONS}, int({{k}}) / {INVOCATIONS})"
+_COORDINATE = f"(vec2({_TEXEL}) + 0.5) / vec2({INVOCATIONS}.0, {ROWS}.0)"
+
+_TABLE = (
+    Kind(
+        "storage_buffer", "StorageBuffer", "StorageBuffers", _MANY,
+        "layout(std430, binding = 2) buffer Data { uint cells[]; } data[COUNT];",
+        "data[{i}].cells[{k}]", "data[{i}].cells[{k}] = {v};", "atomicAdd(data[{i}].cells[{k}], 1u);",
+    ),
+    Kind(
+        "uniform_buffer", "UniformBuffer", "UniformBuffers", _MANY,
+        f"layout(std140, binding = 2) uniform Data {{ uvec4 cells[{CELLS // 4}]; }} data[COUNT];",
+        "data[{i}].cells[({k}) / 4u][({k}) % 4u]",
+        bound=lambda cells: [words.reshape(-1, 4) for words in cells],
+    ),
+    Kind(
+        "storage_texel_buffer", "StorageTexelBuffer", "StorageImages", _MANY,
+        "layout(r32ui, binding = 2) uniform uimageBuffer data[COUNT];",
+        "imageLoad(data[{i}], int({k})).x", "imageStore(data[{i}], int({k}), uvec4({v}));",
+        "imageAtomicAdd(data[{i}], int({k}), 1u);",
+    ),
+    Kind(
+        "uniform_texel_buffer", "UniformTexelBuffer", "SampledImages", _MANY,
+        "layout(binding = 2) uniform usamplerBuffer data[COUNT];",
+        "texelFetch(data[{i}], int({k})).x",
+    ),
+    Kind(
+        "storage_image", "StorageImage", "StorageImages", _MANY,
+        "layout(r32ui, binding = 2) uniform uimage2D data[COUNT];",
+        f"imageLoad(data[{{i}}], {_TEXEL}).x", f"imageStore(data[{{i}}], {_TEXEL}, uvec4({{v}}));",
+        f"imageAtomicAdd(data[{{i}}], {_TEXEL}, 1u);", bound=_image,
+    ),
+    Kind(
+        "sampled_image", "SampledImage", "SampledImages", _MANY,
+        "layout(binding = 2) uniform utexture2D data[COUNT];\nlayout(binding = 3) uniform sampler nearest;",
+        f"textureLod(usampler2D(data[{{i}}], nearest), {_COORDINATE}, 0.0).x",
+        bound=_image, others={3: Sampler()},
+    ),
+    Kind(
+        "sampler", "SampledImage", "Samplers", _FEW,
+        "layout(binding = 2) uniform sampler data[COUNT];\nlayout(binding = 3) uniform texture2D image;",
+        f"uint(textureLod(sampler2D(image, data[{{i}}]), {_LOOK}, 0.0).x)",
+        bound=_samplers, others={3: SAMPLER_TEXELS},
+    ),
+    Kind(
+        "combined_image_sampler", "SampledImage", "SampledImages", _MANY,
+        "layout(binding = 2) uniform usampler2D data[COUNT];",
+        f"textureLod(data[{{i}}], {_COORDINATE}, 0.0).x", bound=_sampled,
+    ),
+    Kind(
+        "input_attachment", "InputAttachment", "InputAttachments", _FEW,
+        "layout(input_attachment_index = 0, binding = 2) uniform usubpassInput data[COUNT];",
+        "subpassLoad(data[{i}]).x", bound=_pixels, stages=("fragment",),
+    ),
+)  # fmt: skip
+
+KINDS: dict[str, Kind] = {kind.name: kind for kind in _TABLE}
+"""All kinds by name."""

@@ -1,0 +1,324 @@
+"""Derivative groups of compute shaders: derivatives, levels of detail, and the quads that they agree with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.poison import poisoned
+from vkgroup.conformance.quad_control.intrinsics import (
+    DERIVATIVES as DECLARATIONS,
+)
+from vkgroup.conformance.quad_control.intrinsics import (
+    EXTENSION,
+    SAMPLING,
+    derivative_group,
+)
+from vkgroup.conformance.quad_control.values import (
+    DERIVATIVES,
+    LEVELS,
+    SIDE,
+    F,
+    derivatives_of,
+    f_of,
+    image_levels,
+)
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
+from vkgroup.reference.operations import Category
+from vkgroup.sampler import Sampler
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+Indices = NDArray[np.int64]
+Shape = tuple[int, int, int]
+
+WORKGROUPS = 2
+SHOWN = 4
+_QUAD = 4
+_STEMS = {"dFdx": "derivativeX", "dFdy": "derivativeY", "fwidth": "derivativeWidth"}
+_QUAD_RULES = "Vulkan 1.4, Quad (derivative groups)"
+_DERIVATIVE_RULES = "Vulkan 1.4, Derivative Operations"
+
+GROUPS: dict[str, tuple[Shape, ...]] = {
+    "quads": ((8, 8, 1), (2, 2, 16), (32, 4, 1), (4, 6, 5)),
+    "linear": ((64, 1, 1), (5, 4, 3), (8, 8, 1), (1, 4, 16)),
+}
+"""How four invocations make a quad: by two local ids in x and two in y, or by the local index; with the
+shapes of workgroups, whose sizes in x and y are even there, and whose product is a multiple of four here."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The invocations of one workgroup, by local index.
+
+    Attributes
+    ----------
+    x, y : what the values follow from: the local id in x, and that in y and z together.
+    quad, place : the quad of each, and its place there.
+    members : (4, invocations) local indices of the quad's four.
+    """
+
+    x: Indices
+    y: Indices
+    quad: Indices
+    place: Indices
+    members: Indices
+
+
+def layout_of(group: str, shape: Shape) -> Layout:
+    """Return who makes a quad with whom."""
+    index = np.arange(prod(shape))
+    x, y, z = index % shape[0], index // shape[0] % shape[1], index // (shape[0] * shape[1])
+    if group == "linear":
+        quad, place = index // _QUAD, index % _QUAD
+    else:
+        quad = (z * (shape[1] // 2) + y // 2) * (shape[0] // 2) + x // 2
+        place = y % 2 * 2 + x % 2
+    members = np.empty((len(index) // _QUAD, _QUAD), np.int64)
+    members[quad, place] = index
+    return Layout(x, y + shape[1] * z, quad, place, members[quad].T)
+
+
+Expect = Callable[[Layout], tuple[NDArray[Any], ...]]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Something that every invocation does.
+
+    Attributes
+    ----------
+    name, sentence : as of all cases.
+    code : GLSL expression of a float. It knows `x`, `y`, `index`, `lane`, `quad` and `place`.
+    expect : returns the legal values, arrays of (invocations,).
+    taken : whether it stands in a branch that every third quad takes; the others have 777.
+    """
+
+    name: str
+    sentence: str
+    code: str
+    expect: Expect
+    taken: bool = False
+
+
+def _derivative(name: str, layout: Layout) -> tuple[NDArray[Any], ...]:
+    values = f_of(layout.x[layout.members], layout.y[layout.members])
+    return derivatives_of(name, values, layout.place)
+
+
+def _partner(bits: int, layout: Layout) -> tuple[NDArray[Any], ...]:
+    return (_member(layout, layout.place ^ bits),)
+
+
+def _broadcast(place: int, layout: Layout) -> tuple[NDArray[Any], ...]:
+    return (_member(layout, np.full_like(layout.place, place)),)
+
+
+def _member(layout: Layout, place: Indices) -> NDArray[Any]:
+    return np.asarray(np.take_along_axis(layout.members, place[None], axis=0)[0], np.float32)
+
+
+def _level(layout: Layout) -> tuple[NDArray[Any], ...]:
+    return ((layout.quad % LEVELS).astype(np.float32),)
+
+
+def _spelled(name: str) -> str:
+    stem = next(stem for stem in _STEMS if name.startswith(stem))
+    return f"{_STEMS[stem]}{name.removeprefix(stem)}({F})"
+
+
+_SLOPE = f"vec2(place & 1u, place >> 1u) * exp2(float(quad % {LEVELS}u)) / {SIDE}.0"
+
+_PROBES = (
+    *(
+        Probe(
+            name, f"{name} is a difference of values in the quad: {_DERIVATIVE_RULES}", _spelled(name),
+            partial(_derivative, name),
+        )
+        for name in DERIVATIVES
+    ),
+    *(
+        Probe(
+            f"branch.{name}", f"{name} in a branch that whole quads take is a difference of values in the "
+            f"quad: {_DERIVATIVE_RULES}", _spelled(name), partial(_derivative, name), taken=True,
+        )
+        for name in DERIVATIVES
+    ),
+    Probe(
+        "lod.sample", f"sampling finds the level that the slope in the quad leads to: {_DERIVATIVE_RULES}",
+        f"implicitLod(levels, {_SLOPE}).x", _level,
+    ),
+    Probe(
+        "lod.query", f"OpImageQueryLod finds the level that the slope leads to: {_DERIVATIVE_RULES}",
+        f"queriedLod(levels, {_SLOPE}).x", _level,
+    ),
+    *(
+        Probe(
+            f"swap{side}", f"subgroupQuadSwap{side} is that of the derivative group: {_QUAD_RULES}",
+            f"float(subgroupQuadSwap{side}(index))", partial(_partner, bits),
+        )
+        for side, bits in (("Horizontal", 1), ("Vertical", 2), ("Diagonal", 3))
+    ),
+    *(
+        Probe(
+            f"broadcast{place}", f"broadcasts from place {place} are the derivative group's: {_QUAD_RULES}",
+            f"float(subgroupQuadBroadcast(index, {place}u))", partial(_broadcast, place),
+        )
+        for place in range(_QUAD)
+    ),
+    Probe(
+        "lane", f"the place in the derivative group is that of the lane among four: {_QUAD_RULES}",
+        "float(lane % 4u)", lambda layout: (layout.place.astype(np.float32),),
+    ),
+)  # fmt: skip
+
+PROBES: dict[str, Probe] = {probe.name: probe for probe in _PROBES}
+"""All probes by name."""
+
+_PLACES = {
+    "quads": """uvec2 half_size = gl_WorkGroupSize.xy / 2u;
+    uint quad = (id.z * half_size.y + id.y / 2u) * half_size.x + id.x / 2u;
+    uint place = id.y % 2u * 2u + id.x % 2u;""",
+    "linear": "uint quad = index / 4u;\n    uint place = index % 4u;",
+}
+
+_TEMPLATE = """#version 460
+// {count} probes in derivative groups ({group}) of workgroups of {x} x {y} x {z}.
+// binding 0: what each probe found, of each invocation. binding 1: an image whose texels are the numbers of
+// their levels.
+{extensions}
+{declarations}
+layout(local_size_x = {x}, local_size_y = {y}, local_size_z = {z}) in;
+layout(std430, binding = 0) writeonly buffer Found {{ float found[][{invocations}]; }};
+layout(binding = 1) uniform sampler2D levels;
+
+void main() {{
+    uvec3 id = gl_LocalInvocationID;
+    uint index = gl_LocalInvocationIndex;
+    uint lane = gl_SubgroupInvocationID;
+    uint x = id.x;
+    uint y = id.y + gl_WorkGroupSize.y * id.z;
+    {places}
+    uint row = gl_WorkGroupID.x * {count}u;
+    {probes}
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivativeCase:
+    """A probe in one kind of derivative group and one shape of workgroups.
+
+    Attributes
+    ----------
+    group, probe : keys of `GROUPS` and `PROBES`.
+    shape : the local size.
+    """
+
+    group: str
+    probe: str
+    shape: Shape
+
+    @property
+    def category(self) -> str:
+        """The family's own."""
+        return "quad_control"
+
+    @property
+    def name(self) -> str:
+        """``quad_control.derivative_group.group.probe.XxYxZ``."""
+        return f"quad_control.derivative_group.{self.group}.{self.probe}.{'x'.join(map(str, self.shape))}"
+
+    @property
+    def sentence(self) -> str:
+        """What must be found."""
+        size = " x ".join(map(str, self.shape))
+        return (
+            f"In workgroups of {size} with derivative groups ({self.group}), {PROBES[self.probe].sentence}."
+        )
+
+
+def derivative_cases() -> Iterator[DerivativeCase]:
+    """Yield every probe in every shape."""
+    for group, shapes in GROUPS.items():
+        for shape in shapes:
+            yield from (DerivativeCase(group, probe, shape) for probe in PROBES)
+
+
+def missing_derivative(case: DerivativeCase, capabilities: Capabilities) -> list[str]:
+    """Return what the device does not declare."""
+    feature, subgroup = f"computeDerivativeGroup{case.group.title()}", capabilities.subgroup
+    needs = [] if feature in capabilities.features else [feature]
+    if "compute" not in subgroup.supported_stages:
+        needs.append("subgroup operations in the compute stage (supportedStages)")
+    if "quad" not in subgroup.supported_operations:
+        needs.append("VK_SUBGROUP_FEATURE_QUAD_BIT")
+    if subgroup.size < _QUAD:
+        needs.append(f"a subgroup size of at least {_QUAD} (smaller ones hold no quad)")
+    if prod(case.shape) > int(capabilities.limits["maxComputeWorkGroupInvocations"]):
+        needs.append(f"maxComputeWorkGroupInvocations of at least {prod(case.shape)}")
+    return needs
+
+
+def source_of(group: str, shape: Shape, probes: list[Probe]) -> str:
+    """Return the GLSL of a batch."""
+    names = (EXTENSION, Category.BASIC.extension, Category.QUAD.extension)
+    lines = []
+    for number, probe in enumerate(probes):
+        to = f"found[row + {number}u][index]"
+        branch = f"{to} = 777.0;\n    if (quad % 3u == 1u) " if probe.taken else ""
+        lines.append(f"{branch}{to} = {probe.code};")
+    return _TEMPLATE.format(
+        count=len(probes),
+        group=group,
+        x=shape[0],
+        y=shape[1],
+        z=shape[2],
+        invocations=prod(shape),
+        extensions="\n".join(f"#extension {name} : require" for name in names),
+        declarations="\n".join((derivative_group(group), DECLARATIONS, SAMPLING)),
+        places=_PLACES[group],
+        probes="\n    ".join(lines),
+    )
+
+
+def judge_derivatives(executor: Executor, cases: list[DerivativeCase]) -> list[Verdict]:
+    """Run the probes of a batch, and judge each."""
+    group, shape = cases[0].group, cases[0].shape
+    probes = [PROBES[case.probe] for case in cases]
+    module = executor.compile(source_of(group, shape, probes), stage="compute")
+    blank = poisoned(WORKGROUPS * len(probes), prod(shape)).view(np.float32)
+    first, *smaller = image_levels()
+    with executor.device.image(first, levels=smaller, sampled=True) as image:
+        result = executor.device.run(
+            module, WORKGROUPS, {0: blank, 1: (image, Sampler())}, timeout=executor.timeout
+        )
+    found = result[0].reshape(WORKGROUPS, len(probes), prod(shape))
+    layout = layout_of(group, shape)
+    return [_verdict(probe, layout, found[:, number]) for number, probe in enumerate(probes)]
+
+
+def _verdict(probe: Probe, layout: Layout, got: NDArray[np.float32]) -> Verdict:
+    legal = probe.expect(layout)
+    if probe.taken:
+        legal = tuple(np.where(layout.quad % 3 == 1, value, np.float32(777)) for value in legal)
+    wrong = ~np.any([got == value for value in legal], axis=0)
+    if not wrong.any():
+        return Verdict(Status.PASS, got.size, 0)
+    lines = [f"{int(wrong.sum())} of {got.size} invocations are wrong"]
+    for workgroup, index in np.argwhere(wrong)[:SHOWN]:
+        values = " or ".join(sorted({repr(value[index].item()) for value in legal}))
+        lines.append(
+            f"workgroup {workgroup} local index {index}, place {layout.place[index]} of quad "
+            f"{layout.quad[index]}: expected {values} got {got[workgroup, index].item()!r}"
+        )
+    return Verdict(Status.FAIL, got.size, 0, "\n".join(lines))

@@ -1,0 +1,184 @@
+"""Cases of full quads: each a test on a scene of the fragment cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.fragment.drawn import Drawn
+from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
+from vkgroup.conformance.fragment.shader import RECORD, blank, read
+from vkgroup.conformance.quad_control.intrinsics import EXTENSION, MAXIMAL_RECONVERGENCE, QUAD_MODES, VOTES
+from vkgroup.conformance.quad_control.scene_tests import LEAVES, TESTS, SceneTest
+from vkgroup.conformance.quad_control.values import image_levels
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.device import Capabilities
+from vkgroup.reference.operations import Category
+from vkgroup.sampler import Sampler
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.execute import Executor
+
+SHOWN = 4
+"""Wrong pixels that a failure shows."""
+
+_CATEGORIES = (Category.BASIC, Category.BALLOT, Category.QUAD)
+
+_TEMPLATE = """#version 460
+// {count} tests in full quads of {scene}.
+// binding 0: planes of {layers} x {grid} x {grid} words: how often each pixel was shaded, and how often up to
+// where fragments leave; lane; four planes that stay as they are; then each test's results. binding 1: an
+// image whose texels are the numbers of their levels.
+{extensions}
+{votes}
+{modes}
+layout(location = 0) flat in uint id;
+layout(location = 0) out float color;
+layout(std430, binding = 0) buffer Outputs {{ uint outputs[]; }};
+layout(binding = 1) uniform sampler2D levels;
+const uint PIXELS = {pixels}u;
+
+void main() {{
+    uint x = uint(gl_FragCoord.x);
+    uint y = uint(gl_FragCoord.y);
+    uint layer = {layer};
+    uint lane = gl_SubgroupInvocationID;
+    uint index = (layer * {grid}u + y) * {grid}u + x;
+    atomicAdd(outputs[index + PIXELS], 1u);
+    {leave}
+    atomicAdd(outputs[index], 1u);
+    bool helper = {helper};
+    color = 1.0;
+    outputs[index + 2u * PIXELS] = lane;
+    {tests}
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SceneCase:
+    """A test on a scene.
+
+    Attributes
+    ----------
+    test, scene : keys of `TESTS` and of the fragment cases' scenes.
+    """
+
+    test: str
+    scene: str
+
+    @property
+    def category(self) -> str:
+        """The family's own."""
+        return "quad_control"
+
+    @property
+    def name(self) -> str:
+        """``quad_control.scene.test.scene``."""
+        return f"quad_control.scene.{self.test}.{self.scene}"
+
+    @property
+    def sentence(self) -> str:
+        """What must be found where."""
+        return f"In {SCENES[self.scene].sentence}, {TESTS[self.test].sentence}."
+
+
+def scene_cases() -> Iterator[SceneCase]:
+    """Yield every test on every scene that it is judged on."""
+    for name, test in TESTS.items():
+        yield from (SceneCase(name, scene) for scene in test.scenes)
+
+
+def missing_scene(case: SceneCase, capabilities: Capabilities) -> list[str]:
+    """Return what the device does not declare."""
+    features = ["shaderQuadControl", "shaderMaximalReconvergence", "fragmentStoresAndAtomics"]
+    after = TESTS[case.test].after
+    features += {
+        "terminate": ["shaderTerminateInvocation"],
+        "demote": ["shaderDemoteToHelperInvocation"],
+    }.get(after, [])
+    needs = [feature for feature in features if feature not in capabilities.features]
+    subgroup = capabilities.subgroup
+    if "fragment" not in subgroup.supported_stages:
+        needs.append("subgroup operations in the fragment stage (supportedStages)")
+    needs += [
+        f"VK_SUBGROUP_FEATURE_{category.value.upper()}_BIT"
+        for category in _CATEGORIES
+        if category.value not in subgroup.supported_operations
+    ]
+    return needs
+
+
+def source_of(scene: Scene, tests: Sequence[SceneTest], after: str) -> str:
+    """Return the GLSL of a scene's tests."""
+    names = [EXTENSION, *(category.extension for category in _CATEGORIES)]
+    names += {
+        "terminate": ["GL_EXT_terminate_invocation"],
+        "demote": ["GL_EXT_demote_to_helper_invocation"],
+    }.get(after, [])
+    blocks = [
+        f"{{\n        float result = 0.0;\n        {test.code}\n"
+        f"        outputs[index + {RECORD + number}u * PIXELS] = floatBitsToUint(result);\n    }}"
+        for number, test in enumerate(tests)
+    ]
+    return _TEMPLATE.format(
+        count=len(tests),
+        scene=scene.sentence,
+        layers=scene.layers,
+        grid=GRID,
+        pixels=scene.layers * GRID * GRID,
+        extensions="\n".join(f"#extension {name} : require" for name in names),
+        votes=VOTES,
+        modes=f"{MAXIMAL_RECONVERGENCE}\n{QUAD_MODES}",
+        layer=scene.layer,
+        leave=f"if ({GONE}) {LEAVES[after]};" if after else "",
+        helper="helperInvocationEXT()" if after == "demote" else "gl_HelperInvocation",
+        tests="\n    ".join(blocks),
+    )
+
+
+def judge_scenes(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
+    """Draw the scene once, and judge every test by what its fragments found."""
+    scene, tests = SCENES[cases[0].scene], [TESTS[case.test] for case in cases]
+    module = executor.compile(source_of(scene, tests, tests[0].after), stage="fragment")
+    before = blank(scene, len(tests))
+    outputs = executor.buffer("fragments", before.nbytes)
+    outputs.write(before)
+    first, *smaller = image_levels()
+    with executor.device.image(first, levels=smaller, sampled=True) as image:
+        found = executor.device.draw(
+            module,
+            (scene.size, scene.size),
+            {0: outputs, 1: (image, Sampler())},
+            vertices=scene.vertices(),
+            colors={"color": "r32f"},
+            timeout=executor.timeout,
+        )
+    size = executor.capabilities.subgroup.size
+    drawn, results = read(scene, outputs.read(np.uint32, before.size), found["color"], size)
+    return [_verdict(test, drawn, result) for test, result in zip(tests, results, strict=True)]
+
+
+def _verdict(test: SceneTest, drawn: Drawn, result: NDArray[np.uint32]) -> Verdict:
+    """Judge the pixels that are covered and stay; each must have been shaded."""
+    y, x = np.indices((GRID, GRID))
+    left = (x * 7 + y * 3 + x * y) % 5 == 0 if test.after else np.zeros((GRID, GRID), np.bool_)
+    present = drawn.shaded & ~left
+    legal, got = test.expect(drawn), result.view(np.float32)
+    wrong = present & (~np.any([got == value for value in legal], axis=0) | (drawn.count == 0))
+    defined = int(present.sum())
+    if not wrong.any():
+        return Verdict(Status.PASS, defined, 0)
+    lines = [f"{int(wrong.sum())} of {defined} pixels are wrong"]
+    for layer, row, column in np.argwhere(wrong)[:SHOWN]:
+        values = " or ".join(sorted({repr(value[layer, row, column].item()) for value in legal}))
+        lines.append(
+            f"pixel ({column}, {row}) of layer {layer}, lane {drawn.lane[layer, row, column]}: expected "
+            f"{values} got {got[layer, row, column].item()!r}"
+        )
+    return Verdict(Status.FAIL, defined, 0, "\n".join(lines))

@@ -1,0 +1,112 @@
+"""A case of the subgroup size as data: what a pipeline asks for, and what it must get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vkgroup.compiler import Target
+from vkgroup.device import Capabilities
+
+
+@dataclass(frozen=True)
+class SizeChoice:
+    """What a pipeline says of its subgroup size.
+
+    Attributes
+    ----------
+    sentence : to complete "A pipeline …".
+    varying : whether it has the flag that lets the size vary.
+    required : the size that it requires, of a device; None requires none.
+    """
+
+    sentence: str
+    varying: bool = False
+    required: Callable[[Capabilities], int] | None = None
+
+
+SIZES: dict[str, SizeChoice] = {
+    "default": SizeChoice("that says nothing of the subgroup size"),
+    "varying": SizeChoice("that lets the subgroup size vary", varying=True),
+    "required_min": SizeChoice(
+        "that requires minSubgroupSize", required=lambda capabilities: capabilities.size_control.min_size
+    ),
+    "required_max": SizeChoice(
+        "that requires maxSubgroupSize", required=lambda capabilities: capabilities.size_control.max_size
+    ),
+}
+"""All choices by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeCase:
+    """One case.
+
+    Attributes
+    ----------
+    category : ``"size_control"`` or ``"multiple_dispatches"``.
+    stage : key of the stages that are observed; see `vkgroup.conformance.size_control.stages`.
+    size : key of `SIZES`.
+    full : whether full subgroups are demanded.
+    spirv16 : whether the module is of SPIR-V 1.6, and not of 1.5.
+    framebuffer : whether what is seen leaves through attachments, and not through a buffer.
+    """
+
+    category: str
+    stage: str
+    size: str
+    full: bool = False
+    spirv16: bool = False
+    framebuffer: bool = False
+
+    @property
+    def name(self) -> str:
+        """``category.stage.size[_full][.spirv16][.framebuffer]``."""
+        parts = [self.category, self.stage, self.size + "_full" * self.full]
+        parts += ["spirv16"] * self.spirv16 + ["framebuffer"] * self.framebuffer
+        return ".".join(parts)
+
+    @property
+    def choice(self) -> SizeChoice:
+        """What its pipelines say of the subgroup size."""
+        return SIZES[self.size]
+
+    @property
+    def sentence(self) -> str:
+        """What the case tests."""
+        full = " and demands full subgroups" if self.full else ""
+        version = "SPIR-V 1.6" if self.spirv16 else "SPIR-V 1.5"
+        where = ", seen through its attachments" if self.framebuffer else ""
+        what = "over several dispatches " if self.category == "multiple_dispatches" else ""
+        return (
+            f"A pipeline {self.choice.sentence}{full}, of {version}, has the subgroup sizes that it may have "
+            f"{what}({self.stage.replace('_', ' ')}{where}): Vulkan 1.4, Varying Subgroup Size, Full"
+            " Subgroups."
+        )
+
+    @property
+    def target(self) -> Target:
+        """What its modules are compiled for."""
+        return Target.VULKAN_1_3 if self.spirv16 else Target.VULKAN_1_2
+
+    def required(self, capabilities: Capabilities) -> int | None:
+        """Return the size that its pipelines require; None where they require none."""
+        return None if self.choice.required is None else self.choice.required(capabilities)
+
+    def legal(self, capabilities: Capabilities) -> tuple[int, ...]:
+        """Return the values that gl_SubgroupSize may have.
+
+        Vulkan 1.4, Varying Subgroup Size: `subgroupSize` alone, unless the size may vary, for the flag or
+        for SPIR-V 1.6: then each power of two from `minSubgroupSize` to `maxSubgroupSize`. Required Subgroup
+        Size: that one.
+        """
+        control, required = capabilities.size_control, self.required(capabilities)
+        if required is not None:
+            return (required,)
+        if not (self.choice.varying or self.spirv16):
+            return (capabilities.subgroup.size,)
+        return tuple(1 << bit for bit in range(8) if control.min_size <= 1 << bit <= control.max_size)
+
+    def must_be_full(self, local_size: tuple[int, int, int], size: int) -> bool:
+        """Whether subgroups of a size must be full (Vulkan 1.4, Full Subgroups)."""
+        return (self.full or self.spirv16) and local_size[0] % size == 0

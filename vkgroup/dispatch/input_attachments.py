@@ -1,0 +1,106 @@
+"""Input attachments: images that fragment shaders read at their own pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vkgroup.dispatch.checks import items_of
+from vkgroup.dispatch.formats import Format, choose_format
+from vkgroup.dispatch.image import Image
+from vkgroup.dispatch.slots import Slot, slots_of
+from vkgroup.errors import InvalidDispatch
+from vkgroup.spirv import Module
+
+KIND = "input_attachment"
+"""The kind of their descriptors."""
+
+
+@dataclass(frozen=True)
+class InputAttachment:
+    """One image that a draw reads.
+
+    Attributes
+    ----------
+    index : its InputAttachmentIndex.
+    format, samples : the image's.
+    """
+
+    index: int
+    format: Format
+    samples: int = 1
+
+
+def indices(slot: Slot) -> range:
+    """Return the InputAttachmentIndex of each descriptor of a place: of an array one after the other."""
+    first = slot.variables[0].attachment_index or 0
+    return range(first, first + slot.count)
+
+
+def inputs_of(fragment: Module, bindings: Mapping[Any, Any]) -> tuple[InputAttachment, ...]:
+    """Return the input attachments of a draw, by what is bound at their places.
+
+    Parameters
+    ----------
+    fragment : the fragment shader; no other stage has any.
+    bindings : as for `GraphicsPipeline.bind`; places that are given nothing are left to that.
+    """
+    found = []
+    for slot in _places(slots_of(fragment.reflection.bindings)):
+        given = [value for key, value in bindings.items() if slot.matches(key)]
+        if given:
+            found += [
+                InputAttachment(index, *_format(slot, item))
+                for index, item in zip(indices(slot), items_of(slot, given[0]), strict=True)
+            ]
+    return tuple(sorted(found, key=lambda item: item.index))
+
+
+def check_inputs(slots: Iterable[Slot], inputs: Iterable[InputAttachment]) -> None:
+    """Check that a pipeline's state names every input attachment that its shaders read, and no other.
+
+    Raises
+    ------
+    InvalidDispatch
+        It does not.
+    """
+    wanted = sorted(index for slot in _places(slots) for index in indices(slot))
+    given = sorted(item.index for item in inputs)
+    if wanted != given:
+        raise InvalidDispatch(
+            f"The fragment shader reads the input attachments {wanted}; the state's inputs are {given}."
+        )
+
+
+def check_bound_input(
+    slot: Slot, number: int, image: Image, state: Iterable[InputAttachment], size: Any
+) -> None:
+    """Check an image that is bound as an input attachment against the pipeline's state and the draw's size.
+
+    Raises
+    ------
+    InvalidDispatch
+        It does not fit.
+    """
+    index = indices(slot)[number]
+    if InputAttachment(index, image.format, image.samples) not in tuple(state):
+        raise InvalidDispatch(
+            f"{slot.label} is given {image.format.name}; the pipeline was made for another."
+        )
+    if image.extent[:2] != tuple(size) or image.levels != 1 or "attachment" not in image.uses:
+        raise InvalidDispatch(
+            f"{slot.label} is an input attachment: it takes images of the draw's size {tuple(size)}, without"
+            f" levels, that can be drawn to; one of {image.extent[:2]} is given."
+        )
+
+
+def _places(slots: Iterable[Slot]) -> Iterator[Slot]:
+    return (slot for slot in slots if slot.kind == KIND)
+
+
+def _format(slot: Slot, item: Any) -> tuple[Format, int]:
+    if isinstance(item, Image):
+        return item.format, item.samples
+    assert slot.image is not None
+    return choose_format(slot.image, item, slot.label), 1
