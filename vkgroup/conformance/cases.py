@@ -83,7 +83,8 @@ STAGES = tuple(_AXES)
 
 _FRAMEBUFFER_PATTERNS = ("all", "data_mask")
 
-# Of long vectors: the patterns, and the sizes that GPUs of all kinds require.
+# Of long vectors: the patterns, and the sizes that GPUs of all kinds require; broadcasts have them all.
+_BROADCASTS = ("subgroupBroadcast", "subgroupBroadcastFirst")
 _LONG_PATTERNS = ("all", "data_mask")
 _LONG_SIZES = (8, 32, 64)
 
@@ -247,9 +248,13 @@ def _long_cases(operation: Operation, stage: str) -> Iterator[Case]:
             case = Case(operation.category.value, stage, operation.name, type_.name, "all", "exact", operand)
             if type_.scalar not in scalars or not _represents(case):
                 continue
-            yield from (replace(case, pattern=pattern) for pattern in _LONG_PATTERNS)
+            # Votes of helper invocations, too.
+            helpers = ("partial",) if stage == "fragment" and operation.category is Category.VOTE else ()
+            yield from (replace(case, pattern=pattern) for pattern in (*_LONG_PATTERNS, *helpers))
             if _AXES[stage].sized:
-                yield from (replace(case, subgroup_size=size) for size in _LONG_SIZES)
+                sizes = REQUIRED_SIZES if operation.name in _BROADCASTS else _LONG_SIZES
+                least = _AXES[stage].least_size
+                yield from (replace(case, subgroup_size=size) for size in sizes if size >= least)
             if stage in FRAMEBUFFER_STAGES:
                 yield replace(case, shape=FRAMEBUFFER)
 

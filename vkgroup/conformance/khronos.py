@@ -17,7 +17,7 @@ from vkgroup.conformance.operands import choices
 from vkgroup.conformance.stages import FRAMEBUFFER, RAY_STAGES
 from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.reference.operations import BUILTIN_VARIABLES, OperandKind
-from vkgroup.reference.types import TYPES
+from vkgroup.reference.types import type_named
 
 PREFIX = "dEQP-VK."
 
@@ -144,7 +144,7 @@ def _operation_globs(test: _Test) -> tuple[str, ...]:
         return tuple(f"basic.{stage}.{operation.name}.uint.*{sized}" for stage in test.stages)
     type_, operands = _operands(operation.name, rest)
     if operation.operands and operation.operands[0].kind is OperandKind.VALUE:
-        if TYPES[type_] not in operation.types:
+        if type_named(type_).scalar not in {known.scalar for known in operation.types}:
             raise ValueError(f"{operation.name} of {type_}")
         names = type_
     else:
@@ -294,4 +294,7 @@ def _uniform_control_flow_globs(tail: str) -> tuple[str, ...]:
 
 
 def _reconvergence_globs(rest: str) -> tuple[str, ...]:
+    """Return the random program of the same numbers, or what fragments do that leave."""
+    if rest.startswith("maximal.fragment."):
+        return (f"reconvergence.{rest}.*",)
     return (f"reconvergence.{rest}",)
