@@ -13,7 +13,7 @@ from functools import cache
 from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.long_vectors import takes
 from vkgroup.conformance.operands import choices
-from vkgroup.conformance.patterns import FRAGMENT_PATTERNS, PATTERNS, patterns_of
+from vkgroup.conformance.patterns import PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
 from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES, RAY_STAGES
 from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
@@ -48,6 +48,7 @@ class Axes:
     sized : the patterns with cases at each required subgroup size.
     shapes : workgroups other than 1-D.
     least_size : the smallest subgroup size that is required.
+    types : the types that stand for all in the patterns other than `_ALL_TYPES`; empty for all types.
     """
 
     all_operands: tuple[str, ...]
@@ -56,14 +57,23 @@ class Axes:
     sized: tuple[str, ...] = ()
     shapes: tuple[str, ...] = ()
     least_size: int = 1
+    types: tuple[str, ...] = ()
+
+    def has_type(self, operation: Operation, type_: GlslType, pattern: str) -> bool:
+        """Whether a type is met in a pattern."""
+        few = pattern not in _ALL_TYPES and len(operation.types) > 1
+        return not (self.types and few) or type_.name in self.types
 
 
-_IN_WORKGROUPS = Axes(("all",), ("all", "data_mask"), inexact=("all",), sized=("all",))
-_OTHER = Axes(("all",), ("all", "data_mask"), inexact=("all",))
+_ALL_TYPES = ("all", "data_mask")
+_SOME_TYPES = ("float", "vec3", "int", "uvec2", "uint64_t", "f16vec4", "bool")
+
+_IN_WORKGROUPS = Axes(("all",), ("all", "data_mask"), inexact=("all",), sized=("all",), types=_SOME_TYPES)
+_OTHER = Axes(("all",), ("all", "data_mask"), inexact=("all",), types=_SOME_TYPES)
 _AXES: dict[str, Axes] = {
     "compute": Axes(
         tuple(PATTERNS),
-        tuple(PATTERNS),
+        ("all", "partial", "odd", "data_mask", "nested", "loop"),
         sized=("all", "partial", "data_mask"),
         shapes=tuple(shape for shape in SHAPES if shape != "1d"),
     ),
@@ -72,12 +82,16 @@ _AXES: dict[str, Axes] = {
     "tessellation_evaluation": _OTHER,
     "geometry": _OTHER,
     "fragment": Axes(
-        ("all", "partial", "odd"), tuple(FRAGMENT_PATTERNS), sized=("all",), least_size=QUAD_SIZE
+        ("all", "partial"), ("all", "partial", "data_mask", "demote"), sized=("all",), least_size=QUAD_SIZE
     ),
     "task": _IN_WORKGROUPS,
     "mesh": _IN_WORKGROUPS,
     **dict.fromkeys(RAY_STAGES, _OTHER),
 }
+# Elsewhere operands are the representatives, but for those that say which lanes belong together.
+_WITH_EVERY_OPERAND = ("compute", "fragment")
+_SHAPED = (Category.CLUSTERED.value, Category.QUAD.value)
+
 STAGES = tuple(_AXES)
 """The shader stages that the suite judges."""
 
@@ -191,6 +205,8 @@ def _combined(case: Case) -> bool:
     if _represents(case):
         return True
     patterns = _AXES[case.stage].all_operands
+    if case.stage not in _WITH_EVERY_OPERAND and (case.category not in _SHAPED or case.data != "exact"):
+        return False
     if not choices(case.operation)[case.operand].narrow:
         return case.pattern in patterns
     # What a partition is has nothing to do with the number of components.
@@ -214,6 +230,8 @@ def _has_data(operation: Operation, stage: str, data: str, pattern: str) -> bool
     inexact = _AXES[stage].inexact
     if operation.category is Category.PARTITIONED and pattern not in _AXES[stage].partitions:
         return False
+    if data == "special" and operation.operator is None and stage not in _WITH_EVERY_OPERAND:
+        return False
     if data != "exact" and inexact is not None and pattern not in inexact:
         return False
     if operation.category is Category.PARTITIONED and data != "exact" and pattern not in _NARROW_PATTERNS:
@@ -231,6 +249,8 @@ def _operation_cases(operation: Operation, stage: str) -> Iterator[Case]:
         for data in _data_sets(operation, type_):
             for pattern in patterns_of(stage):
                 if not _has_data(operation, stage, data, pattern):
+                    continue
+                if not _AXES[stage].has_type(operation, type_, pattern):
                     continue
                 for operand in choices(operation.name) or ("",):
                     case = Case(category, stage, operation.name, type_.name, pattern, data, operand)

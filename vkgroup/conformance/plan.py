@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.families import family_named, family_of
 from vkgroup.conformance.family import AnyCase
@@ -35,7 +36,9 @@ class Batch:
 
 
 def batches(cases: Iterable[AnyCase], capabilities: Capabilities, most: int | None = None) -> Iterator[Batch]:
-    """Split cases into batches for a device, cases that share data side by side.
+    """Split cases into batches for a device, cases that share data side by side and barriers last.
+
+    A driver that hangs in a barrier takes the devices of all workers along: let the others be done by then.
 
     Parameters
     ----------
@@ -45,13 +48,18 @@ def batches(cases: Iterable[AnyCase], capabilities: Capabilities, most: int | No
     for case in cases:
         family = family_of(case)
         groups.setdefault((family.name, family.batch_key(case)), []).append(case)
-    for (name, _), members in groups.items():
+    for (name, _), members in sorted(groups.items(), key=lambda group: _waits(group[1][0])):
         members.sort(key=_neighbours)
         step = family_named(name).batch_size(members[0], capabilities)
         if most is not None:
             step = min(step, most)
         for start in range(0, len(members), step):
             yield Batch(name, members[start : start + step])
+
+
+def _waits(case: AnyCase) -> bool:
+    """Whether a case executes a barrier."""
+    return isinstance(case, Case) and case.operation in BARRIERS
 
 
 def _neighbours(case: Any) -> tuple[str, ...]:
