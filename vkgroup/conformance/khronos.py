@@ -285,16 +285,14 @@ def _subgroup_globs(rest: str) -> tuple[str, ...]:
 
 
 def _uniform_control_flow_globs(tail: str) -> tuple[str, ...]:
-    """Return the globs of the structured programs: workgroups of a size, with or without hints."""
+    """Return the globs of the constructs: workgroups of a size, of full subgroups (control) or any."""
     kind, _, test = tail.partition(".")
     if kind == "discard":
-        return ("reconvergence.fragment.uniform_discard*",)
+        return ("reconvergence.subgroup_uniform.discard.*",)
     number = test[-2:]
-    return (f"reconvergence.subgroup_uniform.{kind}.reconverge{number}*",)
+    return (f"reconvergence.subgroup_uniform.{kind}.reconverge{number}.*",)
 
 
 def _reconvergence_globs(rest: str) -> tuple[str, ...]:
-    """Return the random program of the same numbers, or what fragments do that leave."""
-    if rest.startswith("maximal.fragment."):
-        return (f"reconvergence.{rest}.*",)
-    return (f"reconvergence.{rest}",)
+    """Return the random program of the same name, or the draws of a test of fragments."""
+    return (f"reconvergence.{rest}" if ".compute." in rest else f"reconvergence.{rest}.*",)

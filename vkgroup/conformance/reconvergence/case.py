@@ -20,7 +20,7 @@ class Kind:
     promise : what they count on.
     elect : whether they record elections.
     programs : how many there are of each depth of nesting and each group.
-    sentence : what must hold, to complete "In a random program … ".
+    sentence : what must hold, to complete "In random program 1 … ".
     """
 
     promise: Promise
@@ -87,8 +87,8 @@ class RandomCase:
         """What the case tests."""
         shape = " × ".join(map(str, LOCAL_SIZES[self.group]))
         return (
-            f"In a random program of constructs nested up to {self.nesting} deep, in workgroups of {shape}, "
-            f"{KINDS[self.kind].sentence}."
+            f"In random program {self.number} of constructs nested up to {self.nesting} deep, in workgroups "
+            f"of {shape}, {KINDS[self.kind].sentence}."
         )
 
     @property
@@ -128,7 +128,12 @@ class RandomCase:
 
 
 _SHAPES = {"large": (128, 2, 1), "small": (128, 1, 1)}
-_OBSERVED = ("elect", "ballot")
+_COUNTING_ON = {
+    Promise.MAXIMAL: "by maximal reconvergence",
+    Promise.SUBGROUP: "by uniform control flow of subgroups",
+    Promise.WORKGROUP: "by uniform control flow of workgroups",
+}
+_OBSERVED = {"elect": "elections", "ballot": "ballots"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +172,9 @@ class ConstructCase:
         """What the case tests."""
         shape = " × ".join(map(str, _SHAPES[self.shape][:2]))
         full = " of full subgroups" if self.full_subgroups else ""
+        promise, observed = _COUNTING_ON[self.promise], _OBSERVED[self.observed]
         sentence = CONSTRUCTS[self.construct].sentence
-        return f"{sentence}, in workgroups of {shape}{full}, as {self.observed}s tell."
+        return f"{sentence}, {promise}, in workgroups of {shape}{full}, as {observed} tell."
 
     @property
     def elect(self) -> bool:

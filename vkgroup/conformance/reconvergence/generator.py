@@ -153,7 +153,7 @@ class _Generator:
 
     def construct(self, scope: _Scope) -> Statement:
         """Make one statement."""
-        nests = 1.0 if scope.depth < self.nesting and self.budget.statements > -4 * self.nesting else 0.0
+        nests = 1.0 if scope.depth < self.nesting and self.budget.statements > -2 * self.nesting else 0.0
         loops = nests if len(scope.loops) < _DEEPEST_LOOP and scope.weight < 100 else 0.0
         elects = loops if scope.together and scope.weight < 20 else 0.0
         calls = nests if not scope.in_function and scope.depth < self.nesting - 1 else 0.0

@@ -146,6 +146,14 @@ TESTS: dict[str, Test] = {test.name: test for test in _tests()}
 _SCENES = ("whole", "triangle", "dots")
 
 
+_GOING_ON = {
+    "": "are together, where that is promised",
+    "read": "read memory at an index that is wild for those who left",
+    "quad_any": "find no helper invocation in their quad",
+    "any_left": "are together and find by a vote that none of them is left",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class LeavingCase:
     """One test on one scene.
@@ -182,9 +190,10 @@ class LeavingCase:
         test = TESTS[self.test]
         full = ", with full quads" * self.full_quads
         left = {"demote": "demoted", "terminate": "terminated", "discard": "discarded"}[test.verb]
+        parted = {"switch": " after parting four ways", "elect": " by the last of three ways", "plain": ""}
         return (
-            f"In {self.scene.sentence}{full}, {WHO[test.who].sentence} are {left}; the others go on, "
-            "together where that is promised, and nothing is left of those."
+            f"In {self.scene.sentence}{full}, {WHO[test.who].sentence} are {left}{parted[test.flow]}; "
+            f"the others {_GOING_ON[test.probe]}, and nothing is left of those."
         )
 
 

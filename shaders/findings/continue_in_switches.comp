@@ -1,0 +1,31 @@
+#version 460
+// A continue in a switch in a switch in a loop, with a third switch behind it. No subgroup operation is needed.
+// result: zeros before; after, 0 in word 0, whose invocation continues, and 1 in the other 63.
+// On a driver that is wrong word 0 is 1 as well.
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) buffer Result { uint result[]; };
+
+void main() {
+    uint index = gl_LocalInvocationIndex;
+    uint trip = 0u;
+    do {
+        ++trip;
+        switch (result[64]) {
+        case 0u:
+            switch (trip) {
+            default:
+                if (index == 0u) {
+                    continue;
+                } else {
+                    break;
+                }
+            }
+            switch (index % 4u) {
+            case 3u:
+                break;
+            }
+            result[index] = 1u;
+            break;
+        }
+    } while (trip < 1u);
+}
