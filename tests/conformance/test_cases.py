@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 
 import pytest
 
@@ -45,23 +46,36 @@ def unmet(operation, type_, operand) -> bool:
     return few(operation, operand) and partitioned and type_.components > 1
 
 
+@cache
+def by_operation():
+    """Cases of the core's types at the device's own size, by stage and operation."""
+    found = {}
+    for case in subgroup_cases():
+        if case.type not in LONG_TYPES and not case.subgroup_size:
+            found.setdefault((case.stage, case.operation), []).append(case)
+    return found
+
+
+PARTITIONED = {"compute": {"switch", "lower_half", "one_lane", "early_return", "uniform_branch"}}
+PARTITIONED["fragment"] = FRAGMENT_PATTERNS.keys() - {"all", "partial", "data_mask", "demote"}
+
+
+def patterns_met(operation, stage):
+    """Return the patterns that an operation meets: partitions, of which there are many, meet fewer."""
+    patterns = (PATTERNS if stage == "compute" else FRAGMENT_PATTERNS).keys()
+    return patterns - (PARTITIONED[stage] if operation.category is Category.PARTITIONED else set())
+
+
 @pytest.mark.parametrize("operation", JUDGED, ids=lambda op: op.name)
 def test_every_type_meets_every_pattern_and_operand(operation) -> None:
-    met = {
-        (case.type, case.pattern, case.operand)
-        for case in subgroup_cases()
-        if case.operation == operation.name
-        and case.type not in LONG_TYPES
-        and case.stage == "compute"
-        and case.data == "exact"
-        and not case.subgroup_size
-    }
+    cases = by_operation()["compute", operation.name]
+    met = {(case.type, case.pattern, case.operand) for case in cases if case.data == "exact"}
     wanted = {
         (type_.name, pattern, operand)
         for type_ in operation.types
         for operand in choices(operation.name) or ("",)
         if not unmet(operation, type_, operand)
-        for pattern in (NARROW if few(operation, operand) else PATTERNS)
+        for pattern in (NARROW if few(operation, operand) else patterns_met(operation, "compute"))
     }
     assert met == wanted
 
@@ -69,15 +83,14 @@ def test_every_type_meets_every_pattern_and_operand(operation) -> None:
 @pytest.mark.parametrize("operation", JUDGED, ids=lambda op: op.name)
 def test_every_type_meets_every_pattern_of_fragment_shaders(operation) -> None:
     met: dict[tuple[str, str], set[str]] = {}
-    for case in subgroup_cases():
-        chosen = case.operation == operation.name and case.type not in LONG_TYPES
-        if chosen and case.stage == "fragment" and not case.subgroup_size:
-            met.setdefault((case.type, case.pattern), set()).add(case.operand)
-    assert met.keys() == {(type_.name, pattern) for type_ in operation.types for pattern in FRAGMENT_PATTERNS}
+    for case in by_operation()["fragment", operation.name]:
+        met.setdefault((case.type, case.pattern), set()).add(case.operand)
+    patterns = patterns_met(operation, "fragment")
+    assert met.keys() == {(type_.name, pattern) for type_ in operation.types for pattern in patterns}
     for type_ in operation.types:
         operands = choices(operation.name) or ("",)
         wanted = {operand for operand in operands if not unmet(operation, type_, operand)}
-        assert met[type_.name, "odd"] == wanted
+        assert met[type_.name, "partial"] == wanted
 
 
 def test_what_workgroups_alone_have_is_not_asked_of_fragments() -> None:
@@ -135,18 +148,16 @@ def test_the_stages_are_vulkans() -> None:
 
 
 @pytest.mark.parametrize("stage", [stage for stage in STAGES if stage not in ("compute", "fragment")])
-def test_every_type_meets_every_pattern_of_the_other_stages(stage) -> None:
-    met: dict[str, set[tuple[str, str]]] = {}
-    for case in subgroup_cases():
-        if case.stage == stage and case.data == "exact" and case.type not in LONG_TYPES:
-            met.setdefault(case.operation, set()).add((case.type, case.pattern))
-    for operation in SUBGROUP_OPERATIONS.values():
-        if operation.name not in BARRIERS and (operation.stages is None or stage in operation.stages):
-            partitioned = operation.category is Category.PARTITIONED
-            patterns = ("all", "data_mask") if partitioned else OTHER_PATTERNS
-            wanted = {(type_.name, pattern) for type_ in operation.types for pattern in ("all", "data_mask")}
-            assert {pair for pair in met[operation.name] if not pair[0].startswith("vec8")} >= wanted
-            assert {pattern for _, pattern in met[operation.name]} == set(patterns)
+def test_every_type_meets_the_patterns_of_the_other_stages(stage) -> None:
+    for operation in JUDGED:
+        if operation.stages is not None and stage not in operation.stages:
+            continue
+        cases = by_operation()[stage, operation.name]
+        met = {(case.type, case.pattern) for case in cases if case.data == "exact"}
+        assert met >= {(type_.name, pattern) for type_ in operation.types for pattern in ("all", "data_mask")}
+        partitioned = operation.category is Category.PARTITIONED
+        wanted = {"all", "data_mask"} if partitioned else OTHER_PATTERNS.keys()
+        assert {pattern for _, pattern in met} == wanted
 
 
 def test_stages_that_may_have_no_stores_have_cases_through_the_framebuffer() -> None:
