@@ -221,13 +221,11 @@ def _size_control_globs(test: _Test) -> tuple[str, ...]:
     if match is None:
         raise ValueError(test.text)
     what = match["what"]
-    if match["end"]:
-        mode = f"required_{match['end']}" + ("_full" if match["full"] else "")
-    else:
-        full = "_full" if what.startswith("require_full") else ""
-        varying = "allow_varying" in what
-        # Where a module of SPIR-V 1.6 has the flag left out, sizes vary all the same.
-        mode = ("varying" if varying and (match["flags"] or not match["spirv"]) else "default") + full
+    # Tests of SPIR-V 1.6 without `flags` in their name set none: from 1.6 on sizes vary and subgroups are full.
+    flags = bool(match["flags"]) or not match["spirv"]
+    varying = flags and "allow_varying" in what
+    mode = f"required_{match['end']}" if match["end"] else "varying" if varying else "default"
+    mode += "_full" if flags and "require_full" in what else ""
     spirv = ".spirv16" if match["spirv"] else ""
     stages = ("graphics",) if test.place == "graphics" else test.stages
     ending = f".{FRAMEBUFFER}" if test.place == FRAMEBUFFER else ""
