@@ -63,13 +63,16 @@ class Executor:
         """Return the module that goes to the device in its place: itself but in tests of the suite."""
         return module if self._transform is None else Module.from_bytes(self._transform(module.to_bytes()))
 
-    def buffer(self, name: str, nbytes: int) -> Buffer:
-        """Return a buffer that is large enough, the same as last time under this name if it was."""
+    def buffer(self, name: str, nbytes: int, *, host: bool = False) -> Buffer:
+        """Return a buffer that is large enough, the same as last time under this name if it was.
+
+        In the host's memory it is written and read without work for the GPU, whose queue many workers share.
+        """
         buffer = self._buffers.get(name)
         if buffer is None or buffer.nbytes < nbytes:
             if buffer is not None:
                 buffer.close()
-            buffer = self._buffers[name] = self.device.buffer(max(nbytes, 1 << 20))
+            buffer = self._buffers[name] = self.device.buffer(max(nbytes, 1 << 20), host=host)
         return buffer
 
     def keep(self, name: str, make: Callable[[Device, ExitStack], Any]) -> Any:

@@ -221,7 +221,7 @@ def _size_control_globs(test: _Test) -> tuple[str, ...]:
     if match is None:
         raise ValueError(test.text)
     what = match["what"]
-    # Tests of SPIR-V 1.6 without `flags` in their name set none: from 1.6 on sizes vary and subgroups are full.
+    # Tests of SPIR-V 1.6 without `flags` in their name set none: from 1.6 on sizes vary unasked.
     flags = bool(match["flags"]) or not match["spirv"]
     varying = flags and "allow_varying" in what
     mode = f"required_{match['end']}" if match["end"] else "varying" if varying else "default"

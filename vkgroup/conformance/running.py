@@ -60,17 +60,18 @@ def execute(executor: Executor, program: Program, module: Module, subgroup_size:
     -------
     (program.output_words,) uint32; what was not written is `POISON`.
     """
-    inputs = executor.buffer("inputs", program.inputs.nbytes)
+    inputs = executor.buffer("inputs", program.inputs.nbytes, host=True)
     inputs.write(program.inputs)
     bindings: dict[Any, Any] = {0: inputs}
     for binding, memory in program.memories.items():
         cells = np.zeros(barriers.words(program.stage, program.subgroup_size), np.uint32)
         bindings[binding] = cells.reshape(-1, barriers.ROW) if memory == "image" else cells
     if isinstance(program.stage, TicketStage):
-        bindings[TICKETS] = np.zeros(1, np.uint32)
+        bindings[TICKETS] = executor.buffer("tickets", 4, host=True)
+        bindings[TICKETS].write(np.zeros(1, np.uint32))
     if isinstance(program.stage, FramebufferStage):
         return _drawn(executor, program, program.stage, module, bindings, subgroup_size)
-    outputs = executor.buffer("outputs", program.output_words * 4)
+    outputs = executor.buffer("outputs", program.output_words * 4, host=True)
     outputs.write(_blank(program))
     bindings[1] = outputs
     if program.stage.name == "compute":

@@ -67,7 +67,11 @@ def _dispatch(
         "reconvergence log": (2, (log_words + 5 * n) * 4),
         "reconvergence scratch": (3, (n + spare) * 4),
     }
-    buffers = {binding: executor.buffer(name, nbytes) for name, (binding, nbytes) in contents.items()}
+    # All but the scratch memory, which has atomics, is written once and read once.
+    buffers = {
+        binding: executor.buffer(name, nbytes, host=binding < len(contents) - 1)
+        for name, (binding, nbytes) in contents.items()
+    }
     buffers[0].write(inputs)
     buffers[1].write(blank)
     with (
