@@ -16,7 +16,7 @@ from vkgroup.opening import open_device
 from vkgroup.opening import select as select_device
 
 KNOWN = {
-    "swiftshader": ("vote.*.subgroupAllEqual.*vec*",),
+    "swiftshader": ("vote.*.subgroupAllEqual.*vec*", "*.vertex.*.partial.*"),
     "lavapipe": ("*.subgroup*M??.f*16*.special*",),
 }
 SAMPLE = 500

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vkgroup.conformance.barriers import BARRIERS
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.cases import QUAD_SIZE, Case
 from vkgroup.conformance.long_vectors import is_long
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import patterns_of
@@ -29,6 +29,8 @@ STAGE_FEATURES: dict[str, tuple[str, ...]] = {
 
 # The features of the patterns in which fragments leave.
 _LEAVES = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
+
+_DRAWN = ("vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment", "task", "mesh")
 
 # Elsewhere a device has quad operations only if it says so (Vulkan 1.4, quadOperationsInAllStages).
 _QUAD_STAGES = ("fragment", "compute")
@@ -109,6 +111,8 @@ def _missing_stage(case: Case, capabilities: Capabilities) -> list[str]:
     if case.shape == FRAMEBUFFER:
         features = [feature for feature in features if feature not in STORES]
     needs = [feature for feature in features if feature not in capabilities.features]
+    if case.stage in _DRAWN and capabilities.subgroup.size < QUAD_SIZE:
+        needs.append(f"a subgroup size of at least {QUAD_SIZE} (the fragments of a draw are shaded in quads)")
     everywhere = capabilities.subgroup.quad_operations_in_all_stages
     if case.category == "quad" and case.stage not in _QUAD_STAGES and not everywhere:
         needs.append("quadOperationsInAllStages")
