@@ -23,6 +23,9 @@ from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.results import Result, Status
 from vkgroup.errors import NoDevice
 
+WORKER = "vkgroup.conformance.worker"
+"""The module that a worker runs."""
+
 START_SECONDS = 120.0
 """Seconds that a worker may take to start and open its device."""
 
@@ -46,7 +49,7 @@ class Worker:
     module : what it runs.
     """
 
-    def __init__(self, setup: Setup, module: str = "vkgroup.conformance.worker") -> None:
+    def __init__(self, setup: Setup, module: str = WORKER) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         self._process = subprocess.Popen(
             processes.command(module),
@@ -135,10 +138,12 @@ class Pool:
     ----------
     setup : what each worker is told.
     jobs : worker processes.
+    module : what they run.
     """
 
-    def __init__(self, setup: Setup, jobs: int) -> None:
+    def __init__(self, setup: Setup, jobs: int, module: str = WORKER) -> None:
         self._setup = setup
+        self._module = module
         self._jobs = jobs
         self._batches: deque[Batch] = deque()
         self._suspects: deque[_Suspect] = deque()
@@ -190,7 +195,7 @@ class Pool:
         """
         for pause in (*PAUSES, None):
             try:
-                worker = Worker(self._setup)
+                worker = Worker(self._setup, self._module)
             except (WorkerDied, OSError, NoDevice) as error:
                 fatal = isinstance(error, NoDevice) and not self._opened
                 if fatal or pause is None:
