@@ -1,6 +1,6 @@
 """Who tests the tests: wrong modules in every stage and operation, and how many of them the suite catches.
 
-    python bench/mutations.py --device swiftshader --jobs 2 --out FILE
+python bench/mutations.py --device swiftshader --jobs 2 --out FILE
 """
 
 from __future__ import annotations

@@ -72,9 +72,19 @@ def moves(generator: np.random.Generator, request: Request) -> tuple[Array, Arra
 
 
 def predicates(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
-    """Booleans: all true, none, half, all but a few; the decoys say the opposite."""
+    """Booleans: all true, none, one true among 32 and half, one false among 32 and a few.
+
+    The odd one out is an even lane's and an odd lane's in turn, so that a vote that leaves out half of the
+    lanes is wrong somewhere. The decoys say the opposite.
+    """
     likelihood = np.array([1.0, 0.0, 0.5, 0.9]).reshape(WORKGROUPS, 1, 1)
     values = generator.random(request.shape) < likelihood
+    half = request.invocations // 2
+    single = np.zeros((half, 1), np.bool_)
+    starts = np.arange(0, half, 32)
+    places = starts + starts // 32 % 2 + 2 * generator.integers(0, 15, len(starts))
+    single[places[places < half]] = True
+    values[2, :half], values[3, :half] = single, ~single
     return values, ~values
 
 

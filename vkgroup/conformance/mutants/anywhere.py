@@ -13,9 +13,7 @@ from vkgroup.device import query
 def take_every_stage() -> None:
     """Let devices that are opened from now on count every stage among their supported ones."""
     names_of = query.names_of
-    query.names_of = lambda flags, bits: (
-        tuple(bits) if bits is query.STAGES else names_of(flags, bits)
-    )
+    query.names_of = lambda flags, bits: tuple(bits) if bits is query.STAGES else names_of(flags, bits)
 
 
 if __name__ == "__main__":

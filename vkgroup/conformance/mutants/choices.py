@@ -31,6 +31,9 @@ _SAME = (
     {"subgroupRotate", "subgroupShuffleDown"},
 )
 
+ALONE = ("c1", "alone")
+"""The operands that make each lane's own value its reduction, whatever the operator."""
+
 _MOVES = ("subgroupShuffleXor", "subgroupShuffleUp", "subgroupShuffleDown", "subgroupRotate")
 
 _GROUPS = ("Reduce", "InclusiveScan", "ExclusiveScan")
@@ -58,13 +61,13 @@ def _choices(case: Case, capabilities: Capabilities) -> Iterator[Choice]:
     yield from _opcodes(case, operation, capabilities, size)
     yield from _groups(case, operation, capabilities, size)
     yield from _of_operand(case, operation, size)
-    if operation.result == "value" and case.operand not in ("c1", "alone"):
+    if operation.result == "value" and case.operand not in ALONE:
         yield "own", ""
     if case.data == "exact":
         yield from _of_value(case, operation)
         if _varies(case, operation, size):
             yield "uniform", ""
-        if _asks_everybody(operation) and case.operand not in ("c1", "alone"):
+        if _asks_everybody(operation) and case.operand not in (*ALONE, "strided"):
             yield "mask", "odd"
 
 
@@ -108,9 +111,9 @@ def _signature(operation: Operation) -> tuple[object, ...]:
     return operation.result, kinds, operation.group_operation, operation.direction is None
 
 
-def _opcodes(
-    case: Case, operation: Operation, capabilities: Capabilities, size: int
-) -> Iterator[Choice]:
+def _opcodes(case: Case, operation: Operation, capabilities: Capabilities, size: int) -> Iterator[Choice]:
+    if case.operand in ALONE and operation.group_operation != "PartitionedExclusiveScanNV":
+        return
     kind = case.glsl_type.scalar.kind
     mine = opcode_of(case)
     found: dict[str, None] = {}
@@ -122,8 +125,8 @@ def _opcodes(
             continue
         found[other.opcodes[kind]] = None
         if other.operator in ("Min", "Max") and kind in ("int", "uint"):
-            prefixes = OPCODE_PREFIXES[other.operator]
-            found.update({f"OpGroupNonUniform{prefixes[k]}{other.operator}": None for k in ("int", "uint")})
+            # An unsigned instruction must not have a signed result.
+            found[f"OpGroupNonUniform{OPCODE_PREFIXES[other.operator]['int']}{other.operator}"] = None
     yield from (("opcode", name) for name in found if name != mine)
 
 
@@ -131,14 +134,19 @@ def _same_here(case: Case, other: Operation, size: int) -> bool:
     """Whether another operation moves the same values with a case's operand, where both are defined.
 
     Half a subgroup is as far in any way; over the greatest distance one lane alone has a partner; and a
-    subgroup may be one quad.
+    subgroup may be one quad. Ids that quads do not have count as well.
     """
     both = {case.operation, other.name}
     if size <= QUAD_SIZE and both & {"subgroupQuadBroadcast"}:
         return bool(both & {"subgroupBroadcast", "subgroupShuffle"})
+    literal = operands.choices(case.operation)[case.operand].literal if case.operand else None
+    if other.name == "subgroupQuadBroadcast" and case.category != "quad":
+        # An index beyond the quad leaves everything undefined.
+        return literal is None or literal(size) >= QUAD_SIZE
+    if other.name == "subgroupShuffleDown" and literal is not None and literal(size) == size - 1:
+        return case.operation != "subgroupShuffleUp"
     if case.operation not in _MOVES or other.name not in _MOVES:
         return False
-    literal = operands.choices(case.operation)[case.operand].literal
     return literal is not None and literal(size) in (size // 2, size - 1)
 
 
@@ -204,10 +212,9 @@ def _of_value(case: Case, operation: Operation) -> Iterator[Choice]:
 def _varies(case: Case, operation: Operation, size: int) -> bool:
     """Whether the result differs between lanes."""
     if operation.group_operation is not None:
-        single = case.operand in (f"c{size}", "active", "ones")
-        return operation.group_operation not in ("Reduce", "PartitionedReduceNV") or (
-            operation.category is Category.PARTITIONED and not single
-        )
+        whole = case.operand in (f"c{size}", "active", "ones")
+        scan = operation.group_operation not in ("Reduce", "ClusteredReduce", "PartitionedReduceNV")
+        return scan or (operation.group_operation != "Reduce" and not whole)
     if operation.name == "subgroupShuffle":
         return case.operand not in _UNIFORM_OPERANDS
     if case.operand == "furthest" or (operation.name == "subgroupQuadBroadcast" and size <= QUAD_SIZE):
@@ -224,5 +231,3 @@ def _asks_everybody(operation: Operation) -> bool:
         return operation.operator is not None
     names = ("subgroupAll", "subgroupAny", "subgroupAllEqual", "subgroupElect", "subgroupBallot")
     return operation.name in (*names, "subgroupBroadcastFirst", "subgroupPartitionNV")
-
-

@@ -83,9 +83,7 @@ def _judged_lanes(entry: Entry, instances: Instances) -> list[int]:
     return found
 
 
-def _judged(
-    executor: Executor, mutant: Mutant, program: Program, module: Module, lanes: list[int]
-) -> Result:
+def _judged(executor: Executor, mutant: Mutant, program: Program, module: Module, lanes: list[int]) -> Result:
     start = time.perf_counter()
     (entry,) = program.entries
     try:

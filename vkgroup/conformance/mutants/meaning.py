@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.instances import Instances
 from vkgroup.conformance.mutants.mutant import Mutant
 from vkgroup.conformance.program import Entry
@@ -14,6 +15,7 @@ from vkgroup.reference.operations import Operation
 from vkgroup.reference.semantics import Lanes
 
 LOCKSTEP = "lanes in lockstep keep the order of their accesses without a barrier"
+ALONE = "no subgroup has two active lanes, and alone this is the same"
 SAME = "by the specification the same on this data"
 UNDEFINED = "differs only where the specification leaves the planted operation's result undefined"
 ROUNDING = "inside the bounds of rounding"
@@ -28,18 +30,22 @@ def equivalence(mutant: Mutant, entry: Entry, instances: Instances) -> str:
     """
     if mutant.operator == "dropped":
         return LOCKSTEP
-    meant = _meaning(mutant, entry, instances)
-    if meant is None:
+    if entry.case.operation in BARRIERS:
         return ""
     nothing = np.zeros((*instances.active.shape, 1), np.uint32)
     expected = expected_of(entry, instances, nothing)
+    meant = _planted(mutant, entry, instances) or _spoiled(mutant, entry, instances, expected)
+    if meant is None:
+        return ""
     judged = expected.defined & instances.recorded[..., None]
     legal = _legal(meant.value, expected)
     if not np.all(legal | ~judged | ~meant.defined):
         return ""
     if not np.all(legal | ~judged):
         return UNDEFINED
-    return SAME if expected.low is expected.high else ROUNDING
+    if expected.low is not expected.high:
+        return ROUNDING
+    return ALONE if instances.active.sum(axis=1).max() == 1 else SAME
 
 
 def _legal(value: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
@@ -51,14 +57,46 @@ def _legal(value: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
     return np.asarray(equal if low is high else equal | ((value >= low) & (value <= high)))
 
 
-def _meaning(mutant: Mutant, entry: Entry, instances: Instances) -> Lanes | None:
+def _spoiled(mutant: Mutant, entry: Entry, instances: Instances, expected: Expected) -> Lanes | None:
+    """Return what an operator makes of the right result; None where it is another that does not."""
+    right, defined = expected.low, expected.defined
+    rows, count = np.arange(len(right)), right.shape[-1]
+    if mutant.operator == "uniform":
+        first = instances.active.argmax(axis=1)
+        return Lanes(
+            np.broadcast_to(right[rows, first][:, None], right.shape),
+            np.broadcast_to(defined[rows, first][:, None], right.shape),
+        )
+    if mutant.operator == "component":
+        order = [*range(1, count), 0] if mutant.choice == "turned" else [*range(count - 1), 0]
+        return Lanes(right[..., order], defined[..., order])
+    if mutant.operator == "constant":
+        value = {"zero": 0, "true": True, "ones": 0xFFFFFFFF}[mutant.choice]
+        return Lanes(np.full_like(right, value), np.ones_like(defined))
+    if mutant.operator == "own" and entry.feed is not None:
+        return Lanes(entry.feed.values[instances.place], np.ones_like(defined))
+    if mutant.operator == "mask":
+        odd = (np.arange(instances.size) % 2 == 1)[:, None]
+        among = _reference(
+            SUBGROUP_OPERATIONS[entry.case.operation], entry, instances, instances.active & odd.T
+        )
+        return Lanes(np.where(odd, among.value, right), np.where(odd, among.defined, defined))
+    return None
+
+
+def _reference(operation: Operation, entry: Entry, instances: Instances, active: NDArray[np.bool_]) -> Lanes:
+    """Return what an operation gives to lanes that are active."""
+    others = others_of(entry, instances)
+    value = [] if entry.feed is None else [entry.feed.values[instances.place]]
+    lanes: Lanes = operation.reference(*value, active, *others)
+    return lanes
+
+
+def _planted(mutant: Mutant, entry: Entry, instances: Instances) -> Lanes | None:
     """Return what the planted instruction gives, by the reference; None where it has no function for it."""
-    case = mutant.case
-    mine = SUBGROUP_OPERATIONS.get(case.operation)
-    if mine is None or entry.feed is None:
-        return None
-    other = _other(mutant, mine)
-    if other is None:
+    mine = SUBGROUP_OPERATIONS.get(mutant.case.operation)
+    other = None if mine is None else _other(mutant, mine)
+    if other is None or entry.feed is None:
         return None
     value = entry.feed.values[instances.place]
     arguments = others_of(entry, instances)
@@ -68,7 +106,8 @@ def _meaning(mutant: Mutant, entry: Entry, instances: Instances) -> Lanes | None
         arguments = [int(cluster)] if cluster else arguments if partitioned else []
     elif mutant.operator == "cluster":
         arguments = [*arguments[:-1], int(mutant.choice)]
-    return other.reference(value, instances.active, *arguments)
+    lanes: Lanes = other.reference(value, instances.active, *arguments)
+    return lanes
 
 
 def _other(mutant: Mutant, mine: Operation) -> Operation | None:

@@ -32,7 +32,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Group:
-    """Mutants of one case, which share its honest run; a batch to `vkgroup.conformance.pool`.
+    """Mutants of one case, which share its honest run: `vkgroup.conformance.pool.Work`.
 
     Attributes
     ----------

@@ -58,7 +58,9 @@ def _operand(site: Site, choice: str) -> None:
         made = site.editor.constant(words[1], value % limit)
     else:
         type_ = site.editor.integer()
-        step = site.emit("OpIAdd" if choice == "next" else "OpBitwiseXor", type_, site.words[at], site.uint(1))
+        step = site.emit(
+            "OpIAdd" if choice == "next" else "OpBitwiseXor", type_, site.words[at], site.uint(1)
+        )
         made = site.emit("OpBitwiseAnd", type_, step, site.uint(limit - 1))
     site.finish_with(**{f"w{at}": made})
 

@@ -10,11 +10,15 @@ from vkgroup.reference.operations import BUILTIN_VARIABLES
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import Editor, Words
 from vkgroup.spirv.grammar import grammar
+from vkgroup.spirv.words import literal
 
 INPUT = 1
 """SPIR-V, Storage Class."""
 
 LANE = "SubgroupLocalInvocationId"
+
+EXTENSIONS = {"GroupNonUniformRotateKHR": "SPV_KHR_subgroup_rotate"}
+"""Capability → the extension that it comes with, where it is no part of Vulkan."""
 
 
 def opcode_of(case: Case) -> str:
@@ -106,7 +110,7 @@ class Site:
         return made
 
     def finish_with(self, **changed: int) -> None:
-        """Add the instruction under test with another opcode's number or other words: ``w4=…`` is words[4]."""
+        """Add the instruction under test with other words: ``w4=…`` is words[4]."""
         words = list(self.words)
         for key, word in changed.items():
             words[int(key[1:])] = word
@@ -191,7 +195,9 @@ class Site:
         """Return the module with `code` in the place of the instruction under test, if there is any."""
         if not self.code:
             return self.editor.joined(self.instructions)
-        return self.editor.joined([*self.instructions[: self.at], *self.code, *self.instructions[self.at + 1 :]])
+        return self.editor.joined(
+            [*self.instructions[: self.at], *self.code, *self.instructions[self.at + 1 :]]
+        )
 
     def require(self, *capabilities: str) -> None:
         """Let the module declare one of these capabilities, the first where it has none of them."""
@@ -202,7 +208,14 @@ class Site:
         }
         if capabilities and not known.intersection(capabilities):
             number = grammar().number("Capability", capabilities[0])
-            self.instructions.insert(0, self.editor.instruction("OpCapability", number))
-            self.names.insert(0, "OpCapability")
-            self.at += 1
-            self.end += 1
+            if capabilities[0] in EXTENSIONS:
+                self._prepend("OpExtension", *literal(EXTENSIONS[capabilities[0]].encode()))
+            self._prepend("OpCapability", number)
+
+    def _prepend(self, name: str, *operands: int) -> None:
+        """Put a declaration in front: of all others, or an extension behind the capabilities."""
+        place = self.names.index("OpExtInstImport") if name == "OpExtension" else 0
+        self.instructions.insert(place, self.editor.instruction(name, *operands))
+        self.names.insert(place, name)
+        self.at += 1
+        self.end += 1
