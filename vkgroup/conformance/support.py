@@ -76,7 +76,7 @@ def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
     needs = []
     if case.stage not in subgroup.supported_stages:
         needs.append(f"subgroup operations in the {case.stage} stage (supportedStages)")
-    needs += missing_category(Category(case.category), capabilities)
+    needs += _missing_category(Category(case.category), capabilities)
     pattern = patterns_of(case.stage)[case.pattern]
     if subgroup_size(case, capabilities) < pattern.least_size:
         needs.append(f"a subgroup size of at least {pattern.least_size} (smaller ones execute nothing)")
@@ -91,7 +91,7 @@ def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
     return needs
 
 
-def missing_category(category: Category, capabilities: Capabilities) -> list[str]:
+def _missing_category(category: Category, capabilities: Capabilities) -> list[str]:
     """Return the bit of a category, and the features that came with those that are no part of Vulkan 1.1."""
     declared = category.declared in capabilities.subgroup.supported_operations
     needs = [] if declared else [category.feature]

@@ -6,6 +6,7 @@ A rule leaves out what computes the same by the specification, whatever the data
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from vkgroup.conformance import operands, support
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS
@@ -121,13 +122,18 @@ def _opcodes(case: Case, operation: Operation, capabilities: Capabilities, size:
         fits = _signature(other) == _signature(operation) and case.glsl_type in other.types
         if not fits or {operation.name, other.name} in _SAME or _same_here(case, other, size):
             continue
-        if support.missing_category(Category(other.category), capabilities):
+        if support.missing(_in_place(case, other), capabilities):
             continue
         found[other.opcodes[kind]] = None
         if other.operator in ("Min", "Max") and kind in ("int", "uint"):
             # An unsigned instruction must not have a signed result.
             found[f"OpGroupNonUniform{OPCODE_PREFIXES[other.operator]['int']}{other.operator}"] = None
     yield from (("opcode", name) for name in found if name != mine)
+
+
+def _in_place(case: Case, other: Operation) -> Case:
+    """Return a case of another operation where a case is."""
+    return replace(case, category=other.category.value, operation=other.name, operand="")
 
 
 def _same_here(case: Case, other: Operation, size: int) -> bool:
@@ -192,9 +198,9 @@ def _of_operand(case: Case, operation: Operation, size: int) -> Iterator[Choice]
             yield "partition", "ones"
         if case.operand != "alone":
             yield "partition", "alone"
-    elif case.category != Category.CLUSTERED.value and case.operand != "beyond" and size > 1:
+    elif case.category != Category.CLUSTERED.value and operand.cluster != 1 and size > 1:
         yield "operand", "next"
-        yield "operand", "xor"
+        yield "operand", "previous"
 
 
 def _of_value(case: Case, operation: Operation) -> Iterator[Choice]:

@@ -45,7 +45,7 @@ def judge_group(executor: Executor, group: Group) -> list[Result]:
     Returns
     -------
     For each mutant `FAIL` where it was caught; `PASS` where it was missed, with the reason; `NOT_SUPPORTED`
-    where it is no mutant: its module is not valid, or the honest one does not pass.
+    where it is no mutant: its module is not valid or not a new one, or the honest one does not pass.
 
     Raises
     ------
@@ -66,7 +66,8 @@ def judge_group(executor: Executor, group: Group) -> list[Result]:
     if verdict.status is not Status.PASS:
         return _none(group, f"the honest module does not pass: {verdict.status.value} {verdict.detail}")
     lanes = _judged_lanes(entry, instances)
-    return [_judged(executor, mutant, program, module, lanes) for mutant in group.cases]
+    seen = {module.to_bytes()}
+    return [_judged(executor, mutant, program, module, lanes, seen) for mutant in group.cases]
 
 
 def _none(group: Group, reason: str) -> list[Result]:
@@ -83,14 +84,23 @@ def _judged_lanes(entry: Entry, instances: Instances) -> list[int]:
     return found
 
 
-def _judged(executor: Executor, mutant: Mutant, program: Program, module: Module, lanes: list[int]) -> Result:
+def _judged(
+    executor: Executor,
+    mutant: Mutant,
+    program: Program,
+    module: Module,
+    lanes: list[int],
+    seen: set[bytes],
+) -> Result:
+    """Judge a mutant whose module is none of those that were seen."""
     start = time.perf_counter()
     (entry,) = program.entries
     try:
         wrong = plant(module, mutant, lanes, program.subgroup_size)
         validate(wrong, executor.target)
-        if wrong == module:
-            raise InvalidModule("it is the honest module")
+        if wrong.to_bytes() in seen:
+            raise InvalidModule("its module is the honest one, or another mutant's")
+        seen.add(wrong.to_bytes())
     except InvalidModule as error:
         return Result(mutant.name, Status.NOT_SUPPORTED, detail=f"no mutant: {error}")
     try:

@@ -50,17 +50,15 @@ def _cluster(site: Site, choice: str) -> None:
 
 
 def _operand(site: Site, choice: str) -> None:
-    """An id, mask, distance or index off by one, or with its lowest bit flipped; in the subgroup or quad."""
+    """An id, mask, distance or index off by one, wrapping around in the subgroup or quad."""
     at, limit = site.value_at + 1, 4 if "Quad" in site.case.operation else site.size
     name, words = site.editor.definition(site.words[at])
     if name == "OpConstant":
-        value = words[3] + 1 if choice == "next" else words[3] ^ 1
+        value = words[3] + (1 if choice == "next" else -1)
         made = site.editor.constant(words[1], value % limit)
     else:
         type_ = site.editor.integer()
-        step = site.emit(
-            "OpIAdd" if choice == "next" else "OpBitwiseXor", type_, site.words[at], site.uint(1)
-        )
+        step = site.emit("OpIAdd" if choice == "next" else "OpISub", type_, site.words[at], site.uint(1))
         made = site.emit("OpBitwiseAnd", type_, step, site.uint(limit - 1))
     site.finish_with(**{f"w{at}": made})
 
