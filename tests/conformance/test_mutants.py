@@ -84,7 +84,7 @@ SPECIMENS = (
     "arithmetic.fragment.subgroupInclusiveAdd.f16vec3.data_mask.exact",
     "arithmetic.compute.subgroupMin.uint.all.exact",
     "ballot.compute.subgroupBallot.bool.all.exact",
-    "ballot.vertex.subgroupBroadcast.dvec2.all.exact.leader",
+    "ballot.vertex.subgroupBroadcast.dvec2.all.exact.dynamic",
     "ballot.mesh.gl_SubgroupLeMask.uvec4.all.exact",
     "basic.task.subgroupBarrier.uint.all.exact.shared",
     "basic.compute.subgroupMemoryBarrier.uint.all.exact.image",

@@ -71,20 +71,29 @@ def moves(generator: np.random.Generator, request: Request) -> tuple[Array, Arra
     return _bits(generator, request), _bits(generator, request)
 
 
+def _singles(generator: np.random.Generator, request: Request) -> Array:
+    """Booleans for half of a workgroup, one true among 32 in each component: (half, components).
+
+    It is an even lane's and an odd lane's in turn, so that what leaves out half of the lanes is wrong
+    somewhere.
+    """
+    half, components = request.invocations // 2, request.type.components
+    blocks = -(-half // 32)
+    places = 2 * generator.integers(0, 16, (blocks, 1, components)) + np.arange(blocks).reshape(-1, 1, 1) % 2
+    values = np.zeros((blocks, 32, components), np.bool_)
+    np.put_along_axis(values, places, True, axis=1)
+    return values.reshape(-1, components)[:half]
+
+
 def predicates(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Booleans: all true, none, one true among 32 and half, one false among 32 and a few.
 
-    The odd one out is an even lane's and an odd lane's in turn, so that a vote that leaves out half of the
-    lanes is wrong somewhere. The decoys say the opposite.
+    The decoys say the opposite.
     """
     likelihood = np.array([1.0, 0.0, 0.5, 0.9]).reshape(WORKGROUPS, 1, 1)
     values = generator.random(request.shape) < likelihood
-    half = request.invocations // 2
-    single = np.zeros((half, 1), np.bool_)
-    starts = np.arange(0, half, 32)
-    places = starts + starts // 32 % 2 + 2 * generator.integers(0, 15, len(starts))
-    single[places[places < half]] = True
-    values[2, :half], values[3, :half] = single, ~single
+    singles = _singles(generator, request)
+    values[2, : len(singles)], values[3, : len(singles)] = singles, ~singles
     return values, ~values
 
 
@@ -188,7 +197,7 @@ def _mostly(generator: np.random.Generator, request: Request, ones: bool) -> Arr
 
 
 def _few_true(generator: np.random.Generator, request: Request) -> Array:
-    """Booleans of which few are true: none, two, three, one in two; And, Or and Xor differ on them.
+    """Booleans of which few are true: none, two, three, one in 32 and half; And, Or and Xor differ on them.
 
     The two and the three are odd lanes among the first eight, so that most patterns keep them together:
     two make Or true and Xor false, three make Xor true and And false.
@@ -196,6 +205,8 @@ def _few_true(generator: np.random.Generator, request: Request) -> Array:
     values = generator.random(request.shape) < np.array([0, 0, 0, 0.5]).reshape(WORKGROUPS, 1, 1)
     values[1, [1, 3]] = True
     values[2, [1, 3, 5]] = True
+    singles = _singles(generator, request)
+    values[3, : len(singles)] = singles
     return values
 
 

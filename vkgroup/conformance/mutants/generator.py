@@ -8,6 +8,7 @@ from zlib import crc32
 
 from vkgroup.conformance import support
 from vkgroup.conformance.cases import Case, subgroup_cases
+from vkgroup.conformance.long_vectors import is_long
 from vkgroup.conformance.mutants.choices import mutants_of
 from vkgroup.conformance.mutants.mutant import Group, Mutant
 from vkgroup.device import Capabilities
@@ -50,6 +51,7 @@ def _by_operation(stages: Sequence[str]) -> dict[tuple[str, str], list[Case]]:
     found: dict[tuple[str, str], list[Case]] = {}
     for case in subgroup_cases():
         plain = case.shape == "1d" and not case.subgroup_size and case.pattern in PATTERNS
+        plain = plain and not is_long(case.glsl_type)
         if plain and case.operand not in _NOTHING_DEFINED and (not stages or case.stage in stages):
             found.setdefault((case.stage, case.operation), []).append(case)
     return found

@@ -26,7 +26,7 @@ def _opcode(site: Site, choice: str) -> None:
     spec = grammar().instruction(code)
     assert spec is not None
     site.require(*spec.capabilities)
-    site.finish_with(w0=site.words[0] & 0xFFFF0000 | code)
+    site.finish_with({0: site.words[0] & 0xFFFF0000 | code})
 
 
 def _group(site: Site, choice: str) -> None:
@@ -38,7 +38,7 @@ def _group(site: Site, choice: str) -> None:
         operands.append(site.words[at + 2])
     elif cluster:
         operands.append(site.uint(int(cluster)))
-    if site.place("Value") and name in GROUP_CAPABILITIES and site.case.category != "ballot":
+    if name in GROUP_CAPABILITIES and site.case.category != "ballot":
         site.require(GROUP_CAPABILITIES[name])
     words = [*site.words[1:at], *operands]
     site.code.append(site.editor.instruction(grammar().name(site.words[0] & 0xFFFF), *words))
@@ -46,7 +46,7 @@ def _group(site: Site, choice: str) -> None:
 
 def _cluster(site: Site, choice: str) -> None:
     """Clusters of another size."""
-    site.finish_with(**{f"w{site.place('ClusterSize')}": site.uint(int(choice))})
+    site.finish_with({site.place("ClusterSize"): site.uint(int(choice))})
 
 
 def _operand(site: Site, choice: str) -> None:
@@ -60,12 +60,12 @@ def _operand(site: Site, choice: str) -> None:
         type_ = site.editor.integer()
         step = site.emit("OpIAdd" if choice == "next" else "OpISub", type_, site.words[at], site.uint(1))
         made = site.emit("OpBitwiseAnd", type_, step, site.uint(limit - 1))
-    site.finish_with(**{f"w{at}": made})
+    site.finish_with({at: made})
 
 
 def _direction(site: Site, choice: str) -> None:
     """Another direction of a swap in quads."""
-    site.finish_with(**{f"w{site.place('Direction')}": site.uint(int(choice))})
+    site.finish_with({site.place("Direction"): site.uint(int(choice))})
 
 
 def _partition(site: Site, choice: str) -> None:
@@ -73,9 +73,9 @@ def _partition(site: Site, choice: str) -> None:
     at = site.value_at + 1
     type_ = site.editor.vector(site.editor.integer(), 4)
     if choice == "ones":
-        site.finish_with(**{f"w{at}": site.number(type_, 0xFFFFFFFF)})
+        site.finish_with({at: site.number(type_, 0xFFFFFFFF)})
     else:
-        site.finish_with(**{f"w{at}": site.emit("OpLoad", type_, _variable(site, "SubgroupEqMask", type_))})
+        site.finish_with({at: site.emit("OpLoad", type_, _variable(site, "SubgroupEqMask", type_))})
 
 
 def _own(site: Site, choice: str) -> None:
@@ -120,7 +120,7 @@ def _value(site: Site, choice: str) -> None:
     if choice != "all":
         condition = site.is_lane(_chosen(site, choice))
         made = site.emit("OpSelect", site.editor.type_of[made], condition, made, site.value)
-    site.finish_with(**{f"w{site.value_at}": made})
+    site.finish_with({site.value_at: made})
 
 
 def _uniform(site: Site, choice: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from vkgroup.conformance.cases import Case
 from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
@@ -109,12 +109,9 @@ class Site:
         self.code.append([*self.words[:2], made, *self.words[3:]])
         return made
 
-    def finish_with(self, **changed: int) -> None:
-        """Add the instruction under test with other words: ``w4=…`` is words[4]."""
-        words = list(self.words)
-        for key, word in changed.items():
-            words[int(key[1:])] = word
-        self.code.append(words)
+    def finish_with(self, changes: Mapping[int, int]) -> None:
+        """Add the instruction under test with other words at these places."""
+        self.code.append([changes.get(place, word) for place, word in enumerate(self.words)])
 
     def scalar(self, type_: int) -> tuple[str, int]:
         """Return the name of the type of a type's components, and how many it has."""
