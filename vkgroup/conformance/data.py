@@ -75,11 +75,12 @@ def _singles(generator: np.random.Generator, request: Request) -> Array:
     """Booleans for half of a workgroup, one true among 32 in each component: (half, components).
 
     It is an even lane's and an odd lane's in turn, so that what leaves out half of the lanes is wrong
-    somewhere.
+    somewhere; and in the upper half of eight, so that others come before it in a scan.
     """
     half, components = request.invocations // 2, request.type.components
     blocks = -(-half // 32)
-    places = 2 * generator.integers(0, 16, (blocks, 1, components)) + np.arange(blocks).reshape(-1, 1, 1) % 2
+    chosen = generator.integers(0, 8, (blocks, 1, components))
+    places = chosen // 2 * 8 + 4 + chosen % 2 * 2 + np.arange(blocks).reshape(-1, 1, 1) % 2
     values = np.zeros((blocks, 32, components), np.bool_)
     np.put_along_axis(values, places, True, axis=1)
     return values.reshape(-1, components)[:half]
