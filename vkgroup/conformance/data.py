@@ -71,10 +71,30 @@ def moves(generator: np.random.Generator, request: Request) -> tuple[Array, Arra
     return _bits(generator, request), _bits(generator, request)
 
 
+def _singles(generator: np.random.Generator, request: Request) -> Array:
+    """Booleans for half of a workgroup, one true among 32 in each component: (half, components).
+
+    It is an even lane's and an odd lane's in turn, so that what leaves out half of the lanes is wrong
+    somewhere; and in the upper half of eight, so that others come before it in a scan.
+    """
+    half, components = request.invocations // 2, request.type.components
+    blocks = -(-half // 32)
+    chosen = generator.integers(0, 8, (blocks, 1, components))
+    places = chosen // 2 * 8 + 4 + chosen % 2 * 2 + np.arange(blocks).reshape(-1, 1, 1) % 2
+    values = np.zeros((blocks, 32, components), np.bool_)
+    np.put_along_axis(values, places, True, axis=1)
+    return values.reshape(-1, components)[:half]
+
+
 def predicates(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
-    """Booleans: all true, none, half, all but a few; the decoys say the opposite."""
+    """Booleans: all true, none, one true among 32 and half, one false among 32 and a few.
+
+    The decoys say the opposite.
+    """
     likelihood = np.array([1.0, 0.0, 0.5, 0.9]).reshape(WORKGROUPS, 1, 1)
     values = generator.random(request.shape) < likelihood
+    singles = _singles(generator, request)
+    values[2, : len(singles)], values[3, : len(singles)] = singles, ~singles
     return values, ~values
 
 
@@ -178,7 +198,7 @@ def _mostly(generator: np.random.Generator, request: Request, ones: bool) -> Arr
 
 
 def _few_true(generator: np.random.Generator, request: Request) -> Array:
-    """Booleans of which few are true: none, two, three, one in two; And, Or and Xor differ on them.
+    """Booleans of which few are true: none, two, three, one in 32 and half; And, Or and Xor differ on them.
 
     The two and the three are odd lanes among the first eight, so that most patterns keep them together:
     two make Or true and Xor false, three make Xor true and And false.
@@ -186,6 +206,8 @@ def _few_true(generator: np.random.Generator, request: Request) -> Array:
     values = generator.random(request.shape) < np.array([0, 0, 0, 0.5]).reshape(WORKGROUPS, 1, 1)
     values[1, [1, 3]] = True
     values[2, [1, 3, 5]] = True
+    singles = _singles(generator, request)
+    values[3, : len(singles)] = singles
     return values
 
 

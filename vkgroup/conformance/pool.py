@@ -11,17 +11,19 @@ import subprocess
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from queue import Empty, Queue
-from typing import Any
+from typing import Any, Protocol
 
 from vkgroup import processes
 from vkgroup.conformance.messages import Failure, Setup, receive, send
-from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.results import Result, Status
 from vkgroup.errors import NoDevice
+
+WORKER = "vkgroup.conformance.worker"
+"""The module that a worker runs."""
 
 START_SECONDS = 120.0
 """Seconds that a worker may take to start and open its device."""
@@ -31,6 +33,28 @@ PAUSES = (0.5, 2.0, 8.0, 20.0)
 
 SECONDS_PER_CASE = 2.0
 """Seconds that each further case adds to the time of a batch: slow compilers are not hangs."""
+
+
+class Named(Protocol):
+    """A case, or what else is judged alone in the end."""
+
+    @property
+    def name(self) -> str:
+        """The name of its result."""
+
+
+class Work(Protocol):
+    """What a worker judges at a time: a batch."""
+
+    @property
+    def cases(self) -> Sequence[Named]:
+        """What has results."""
+
+    def __len__(self) -> int:
+        """Return how many they are."""
+
+    def halves(self) -> Sequence[Work]:
+        """Return it split in two."""
 
 
 class WorkerDied(Exception):
@@ -46,7 +70,7 @@ class Worker:
     module : what it runs.
     """
 
-    def __init__(self, setup: Setup, module: str = "vkgroup.conformance.worker") -> None:
+    def __init__(self, setup: Setup, module: str = WORKER) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         self._process = subprocess.Popen(
             processes.command(module),
@@ -98,7 +122,7 @@ class Worker:
             raise WorkerDied(self._epitaph()) from error
         return self._wait(seconds)
 
-    def run(self, batch: Batch, seconds: float) -> list[Result] | Failure:
+    def run(self, batch: Work, seconds: float) -> list[Result] | Failure:
         """Let the worker judge a batch; see `ask`."""
         answer: list[Result] | Failure = self.ask(batch, seconds)
         return answer
@@ -135,12 +159,14 @@ class Pool:
     ----------
     setup : what each worker is told.
     jobs : worker processes.
+    module : what they run.
     """
 
-    def __init__(self, setup: Setup, jobs: int) -> None:
+    def __init__(self, setup: Setup, jobs: int, module: str = WORKER) -> None:
         self._setup = setup
+        self._module = module
         self._jobs = jobs
-        self._batches: deque[Batch] = deque()
+        self._batches: deque[Work] = deque()
         self._suspects: deque[_Suspect] = deque()
         self._results: Queue[list[Result] | BaseException | None] = Queue()
         self._lock = threading.Lock()
@@ -148,7 +174,7 @@ class Pool:
         self._workers: set[Worker] = set()
         self._opened = False
 
-    def run(self, batches: Iterable[Batch], on_results: Callable[[list[Result]], None]) -> None:
+    def run(self, batches: Iterable[Work], on_results: Callable[[list[Result]], None]) -> None:
         """Judge all batches; `on_results` is called in this thread as they come.
 
         Raises
@@ -177,7 +203,7 @@ class Pool:
             for worker in list(self._workers):
                 worker.kill()
 
-    def _next(self) -> Batch | None:
+    def _next(self) -> Work | None:
         """Take a batch; None when all are taken."""
         with self._lock:
             return self._batches.popleft() if self._batches and not self._stopping.is_set() else None
@@ -190,7 +216,7 @@ class Pool:
         """
         for pause in (*PAUSES, None):
             try:
-                worker = Worker(self._setup)
+                worker = Worker(self._setup, self._module)
             except (WorkerDied, OSError, NoDevice) as error:
                 fatal = isinstance(error, NoDevice) and not self._opened
                 if fatal or pause is None:
@@ -222,7 +248,7 @@ class Pool:
                 self._end(worker)
             self._results.put(None)
 
-    def _ask(self, worker: Worker, batch: Batch) -> list[Result] | _Death:
+    def _ask(self, worker: Worker, batch: Work) -> list[Result] | _Death:
         """Let a worker judge a batch; where it dies of it, it is gone afterwards."""
         seconds = self._setup.timeout + SECONDS_PER_CASE * len(batch)
         try:
@@ -283,7 +309,7 @@ class _Suspect:
     alone : whether that worker was the only one, so that nobody else is to blame.
     """
 
-    batch: Batch
+    batch: Work
     death: _Death
     alone: bool = False
 

@@ -12,13 +12,14 @@ from vkgroup.conformance import support
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import Case, subgroup_cases
 from vkgroup.conformance.glsl_types import planes
-from vkgroup.conformance.instances import read
+from vkgroup.conformance.instances import Instances, read
 from vkgroup.conformance.long_vectors import is_long
-from vkgroup.conformance.program import build, result_type
-from vkgroup.conformance.running import execute
+from vkgroup.conformance.program import Program, build, result_type
+from vkgroup.conformance.running import Words, execute
 from vkgroup.conformance.stages import FRAMEBUFFER
 from vkgroup.conformance.verdict import Verdict, judge
 from vkgroup.device import Capabilities
+from vkgroup.spirv import Module
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
@@ -86,16 +87,25 @@ class SubgroupFamily:
 
     def judge(self, executor: Executor, cases: list[Case]) -> list[Verdict]:
         """Judge a batch: program, module, dispatch, who was active together, verdicts."""
-        capabilities = executor.capabilities
-        ballot = support.has_ballot(capabilities)
-        program = build(
-            cases,
-            size=support.subgroup_size(cases[0], capabilities),
-            seed=executor.seed,
-            ballot=ballot,
-            denormals=support.preserved_denormals(capabilities),
-        )
+        program = program_of(executor, cases)
         module = executor.compile(program.source, stage=program.stage.name)
-        outputs = execute(executor, program, module, cases[0].subgroup_size)
-        instances = read(program, outputs, ballot)
+        outputs, instances = observed(executor, program, module)
         return [judge(entry, program, instances, outputs) for entry in program.entries]
+
+
+def program_of(executor: Executor, cases: list[Case]) -> Program:
+    """Return the program of a batch for a device."""
+    capabilities = executor.capabilities
+    return build(
+        cases,
+        size=support.subgroup_size(cases[0], capabilities),
+        seed=executor.seed,
+        ballot=support.has_ballot(capabilities),
+        denormals=support.preserved_denormals(capabilities),
+    )
+
+
+def observed(executor: Executor, program: Program, module: Module) -> tuple[Words, Instances]:
+    """Run a module of a program; return its outputs, and who was active together."""
+    outputs = execute(executor, program, module, program.entries[0].case.subgroup_size)
+    return outputs, read(program, outputs, support.has_ballot(executor.capabilities))

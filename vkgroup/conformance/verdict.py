@@ -105,7 +105,7 @@ def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
     operation = SUBGROUP_OPERATIONS[entry.case.operation]
     case, active = entry.case, instances.active
     value = entry.feed.values[instances.place] if entry.feed is not None else None
-    others = _others(entry, instances)
+    others = others_of(entry, instances)
     if case.data == "rounding":
         assert value is not None
         assert operation.operator is not None
@@ -118,7 +118,7 @@ def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
     return Expected(lanes.value, lanes.value, lanes.defined, bits=not as_number)
 
 
-def _others(entry: Entry, instances: Instances) -> list[Any]:
+def others_of(entry: Entry, instances: Instances) -> list[Any]:
     """Return the operands beyond the value as the reference functions take them."""
     if entry.argument is None:
         return []

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from queue import Queue
 from typing import IO, Any
 
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.judge_batch import judge_batch
 from vkgroup.conformance.messages import Failure, Setup, receive, send, serve_and_leave
+from vkgroup.conformance.results import Result
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.opening import open_device
+
+Judge = Callable[[Executor, Any], list[Result]]
+"""Judges the cases of a batch, in their order."""
 
 
 class Requests:
@@ -53,8 +58,8 @@ class Requests:
         self._idle.set()
 
 
-def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer batches until the requests end."""
+def serve(requests: IO[bytes], answers: IO[bytes], judge: Judge = judge_batch) -> None:
+    """Answer batches, each judged by `judge`, until the requests end."""
     queue = Requests(requests)
     setup: Setup = queue.next()
     try:
@@ -67,7 +72,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     send(answers, "ready")
     while (batch := queue.next()) is not None:
         try:
-            results = judge_batch(executor, batch)
+            results = judge(executor, batch)
             queue.answered()
             send(answers, results)
         except DispatchTimeout as error:

@@ -1,0 +1,65 @@
+"""Barriers made wrong: memory is written late or read early, as the absence of the barrier permits.
+
+Lanes in lockstep never show the bare absence of a barrier; they show what a compiler may do without it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vkgroup.conformance.barriers import BARRIERS, ROUNDS
+from vkgroup.conformance.mutants.site import Site
+
+
+class _Round(NamedTuple):
+    """Places of one exchange: the barrier behind its write, that before its read, that at its end."""
+
+    written: int
+    read: int
+    end: int
+
+
+def _round(site: Site, number: int) -> _Round:
+    """Return the places of a round; see `vkgroup.conformance.barriers.body`."""
+    per_round = 3 if BARRIERS[site.case.operation].kind == "message" else 2
+    names = ("OpControlBarrier", "OpMemoryBarrier")
+    places = [place for place in range(site.end) if site.names[place] in names][-per_round * ROUNDS :]
+    of_round = places[per_round * number :][:per_round]
+    return _Round(of_round[0], of_round[-2], of_round[-1])
+
+
+def late(site: Site, choice: str) -> None:
+    """Let what is written before the barrier be written when all have read."""
+    round_ = _round(site, int(choice))
+    body = site.instructions
+    write = round_.written - 1
+    site.instructions = [
+        *body[:write], *body[write + 1 : round_.end], body[write], *body[round_.end :],
+    ]  # fmt: skip
+
+
+def early(site: Site, choice: str) -> None:
+    """Let what is read behind the barrier be read before anybody writes."""
+    round_ = _round(site, int(choice))
+    body, first = site.instructions, round_.read + 1
+    write = round_.written - 1
+    last = _read(site, first, round_.end) + 1
+    site.instructions = [*body[:write], *body[first:last], *body[write:first], *body[last:]]
+
+
+def _read(site: Site, first: int, end: int) -> int:
+    """Return where the cell is read: what the first store of a value just read stores."""
+    if site.case.operand == "image":
+        return site.names.index("OpImageRead", first)
+    store = site.names.index("OpStore", first, end)
+    stored = site.instructions[store][2]
+    return next(
+        place
+        for place in range(first, store)
+        if site.names[place] == "OpLoad" and site.instructions[place][2] == stored
+    )
+
+
+def dropped(site: Site, choice: str) -> None:
+    """Let there be no barrier."""
+    del site.instructions[_round(site, int(choice)).written]

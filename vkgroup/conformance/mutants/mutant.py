@@ -1,0 +1,50 @@
+"""What a mutant is: one case, and one way in which the instruction that it tests is made wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vkgroup.conformance.cases import Case
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A wrong module that a case must tell from the right one.
+
+    Attributes
+    ----------
+    case : the case whose program is changed, alone in it.
+    operator : the kind of change, a key of `vkgroup.conformance.mutants.operators.OPERATORS`.
+    choice : what the operator changes to, in its own words; "" where there is nothing to choose.
+    """
+
+    case: Case
+    operator: str
+    choice: str = ""
+
+    @property
+    def name(self) -> str:
+        """The mutant's name, unique among the mutants of a device."""
+        change = f"{self.operator}={self.choice}" if self.choice else self.operator
+        return f"{self.case.name} {change}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Mutants of one case, which share its honest run: `vkgroup.conformance.pool.Work`.
+
+    Attributes
+    ----------
+    cases : the mutants.
+    """
+
+    cases: Sequence[Mutant]
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def halves(self) -> list[Group]:
+        """Return the group split in two."""
+        middle = len(self.cases) // 2
+        return [Group(self.cases[:middle]), Group(self.cases[middle:])]

@@ -1,0 +1,16 @@
+"""Stages that a device has, and does not declare subgroup operations in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vkgroup.conformance.cases import STAGES
+from vkgroup.device import Capabilities
+
+
+def every_stage(capabilities: Capabilities) -> Capabilities:
+    """Return the capabilities with subgroup operations declared in every stage.
+
+    lavapipe executes them in all its stages; whatever mutants show is then about the suite, not the driver.
+    """
+    return replace(capabilities, subgroup=replace(capabilities.subgroup, supported_stages=STAGES))
