@@ -33,7 +33,7 @@ of 32, 20 ms in batches of 16 or 8, 25 ms in batches of 4 (lavapipe 25.0, proces
 
 GPU_BATCH = 16
 """Cases a batch on GPUs in stages other than compute and fragment. On an H200 a pipeline takes 2.4 ms a case
-in evaluation shaders of 16 cases and 4.2 ms in those of 32; in ray-generation shaders 3.6 and 4.5 ms (cold)."""
+in evaluation shaders of 16 cases and 4.2 ms in those of 32, and in ray-generation shaders 3.6 and 4.5 ms."""
 
 BARRIER_BATCH = 4
 """Barrier cases a batch: each has cells and flags in shared memory, of which 16 KiB are promised."""
