@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from rewriting import instructions
+from rewriting import instructions, rewritten
 
 import vkgroup.conformance as conformance
 from vkgroup import processes
@@ -71,6 +71,19 @@ def killed_on_elect(data: bytes) -> bytes:
     return data
 
 
+ALL, ANY = 334, 335
+
+
+def wrong_until_another_dies(data: bytes) -> bytes:
+    """Give a wrong vote once, as a device may that another process's hang resets, and kill who elects."""
+    if _uses(data, ALL):
+        flag = Path(os.environ["VKGROUP_TEST_FLAG"])
+        if not flag.exists():
+            flag.touch()
+            return rewritten(data, lambda words: [[ANY, *words[1:]]] if words[0] == ALL else [words])
+    return killed_on_elect(data)
+
+
 # One elects among many that do not: they share pattern and shape, and so a batch.
 NEIGHBOURS = ("shuffle.compute.*.int.all.exact.*", "basic.compute.subgroupElect.bool.all.exact")
 GUILTY = "basic.compute.subgroupElect.bool.all.exact"
@@ -104,6 +117,30 @@ def test_a_crash_costs_the_guilty_case_alone(tmp_path, transform) -> None:
     assert ("LLVM ERROR" if transform is crash_on_elect else f"signal {int(signal.SIGKILL)}") in guilty.detail
     assert len(found) > 10
     assert {result.status for result in found.values()} == {Status.PASS, Status.UNDEFINED}
+
+
+def test_a_failure_beside_a_death_is_judged_again(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("VKGROUP_TEST_FLAG", str(tmp_path / "flag"))
+    voting = "vote.compute.subgroupAll.bool.data_mask.exact"
+    found = conformance.run(
+        select_device("swiftshader"), filters=(GUILTY, voting), jobs=2, transform=wrong_until_another_dies
+    )
+    assert (tmp_path / "flag").exists()
+    results = verdicts(found)
+    assert results[GUILTY].status == Status.CRASH
+    assert results[voting].status == Status.PASS
+    assert "judged again after it had failed while another worker died" in results[voting].detail
+
+
+def test_a_failure_of_a_run_without_deaths_stands(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("VKGROUP_TEST_FLAG", str(tmp_path / "flag"))
+    found = conformance.run(
+        select_device("swiftshader"),
+        filters=("vote.compute.subgroupA[ln][ly].bool.data_mask.exact",),
+        jobs=2,
+        transform=wrong_until_another_dies,
+    )
+    assert [result.case for result in found.failures] == ["vote.compute.subgroupAll.bool.data_mask.exact"]
 
 
 def test_a_hang_costs_the_guilty_case_alone(tmp_path) -> None:

@@ -2,7 +2,8 @@
 
 Each worker has a thread here that feeds it. A hang or a crash on a GPU may take other workers' devices along.
 So a batch that a worker died of is put aside, and judged again when all others are done and one worker alone
-is at work. If that dies as well the batch is split in two, until the guilty case stands alone.
+is at work. If that dies as well the batch is split in two, until the guilty case stands alone. Failures from
+about the time of a death are judged again in the same way.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from queue import Empty, Queue
 from typing import Any, Protocol
 
 from vkgroup import processes
 from vkgroup.conformance.messages import Failure, Setup, receive, send
-from vkgroup.conformance.results import Result, Status
+from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.errors import NoDevice
 
 WORKER = "vkgroup.conformance.worker"
@@ -27,6 +29,9 @@ WORKER = "vkgroup.conformance.worker"
 
 START_SECONDS = 120.0
 """Seconds that a worker may take to start and open its device."""
+
+TROUBLE_SECONDS = 30.0
+"""Seconds around a worker's death in which failures of others are doubted."""
 
 PAUSES = (0.5, 2.0, 8.0, 20.0)
 """Seconds before a worker that did not start is started again, until the run gives up."""
@@ -168,7 +173,8 @@ class Pool:
         self._jobs = jobs
         self._batches: deque[Work] = deque()
         self._suspects: deque[_Suspect] = deque()
-        self._results: Queue[list[Result] | BaseException | None] = Queue()
+        self._deaths: list[tuple[float, _Death]] = []
+        self._results: Queue[_Answer | BaseException | None] = Queue()
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._workers: set[Worker] = set()
@@ -188,20 +194,36 @@ class Pool:
         for thread in threads:
             thread.start()
         alive = count
+        held: deque[_Answer] = deque()
         try:
             while alive:
-                item = self._results.get()
-                if item is None:
-                    alive -= 1
-                elif isinstance(item, BaseException):
-                    raise item
-                else:
-                    on_results(item)
+                with suppress(Empty):
+                    item = self._results.get(timeout=1.0 if held else None)
+                    if item is None:
+                        alive -= 1
+                    elif isinstance(item, BaseException):
+                        raise item
+                    elif count > 1 and item.fails:
+                        held.append(item)
+                    else:
+                        on_results(item.results)
+                while held and held[0].when < time.monotonic() - TROUBLE_SECONDS:
+                    self._settle(held.popleft(), on_results)
+            for answer in held:
+                self._settle(answer, on_results)
             self._judge_suspects(on_results)
         finally:
             self._stopping.set()
             for worker in list(self._workers):
                 worker.kill()
+
+    def _settle(self, answer: _Answer, on_results: Callable[[list[Result]], None]) -> None:
+        """Pass on failures, or doubt them: a device that is lost may end others' work half done."""
+        near = [death for when, death in self._deaths if abs(when - answer.when) <= TROUBLE_SECONDS]
+        if near:
+            self._suspects.append(_Suspect(answer.batch, near[0], own=False))
+        else:
+            on_results(answer.results)
 
     def _next(self) -> Work | None:
         """Take a batch; None when all are taken."""
@@ -236,10 +258,11 @@ class Pool:
                 worker = worker or self._start()
                 answer = self._ask(worker, batch)
                 if isinstance(answer, list):
-                    self._results.put(answer)
+                    self._results.put(_Answer(batch, answer))
                     continue
                 worker = None
                 with self._lock:
+                    self._deaths.append((time.monotonic(), answer))
                     self._suspects.append(_Suspect(batch, answer, alone=count == 1))
         except BaseException as error:
             self._results.put(error)
@@ -293,6 +316,20 @@ class Pool:
 
 
 @dataclass(frozen=True)
+class _Answer:
+    """What a worker said of a batch, and when."""
+
+    batch: Work
+    results: list[Result]
+    when: float = field(default_factory=time.monotonic)
+
+    @property
+    def fails(self) -> bool:
+        """Whether it has verdicts against the device."""
+        return any(result.status in AGAINST_THE_DEVICE for result in self.results)
+
+
+@dataclass(frozen=True)
 class _Death:
     """What a worker died of, in words, and the status of a case that is to blame."""
 
@@ -302,18 +339,21 @@ class _Death:
 
 @dataclass(frozen=True)
 class _Suspect:
-    """A batch that a worker died of.
+    """A batch that a worker died of, or that failed while another died.
 
     Attributes
     ----------
+    own : whether the worker died of this batch.
     alone : whether that worker was the only one, so that nobody else is to blame.
     """
 
     batch: Work
     death: _Death
     alone: bool = False
+    own: bool = True
 
     def excuse(self, result: Result) -> str:
         """Return a result's detail, with what came before it."""
-        before = f"judged again after a worker had died of its batch: {self.death.detail}"
+        how = "a worker had died of its batch" if self.own else "it had failed while another worker died"
+        before = f"judged again after {how}: {self.death.detail}"
         return f"{result.detail}\n{before}".strip()
