@@ -18,8 +18,9 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.reconvergence import LeavingFamily, ReconvergenceFamily, running
 from vkgroup.conformance.reconvergence.case import KINDS, RandomCase, all_cases
 from vkgroup.conformance.reconvergence.generator import LOCAL_SIZES, generate
-from vkgroup.conformance.reconvergence.glsl import data_of, render
+from vkgroup.conformance.reconvergence.glsl import ELECTED, data_of, render, salt_of
 from vkgroup.conformance.reconvergence.judging import expect
+from vkgroup.conformance.reconvergence.judging import judge as judge_log
 from vkgroup.conformance.reconvergence.lanes import Fields, Layout, linear, to_flags, to_set
 from vkgroup.conformance.reconvergence.nodes import (
     Call,
@@ -203,6 +204,28 @@ def test_who_shares_a_case_by_different_values_may_be_parted() -> None:
     )
     assert [(event.place, event.members) for event in events] == [(1, 0x33), (2, 0x44), (3, 0xCC), (4, 0xFF)]
     assert [event.parts for event in events] == [(0x11, 0x22), (), (0x44, 0x88), ()]
+
+
+@pytest.mark.parametrize(
+    ("elected", "status"),
+    [
+        ((0, 2), Status.PASS),  # Lanes 0, 1, 4 and 5 together, and so 2, 3, 6 and 7.
+        ((0, 1, 2, 3), Status.PASS),  # The lanes of each selector by themselves.
+        ((0, 1, 2), Status.PASS),  # One case as a whole, and the other in parts.
+        ((0, 2, 4), Status.FAIL),  # Lane 4 has the selector of lane 0, and cannot be parted from it.
+        ((1, 2), Status.FAIL),  # Lane 0 is the lowest in any case.
+    ],
+)
+def test_who_may_be_parted_may_be_elected_beside_others(elected, status) -> None:
+    cases = (Case((0, 1), (Observe(1),)), Case((2, 3), (Observe(2),)))
+    program = replace(program_of(Switch(OfLane(4), cases)), elect=True)
+    layout = linear(8, program.local_invocations, data_of(program))
+    expected = expect(program, layout)
+    lane = np.arange(8)
+    place = np.where(lane % 4 < 2, 1, 2) + salt_of(program) + ELECTED * np.isin(lane, elected)
+    heads = np.array([0 * lane, lane, 8 + 0 * lane, 1 + 0 * lane, 0 * lane, 0 * lane], np.uint32)
+    verdict = judge_log(program, expected, heads, place.astype(np.uint32).reshape(1, 1, 8))
+    assert verdict.status == status
 
 
 def test_only_whole_groups_are_certain_under_uniform_control_flow() -> None:

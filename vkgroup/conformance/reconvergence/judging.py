@@ -129,7 +129,9 @@ def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Ver
     if program.elect:
         elected = place & ELECTED != 0
         place &= ~ELECTED
-        right = elected == (_first(expected) == expected.layout.lane[expected.invocation])
+        # Whoever may be parted from a lower lane may be elected beside it; nobody but the lowest of all must.
+        lane = expected.layout.lane[expected.invocation]
+        right = np.where(elected, _first(expected.least) == lane, _first(expected.most) != lane)
     else:
         mask = got[:, 1:]
         right = ~np.any(mask & ~expected.most | expected.least & ~mask, axis=1)
@@ -151,9 +153,9 @@ def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Ver
     return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
 
 
-def _first(expected: Expected) -> Indices:
-    """Return the lowest lane of the masks that are expected."""
-    bits = np.unpackbits(expected.most.view(np.uint8), axis=1, bitorder="little")
+def _first(masks: Words) -> Indices:
+    """Return the lowest lane of each mask, (rows, words)."""
+    bits = np.unpackbits(np.ascontiguousarray(masks).view(np.uint8), axis=1, bitorder="little")
     return np.asarray(bits.argmax(axis=1))
 
 
@@ -193,7 +195,7 @@ def _describe(
             if (expected.least[row] != expected.most[row]).any():
                 wanted += f" … {_hex(expected.most[row])}"
         else:
-            first = int(_first(expected)[row])
+            first = int(_first(expected.most)[row])
             wanted += f" with lane {first} elected"
         if not sound[row]:
             found = "nothing"
