@@ -36,6 +36,9 @@ TROUBLE_SECONDS = 30.0
 PAUSES = (0.5, 2.0, 8.0, 20.0)
 """Seconds before a worker that did not start is started again, until the run gives up."""
 
+FIRST_PAUSES = 2
+"""How many of them there are as long as no worker has ever opened the device."""
+
 SECONDS_PER_CASE = 2.0
 """Seconds that each further case adds to the time of a batch: slow compilers are not hangs."""
 
@@ -236,7 +239,7 @@ class Pool:
         Where a device was opened before it is still there, but a driver that recovers from a hang may refuse
         it for seconds.
         """
-        for pause in (*PAUSES, None):
+        for pause in (*(PAUSES if self._opened else PAUSES[:FIRST_PAUSES]), None):
             try:
                 worker = Worker(self._setup, self._module)
             except (WorkerDied, OSError, NoDevice) as error:
