@@ -31,6 +31,7 @@ class Events(list[Any]):
 def frame_of(count: int, *resources: Any) -> Frame:
     """Make a frame of `count` invocations with these resources, numbered from 0."""
     machine = SimpleNamespace(
+        has_derivatives=False,
         count=count,
         regs=[],
         resources=list(resources),
