@@ -1,6 +1,6 @@
 #version 460
 // NVIDIA 580.159 on an H200: subgroupBarrier() in branches that a subgroup takes in part hangs the GPU, in
-// tessellation control shaders alone. The device is lost, and those of other processes with it.
+// tessellation control shaders and in task shaders. The device is lost, and those of other processes with it.
 // vkgroup run shaders/findings/nothing.frag --vertex shaders/findings/nothing.vert --tessellation
 //     shaders/findings/barrier_in_branch.tesc shaders/findings/nothing.tese --patch-vertices 1 --count 512
 //     --size 1,1 --out 'result=uint32[1]'

@@ -84,6 +84,13 @@ def wrong_until_another_dies(data: bytes) -> bytes:
     return killed_on_elect(data)
 
 
+def rewritten_votes(data: bytes) -> bytes:
+    """Give wrong votes, and kill who elects."""
+    if _uses(data, ALL):
+        return rewritten(data, lambda words: [[ANY, *words[1:]]] if words[0] == ALL else [words])
+    return killed_on_elect(data)
+
+
 # One elects among many that do not: they share pattern and shape, and so a batch.
 NEIGHBOURS = ("shuffle.compute.*.int.all.exact.*", "basic.compute.subgroupElect.bool.all.exact")
 GUILTY = "basic.compute.subgroupElect.bool.all.exact"

@@ -8,6 +8,7 @@ from imaginary import Imaginary
 
 from vkgroup.conformance import Status, cases_by_name
 from vkgroup.conformance.cases import subgroup_cases
+from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.verdict import judge
 
 
@@ -118,6 +119,21 @@ def test_a_value_that_a_barrier_did_not_deliver_fails() -> None:
     result = imaginary.result(imaginary.program.entries[0])
     assert verdicts(imaginary)[0].status == Status.PASS
     result[3, imaginary.lane == 5] = 0
+    assert verdicts(imaginary)[0].status == Status.FAIL
+
+
+def test_who_never_came_through_a_barrier_fails() -> None:
+    imaginary = imagine("basic.compute.subgroupBarrier.uint.all.exact.buffer")
+    result = imaginary.result(imaginary.program.entries[0])
+    assert verdicts(imaginary)[0].status == Status.PASS
+    result[:, imaginary.lane == 1] = POISON
+    assert verdicts(imaginary)[0].status == Status.FAIL
+
+
+def test_a_flag_that_nobody_raises_or_lowers_fails() -> None:
+    imaginary = imagine("basic.compute.subgroupMemoryBarrier.uint.all.exact.image")
+    result = imaginary.result(imaginary.program.entries[0])
+    result[0, imaginary.lane == 3] = 2
     assert verdicts(imaginary)[0].status == Status.FAIL
 
 

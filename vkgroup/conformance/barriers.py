@@ -5,9 +5,10 @@ and reads the cell of the next active lane; it must read what that lane wrote. D
 another value, a barrier between reading and writing again.
 
 *message* (the memory barriers, which order memory and do not make anybody wait): every active invocation
-writes its cell, executes the barrier, and raises its flag by an atomic; then it looks at the flag of the
+writes a cell, executes the barrier, and raises its flag by an atomic; then it looks at the flag of the
 next active lane, executes the barrier, and reads that lane's cell. Where the flag was up, the cell must
-hold the value; where it was not, nothing is defined. (Message passing; Vulkan 1.4, Memory Model:
+hold the value; where it was not, nothing is defined. Done three times with other cells, for nothing but the
+barrier under test orders one time and the next. (Message passing; Vulkan 1.4, Memory Model:
 a barrier before an atomic write and one after the atomic read that sees it synchronise.)
 """
 
@@ -45,6 +46,14 @@ class Barrier:
         return "orders an invocation's writes before its flag, as seen by others of its subgroup"
 
 
+@dataclass(frozen=True)
+class Memory:
+    """What a barrier case binds: a ``"buffer"`` or an ``"image"`` of so many words, zeros at first."""
+
+    kind: str
+    words: int
+
+
 BARRIERS: dict[str, Barrier] = {
     barrier.name: barrier
     for barrier in (
@@ -57,10 +66,14 @@ BARRIERS: dict[str, Barrier] = {
 }
 """All barriers by name."""
 
+SEEN_TO_HANG = {("task", "nested"), ("mesh", "nested"), ("tessellation_control", "nested")}
+"""Stages and patterns in which barriers hang a GPU that we know (docs/driver-findings.md), or are likely to:
+mesh shaders are made like task shaders."""
+
 # memory → (declaration, write of {value} to {cell}, read of {cell}); {k} numbers the case in its batch.
 _CELLS = {
     "shared": (
-        "shared uint cells_{k}[GROUP_CELLS];",
+        "shared uint cells_{k}[{planes}u * GROUP_CELLS];",
         "cells_{k}[{cell}] = {value};",
         "cells_{k}[{cell}]",
     ),
@@ -76,22 +89,16 @@ _CELLS = {
     ),
 }
 
-# memory → (raise the flag of {cell} to {value}, look at it)
+# memory → (raise the flag of {cell} to {value}, look at it); the flags lie before all cells.
 _FLAGS = {
-    "shared": (
-        "shared uint flags_{k}[GROUP_CELLS];",
-        "atomicExchange(flags_{k}[{cell}], {value});",
-        "atomicOr(flags_{k}[{cell}], 0u)",
-    ),
+    "shared": ("atomicExchange(cells_{k}[{cell}], {value});", "atomicOr(cells_{k}[{cell}], 0u)"),
     "buffer": (
-        "",
-        "atomicExchange(cells_{k}[CELLS + cell_base + {cell}], {value});",
-        "atomicOr(cells_{k}[CELLS + cell_base + {cell}], 0u)",
+        "atomicExchange(cells_{k}[cell_base + {cell}], {value});",
+        "atomicOr(cells_{k}[cell_base + {cell}], 0u)",
     ),
     "image": (
-        "",
-        "imageAtomicExchange(cells_{k}, at_row(CELLS + cell_base + {cell}), {value});",
-        "imageAtomicOr(cells_{k}, at_row(CELLS + cell_base + {cell}), 0u)",
+        "imageAtomicExchange(cells_{k}, at_row(cell_base + {cell}), {value});",
+        "imageAtomicOr(cells_{k}, at_row(cell_base + {cell}), 0u)",
     ),
 }
 
@@ -116,9 +123,14 @@ def value_of(cell: Words, round_: Words | int, workgroup: Words) -> Words:
         )
 
 
-def words(stage: Stage, size: int) -> int:
-    """Return the words of a case's buffer or image: cells, and flags behind them, in whole rows."""
-    return -(-2 * stage.cells(size) // ROW) * ROW
+def planes(barrier: Barrier, slots: int) -> int:
+    """Return the cells that an invocation has: one, or its flag and a cell for each round in each slot."""
+    return 1 if barrier.kind == "exchange" else 1 + slots * ROUNDS
+
+
+def words(stage: Stage, size: int, planes_: int) -> int:
+    """Return the words of a case's buffer or image: so many times all cells, in whole rows."""
+    return -(-planes_ * stage.cells(size) // ROW) * ROW
 
 
 def constants(stage: Stage, size: int) -> list[str]:
@@ -131,12 +143,9 @@ def constants(stage: Stage, size: int) -> list[str]:
     ]
 
 
-def declarations(barrier: Barrier, memory: str, k: int, binding: int) -> str:
-    """Return the GLSL declarations of a case's memory."""
-    lines = [_CELLS[memory][0]]
-    if barrier.kind == "message":
-        lines.append(_FLAGS[memory][0])
-    return "\n".join(line.format(k=k, binding=binding) for line in lines if line)
+def declarations(memory: str, k: int, binding: int, planes_: int) -> str:
+    """Return the GLSL declaration of a case's memory."""
+    return _CELLS[memory][0].format(k=k, binding=binding, planes=planes_)
 
 
 def body(barrier: Barrier, memory: str, k: int, at: str) -> str:
@@ -145,9 +154,6 @@ def body(barrier: Barrier, memory: str, k: int, at: str) -> str:
     It writes `ROUNDS` pairs (flag seen, value read) from output word `at` on. The code uses `mask`, the
     ballot of the place of observation, to find the next active lane.
     """
-    _, write, read = _CELLS[memory]
-    _, raise_flag, look = _FLAGS[memory]
-    message = barrier.kind == "message"
     lines = [
         "uint cell_base = group * CELL_STRIDE;",
         "uvec4 above = mask & gl_SubgroupGtMask;",
@@ -156,21 +162,43 @@ def body(barrier: Barrier, memory: str, k: int, at: str) -> str:
         "uint own = subgroup * size + lane;",
         "uint other = subgroup * size + next;",
     ]
+    make = _exchange if barrier.kind == "exchange" else _message
     for number in range(ROUNDS):
-        round_ = f"slot * {ROUNDS}u + {number}u"
-        seen = "1u"
-        lines.append(write.format(k=k, cell="own", value=VALUE.format(round=round_)))
-        lines.append(f"{barrier.name}();")
-        if message:
-            stamp = f"{round_} + 1u"
-            lines.append(raise_flag.format(k=k, cell="own", value=stamp))
-            lines.append(f"uint flag_{number} = {look.format(k=k, cell='other')};")
+        lines += make(barrier, memory, k, f"slot * {ROUNDS}u + {number}u", number)
+        lines.append(f"outputs[{at} + {2 * number + 1}u * INVOCATIONS] = value_{number};")
+        lines.append(f"outputs[{at} + {2 * number}u * INVOCATIONS] = seen_{number};")
+        if barrier.kind == "exchange":
+            # Nobody writes again before all have read.
             lines.append(f"{barrier.name}();")
-            seen = f"flag_{number} == {stamp} ? 1u : 0u"
-        lines.append(f"outputs[{at} + {2 * number + 1}u * INVOCATIONS] = {read.format(k=k, cell='other')};")
-        lines.append(f"outputs[{at} + {2 * number}u * INVOCATIONS] = {seen};")
-        lines.append("subgroupBarrier();")
     return "\n        ".join(lines)
+
+
+def _exchange(barrier: Barrier, memory: str, k: int, round_: str, number: int) -> list[str]:
+    """Return the GLSL of one round in which everybody waits."""
+    _, write, read = _CELLS[memory]
+    return [
+        write.format(k=k, cell="own", value=VALUE.format(round=round_)),
+        f"{barrier.name}();",
+        f"uint value_{number} = {read.format(k=k, cell='other')};",
+        f"uint seen_{number} = 1u;",
+    ]
+
+
+def _message(barrier: Barrier, memory: str, k: int, round_: str, number: int) -> list[str]:
+    """Return the GLSL of one round in which nobody waits: its cells are its own, the flags only rise."""
+    _, write, read = _CELLS[memory]
+    raise_flag, look = _FLAGS[memory]
+    plane = f"({round_} + 1u) * {'GROUP_CELLS' if memory == 'shared' else 'CELLS'}"
+    stamp = f"{round_} + 1u"
+    return [
+        write.format(k=k, cell=f"{plane} + own", value=VALUE.format(round=round_)),
+        f"{barrier.name}();",
+        raise_flag.format(k=k, cell="own", value=stamp),
+        f"uint flag_{number} = {look.format(k=k, cell='other')};",
+        f"{barrier.name}();",
+        f"uint value_{number} = {read.format(k=k, cell=f'{plane} + other')};",
+        f"uint seen_{number} = flag_{number} >= {stamp} ? 1u : 0u;",
+    ]
 
 
 def reset(barrier: Barrier, memory: str, k: int) -> str:
@@ -178,4 +206,4 @@ def reset(barrier: Barrier, memory: str, k: int) -> str:
     if barrier.kind != "message" or memory != "shared":
         return ""
     steps = "uint i = gl_LocalInvocationIndex; i < GROUP_CELLS; i += WORKGROUP_INVOCATIONS"
-    return f"for ({steps}) flags_{k}[i] = 0u;"
+    return f"for ({steps}) cells_{k}[i] = 0u;"

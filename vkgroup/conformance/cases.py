@@ -51,7 +51,7 @@ class Axes:
     sized : the patterns with cases at each required subgroup size.
     shapes : workgroups other than 1-D.
     least_size : the smallest subgroup size that is required.
-    types : the types that stand for all in the patterns other than `_ALL_TYPES`; empty for all types.
+    types : the types that stand for all in the patterns other than `_MAIN_PATTERNS`; empty for all types.
     """
 
     all_operands: tuple[str, ...]
@@ -64,15 +64,17 @@ class Axes:
 
     def has_type(self, operation: Operation, type_: GlslType, pattern: str) -> bool:
         """Whether a type is met in a pattern."""
-        few = pattern not in _ALL_TYPES and len(operation.types) > 1
+        few = pattern not in _MAIN_PATTERNS and len(operation.types) > 1
         return not (self.types and few) or type_.name in self.types
 
 
-_ALL_TYPES = ("all", "data_mask")
+_MAIN_PATTERNS = ("all", "data_mask")
+"""The patterns that stand for the others where not all are met."""
+
 _SOME_TYPES = ("float", "vec3", "int", "uvec2", "uint64_t", "f16vec4", "bool")
 
-_IN_WORKGROUPS = Axes(("all",), ("all", "data_mask"), inexact=("all",), sized=("all",), types=_SOME_TYPES)
-_OTHER = Axes(("all",), ("all", "data_mask"), inexact=("all",), types=_SOME_TYPES)
+_IN_WORKGROUPS = Axes(("all",), _MAIN_PATTERNS, inexact=("all",), sized=("all",), types=_SOME_TYPES)
+_OTHER = Axes(("all",), _MAIN_PATTERNS, inexact=("all",), types=_SOME_TYPES)
 _AXES: dict[str, Axes] = {
     "compute": Axes(
         tuple(PATTERNS),
@@ -98,11 +100,8 @@ _SHAPED = (Category.CLUSTERED.value, Category.QUAD.value)
 STAGES = tuple(_AXES)
 """The shader stages that the suite judges."""
 
-_FRAMEBUFFER_PATTERNS = ("all", "data_mask")
-
-# Of long vectors: the patterns, and the sizes that GPUs of all kinds require; broadcasts have them all.
+# Of long vectors: the sizes that GPUs of all kinds require; broadcasts have them all.
 _BROADCASTS = ("subgroupBroadcast", "subgroupBroadcastFirst")
-_LONG_PATTERNS = ("all", "data_mask")
 _LONG_SIZES = (8, 32, 64)
 
 # The choices that stand for their operation where not all are combined: one of each kind.
@@ -273,7 +272,7 @@ def _long_cases(operation: Operation, stage: str) -> Iterator[Case]:
                 continue
             # Votes of helper invocations, too.
             helpers = ("partial",) if stage == "fragment" and operation.category is Category.VOTE else ()
-            yield from (replace(case, pattern=pattern) for pattern in (*_LONG_PATTERNS, *helpers))
+            yield from (replace(case, pattern=pattern) for pattern in (*_MAIN_PATTERNS, *helpers))
             if _AXES[stage].sized:
                 sizes = REQUIRED_SIZES if operation.name in _BROADCASTS else _LONG_SIZES
                 least = _AXES[stage].least_size
@@ -294,7 +293,7 @@ def _variations(case: Case) -> Iterator[Case]:
     if case.pattern in axes.sized and not (partitioned and case.pattern != "all"):
         yield from (replace(case, shape=shape) for shape in axes.shapes if not partitioned)
         yield from _sizes(case)
-    if case.stage in FRAMEBUFFER_STAGES and case.pattern in _FRAMEBUFFER_PATTERNS:
+    if case.stage in FRAMEBUFFER_STAGES and case.pattern in _MAIN_PATTERNS:
         yield replace(case, shape=FRAMEBUFFER)
 
 

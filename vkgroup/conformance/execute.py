@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from vkgroup.compiler import Target, compile_source
+from vkgroup.conformance.stages import Around
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.spirv import Module
 
@@ -42,6 +43,7 @@ class Executor:
         self._transform = transform
         self._buffers: dict[str, Buffer] = {}
         self._kept: dict[str, Any] = {}
+        self._plain: dict[tuple[str, str], Module] = {}
         self._stack = ExitStack()
 
     def compile(self, source: str, *, stage: str, **options: Any) -> Module:
@@ -56,8 +58,16 @@ class Executor:
         return self.transform_module(compile_source(source, stage=stage, name="<conformance>", **options))
 
     def plain(self, source: str, stage: str) -> Module:
-        """Compile a shader that no case is about, and that nothing rewrites: the rest of a pipeline."""
-        return compile_source(source, stage=stage, name="<conformance>", target=self.target)
+        """Compile a shader that no case is about, once, and that nothing rewrites: the rest of a pipeline."""
+        if (source, stage) not in self._plain:
+            module = compile_source(source, stage=stage, name="<conformance>", target=self.target)
+            self._plain[source, stage] = module
+        return self._plain[source, stage]
+
+    def stages(self, around: Around, stage: str, module: Module) -> dict[str, Module]:
+        """Return the modules of a pipeline by stage: one of a case, and those around it."""
+        others = {name: self.plain(source, name) for name, source in around.sources.items()}
+        return others | {stage: module}
 
     def transform_module(self, module: Module) -> Module:
         """Return the module that goes to the device in its place: itself but in tests of the suite."""

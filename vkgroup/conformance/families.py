@@ -46,9 +46,15 @@ def family_named(name: str) -> Family:
 
 
 @cache
+def _cases_by_family() -> tuple[tuple[Family, tuple[AnyCase, ...]], ...]:
+    """Return every family with its cases, which are made once."""
+    return tuple((family, tuple(family.cases())) for family in FAMILIES)
+
+
+@cache
 def _families_by_kind() -> dict[type, Family]:
     """Return the family of each kind of case: no two families share one."""
-    return {type(case): family for family in FAMILIES for case in family.cases()}
+    return {type(case): family for family, cases in _cases_by_family() for case in cases}
 
 
 def family_of(case: AnyCase) -> Family:
@@ -59,7 +65,7 @@ def family_of(case: AnyCase) -> Family:
 @cache
 def all_cases() -> tuple[AnyCase, ...]:
     """Return every case of the suite, in the order in which they are listed; needs no device."""
-    return tuple(case for family in FAMILIES for case in family.cases())
+    return tuple(case for _, cases in _cases_by_family() for case in cases)
 
 
 @cache

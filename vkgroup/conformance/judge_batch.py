@@ -29,7 +29,7 @@ def judge_batch(executor: Executor, batch: Batch) -> list[Result]:
         raise
     except VkgroupError as error:
         if len(batch) > 1:
-            return [result for half in batch.halves() for result in judge_batch(executor, half)]
+            return [result for part in batch.parts() for result in judge_batch(executor, part)]
         seconds = time.perf_counter() - start
         detail = f"{type(error).__name__}: {error}"
         return [Result(batch.cases[0].name, Status.FAIL, seconds, detail=detail)]

@@ -98,9 +98,9 @@ def _take_apart(group: str, rest: str) -> _Test:
 
 
 _OPERATIONS = {name.lower(): operation for name, operation in SUBGROUP_OPERATIONS.items()}
-_OLDER_NAMES = {name.lower(): older for name, older in OLDER.items()}
+_OLDER_NAMES = {name.lower(): name for name in OLDER}
 _VARIABLES = {name.lower(): name for name in BUILTIN_VARIABLES}
-_SHAPES = {"clustered": "clustered", "quad": "quad"}
+_SHAPES = ("clustered", "quad")
 
 
 def _operands(operation: str, text: str) -> tuple[str, tuple[str, ...]]:
@@ -166,7 +166,7 @@ def _older_globs(test: _Test) -> tuple[str, ...]:
     if test.group == "ballot":
         names = ["ballotARB", "OpSubgroupBallotKHR"]
     elif test.group == "ballot_mask":
-        names = [_older_name(test.text)]
+        names = [_OLDER_NAMES[test.text]]
     elif stem == "subgroupbroadcastfirst":
         names, type_ = ["readFirstInvocationARB", "OpSubgroupFirstInvocationKHR"], rest
     elif stem == "subgroupbroadcast":
@@ -174,17 +174,13 @@ def _older_globs(test: _Test) -> tuple[str, ...]:
         type_ = rest.removeprefix("nonconst_")
         operands = [".dynamic"] if type_ != rest else [".first", ".middle", ".last"]
     else:
-        names = [_older_name(stem)]
+        names = [_OLDER_NAMES[stem]]
     return tuple(
         f"legacy_ballot.{stage}.{name}.{type_}.{pattern}{operand}.*{test.sized}"
         for stage in test.stages
         for name in names
         for operand in operands
     )
-
-
-def _older_name(text: str) -> str:
-    return _OLDER_NAMES[text].name
 
 
 def _variable_globs(test: _Test) -> tuple[str, ...]:
@@ -203,9 +199,10 @@ def _ballot_globs(test: _Test) -> tuple[str, ...]:
 
 def _shape_globs(test: _Test) -> tuple[str, ...]:
     """Return all cases of a category in a stage: what has a shape is found by every one of them."""
-    category = _SHAPES[test.text]
+    if test.text not in _SHAPES:
+        raise ValueError(test.text)
     ending = f".{FRAMEBUFFER}" if test.place == FRAMEBUFFER else test.sized
-    return tuple(f"{category}.{stage}.*{ending}" for stage in test.stages)
+    return tuple(f"{test.text}.{stage}.*{ending}" for stage in test.stages)
 
 
 _SIZE_CONTROL = re.compile(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.barriers import BARRIERS, SEEN_TO_HANG
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.families import family_named, family_of
 from vkgroup.conformance.family import AnyCase
@@ -21,24 +21,29 @@ class Batch:
     ----------
     family : the family's name.
     cases : in the order in which they are judged.
+    alone : whether nobody else should be at work meanwhile: should it hang, it hangs for all.
     """
 
     family: str
     cases: list[AnyCase]
+    alone: bool = False
 
     def __len__(self) -> int:
         return len(self.cases)
 
-    def halves(self) -> list[Batch]:
-        """Return the batch split in two."""
+    def parts(self) -> list[Batch]:
+        """Return the batch split in two, or, where each further hang costs seconds, into its cases."""
+        if self.alone:
+            return [replace(self, cases=[case]) for case in self.cases]
         middle = len(self.cases) // 2
-        return [Batch(self.family, self.cases[:middle]), Batch(self.family, self.cases[middle:])]
+        return [replace(self, cases=self.cases[:middle]), replace(self, cases=self.cases[middle:])]
 
 
 def batches(cases: Iterable[AnyCase], capabilities: Capabilities, most: int | None = None) -> Iterator[Batch]:
-    """Split cases into batches for a device, cases that share data side by side and barriers last.
+    """Split cases into batches for a device, cases that share data side by side, and what may hang last.
 
-    A driver that hangs in a barrier takes the devices of all workers along: let the others be done by then.
+    A GPU that hangs takes the devices of all workers along, and may hang again in whatever comes next (both
+    seen on an H200, docs/driver-findings.md): so barriers there are judged alone, in the order of `risk`.
 
     Parameters
     ----------
@@ -48,18 +53,21 @@ def batches(cases: Iterable[AnyCase], capabilities: Capabilities, most: int | No
     for case in cases:
         family = family_of(case)
         groups.setdefault((family.name, family.batch_key(case)), []).append(case)
-    for (name, _), members in sorted(groups.items(), key=lambda group: _waits(group[1][0])):
+    for (name, _), members in sorted(groups.items(), key=lambda group: risk(group[1][0])):
         members.sort(key=_neighbours)
         step = family_named(name).batch_size(members[0], capabilities)
         if most is not None:
             step = min(step, most)
         for start in range(0, len(members), step):
-            yield Batch(name, members[start : start + step])
+            alone = capabilities.is_gpu and risk(members[0]) > 0
+            yield Batch(name, members[start : start + step], alone)
 
 
-def _waits(case: AnyCase) -> bool:
-    """Whether a case executes a barrier."""
-    return isinstance(case, Case) and case.operation in BARRIERS
+def risk(case: AnyCase) -> int:
+    """Return how likely a case hangs a GPU: 0, 1 for barriers, 2 where drivers have been seen to hang."""
+    if not isinstance(case, Case) or case.operation not in BARRIERS:
+        return 0
+    return 2 if (case.stage, case.pattern) in SEEN_TO_HANG else 1
 
 
 def _neighbours(case: Any) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 Each worker has a thread here that feeds it. A hang or a crash on a GPU may take other workers' devices along.
 So a batch that a worker died of is put aside, and judged again when all others are done and one worker alone
-is at work. If that dies as well the batch is split in two, until the guilty case stands alone. Failures from
-about the time of a death are judged again in the same way.
+is at work. If that dies as well the batch is split, until the guilty case stands alone. Failures from
+about the time of a death are judged again in the same way. Batches that may hang are judged alone at once.
 """
 
 from __future__ import annotations
@@ -58,11 +58,15 @@ class Work(Protocol):
     def cases(self) -> Sequence[Named]:
         """What has results."""
 
+    @property
+    def alone(self) -> bool:
+        """Whether it is judged when all others are done, by one worker."""
+
     def __len__(self) -> int:
         """Return how many they are."""
 
-    def halves(self) -> Sequence[Work]:
-        """Return it split in two."""
+    def parts(self) -> Sequence[Work]:
+        """Return it split."""
 
 
 class WorkerDied(Exception):
@@ -175,6 +179,8 @@ class Pool:
         self._module = module
         self._jobs = jobs
         self._batches: deque[Work] = deque()
+        self._last: list[Work] = []
+        self._hung = ""
         self._suspects: deque[_Suspect] = deque()
         self._deaths: list[tuple[float, _Death]] = []
         self._results: Queue[_Answer | BaseException | None] = Queue()
@@ -191,7 +197,11 @@ class Pool:
         NoDevice
             A worker could not open the device.
         """
-        self._batches.extend(batches)
+        for batch in batches:
+            if batch.alone:
+                self._last.append(batch)
+            else:
+                self._batches.append(batch)
         count = min(self._jobs, len(self._batches))
         threads = [threading.Thread(target=self._feed, args=(count,), daemon=True) for _ in range(count)]
         for thread in threads:
@@ -214,7 +224,8 @@ class Pool:
                     self._settle(held.popleft(), on_results)
             for answer in held:
                 self._settle(answer, on_results)
-            self._judge_suspects(on_results)
+            self._suspects.extend(_Suspect(batch) for batch in self._last)
+            self._judge_alone(on_results)
         finally:
             self._stopping.set()
             for worker in list(self._workers):
@@ -294,28 +305,37 @@ class Pool:
         self._workers.discard(worker)
         worker.close()
 
-    def _judge_suspects(self, on_results: Callable[[list[Result]], None]) -> None:
-        """Judge again the batches that workers died of, with nobody else at work."""
+    def _judge_alone(self, on_results: Callable[[list[Result]], None]) -> None:
+        """Judge the batches that may hang, and again those that workers died of, with nobody else at work."""
         worker: Worker | None = None
         while self._suspects:
             suspect = self._suspects.popleft()
-            answer: list[Result] | _Death = suspect.death
-            if not suspect.alone:
+            if suspect.alone and suspect.death is not None:
+                answer: list[Result] | _Death = suspect.death
+            else:
                 worker = worker or self._start()
                 answer = self._ask(worker, suspect.batch)
             if isinstance(answer, list):
-                on_results([replace(result, detail=suspect.excuse(result)) for result in answer])
+                on_results([self._doubted(suspect.excused(result)) for result in answer])
                 continue
             if not suspect.alone:
                 worker = None
             if len(suspect.batch) == 1:
                 name = suspect.batch.cases[0].name
-                on_results([Result(name, answer.status, detail=answer.detail)])
+                on_results([self._doubted(Result(name, answer.status, detail=answer.detail))])
+                self._hung = self._hung or name
                 continue
-            halves = [_Suspect(half, answer) for half in suspect.batch.halves()]
-            self._suspects.extendleft(reversed(halves))
+            parts = [_Suspect(part, answer) for part in suspect.batch.parts()]
+            self._suspects.extendleft(reversed(parts))
         if worker is not None:
             self._end(worker)
+
+    def _doubted(self, result: Result) -> Result:
+        """Add to a failure that the device had hung before: an H200 did not recover from that by itself."""
+        if not (self._hung and self._setup.device.is_gpu and result.status in AGAINST_THE_DEVICE):
+            return result
+        doubt = f"the device was lost before, in {self._hung}: judge this again on one that has been reset"
+        return replace(result, detail=f"{result.detail}\n{doubt}")
 
 
 @dataclass(frozen=True)
@@ -346,17 +366,20 @@ class _Suspect:
 
     Attributes
     ----------
+    death : what a worker died of before; None if none has.
     own : whether the worker died of this batch.
     alone : whether that worker was the only one, so that nobody else is to blame.
     """
 
     batch: Work
-    death: _Death
+    death: _Death | None = None
     alone: bool = False
     own: bool = True
 
-    def excuse(self, result: Result) -> str:
-        """Return a result's detail, with what came before it."""
+    def excused(self, result: Result) -> Result:
+        """Return a result with what came before it in its detail."""
+        if self.death is None:
+            return result
         how = "a worker had died of its batch" if self.own else "it had failed while another worker died"
         before = f"judged again after {how}: {self.death.detail}"
-        return f"{result.detail}\n{before}".strip()
+        return replace(result, detail=f"{result.detail}\n{before}".strip())

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance import barriers, data, long_vectors
 from vkgroup.conformance.arguments import Argument, Arguments
-from vkgroup.conformance.barriers import BARRIERS, ROUNDS
+from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Memory
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.float_modes import execution_modes
 from vkgroup.conformance.glsl_types import planes, reader, to_planes, writer
@@ -97,7 +97,7 @@ class Program:
     inputs: Words
     output_words: int
     entries: list[Entry]
-    memories: dict[int, str] = field(default_factory=dict)
+    memories: dict[int, Memory] = field(default_factory=dict)
     specialization: dict[int | str, int] = field(default_factory=dict)
 
     @property
@@ -168,7 +168,7 @@ class _Builder:
         self.observations: list[str] = []
         self.declarations: list[str] = []
         self.resets: list[str] = []
-        self.memories: dict[int, str] = {}
+        self.memories: dict[int, Memory] = {}
         self.types: dict[str, GlslType] = {}
         self.entries: list[Entry] = []
         self.arguments = Arguments(size, self.stage.group_places, self._generator, self._append)
@@ -244,9 +244,10 @@ class _Builder:
         barrier, k = BARRIERS[case.operation], len(self.entries)
         binding = 2 + len(self.memories)
         entry = Entry(case, self.output_words, 2 * ROUNDS)
+        planes = barriers.planes(barrier, self.pattern.slots)
         if case.operand != "shared":
-            self.memories[binding] = case.operand
-        self.declarations.append(barriers.declarations(barrier, case.operand, k, binding))
+            self.memories[binding] = Memory(case.operand, barriers.words(self.stage, self.size, planes))
+        self.declarations.append(barriers.declarations(case.operand, k, binding, planes))
         self.resets.append(barriers.reset(barrier, case.operand, k))
         code = barriers.body(barrier, case.operand, k, self._place(entry))
         self.observations.append(f"{{\n        {code}\n        }}")

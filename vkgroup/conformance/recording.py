@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
 
@@ -100,12 +101,9 @@ void main() { color = 1u; }
 
 def missing(stage: str, capabilities: Capabilities) -> list[str]:
     """Return what a device lacks to record from a stage, by Vulkan's names."""
-    row, subgroup, needs = STAGES[stage], capabilities.subgroup, []
-    if stage not in subgroup.supported_stages:
-        needs.append(f"subgroup operations in the {stage} stage (supportedStages)")
-    operations = {"basic"} if stage == "compute" else {"basic", "ballot"}
-    lacking = sorted(operations - set(subgroup.supported_operations))
-    needs += [f"VK_SUBGROUP_FEATURE_{operation.upper()}_BIT" for operation in lacking]
+    row, subgroup = STAGES[stage], capabilities.subgroup
+    needs = lacking_stages((stage,), capabilities)
+    needs += lacking_operations(("basic",) if stage == "compute" else ("ballot", "basic"), capabilities)
     if row.feature and row.feature not in capabilities.features:
         needs.append(row.feature)
     if subgroup.size < row.least_size:
@@ -161,7 +159,7 @@ def run(executor: Executor, stage: str, module: Module, planes: int) -> Words:
         found = device.run(module, WORKGROUPS, bindings, timeout=executor.timeout)
     elif stage == "vertex":
         found = device.draw(
-            executor.compile(_PLAIN_FRAGMENT, stage="fragment"),
+            executor.plain(_PLAIN_FRAGMENT, "fragment"),
             (1, 1),
             bindings,
             vertex=module,

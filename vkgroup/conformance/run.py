@@ -251,6 +251,6 @@ def _run_here(device: DeviceInfo, batches: list[plan.Batch], session: _Session, 
                         status = Status.TIMEOUT if isinstance(error, DispatchTimeout) else Status.CRASH
                         session.take([Result(batch.cases[0].name, status, detail=str(error))])
                     else:
-                        waiting.extendleft(reversed(batch.halves()))
+                        waiting.extendleft(reversed(batch.parts()))
                     break
             executor.close()

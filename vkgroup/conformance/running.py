@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,39 +12,14 @@ from vkgroup.conformance import barriers
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.program import SLOT_PLANES, Program
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages import RAY_STAGES, SCENE, TICKETS, FramebufferStage, TicketStage
-from vkgroup.dispatch import Boxes, Device, HitGroup, Instance, Triangles
+from vkgroup.conformance.stages import RAY_STAGES, TICKETS, FramebufferStage, TicketStage
+from vkgroup.conformance.tracing import trace
 from vkgroup.spirv import Module
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
-
-HIT_STAGES = ("closest_hit", "any_hit", "intersection")
-"""The stages of a hit group."""
-
-_TRIANGLE = np.array([[[-1, -1, 0], [4, -1, 0], [-1, 4, 0]]], np.float32)
-_BOX = np.array([[[-1, -1, 0], [2, 2, 1]]], np.float32)
-
-
-def _scene(part: Callable[[], Any]) -> Callable[[Device, ExitStack], Any]:
-    """Return what makes a scene of one instance."""
-
-    def make(device: Device, stack: ExitStack) -> Any:
-        bottom = stack.enter_context(device.acceleration_structure(part()))
-        return stack.enter_context(device.acceleration_structure([Instance(bottom)]))
-
-    return make
-
-
-SCENES: dict[str, Callable[[Device, ExitStack], Any]] = {
-    "triangle": _scene(lambda: Triangles(_TRIANGLE, no_duplicate_any_hit=True)),
-    "opaque": _scene(lambda: Triangles(_TRIANGLE, opaque=True)),
-    "box": _scene(lambda: Boxes(_BOX)),
-    "nothing": lambda device, stack: stack.enter_context(device.acceleration_structure([])),
-}
-"""What rays through the unit square meet, each of them: it is made on a device and freed by the stack."""
 
 
 def execute(executor: Executor, program: Program, module: Module, subgroup_size: int = 0) -> Words:
@@ -64,8 +38,8 @@ def execute(executor: Executor, program: Program, module: Module, subgroup_size:
     inputs.write(program.inputs)
     bindings: dict[Any, Any] = {0: inputs}
     for binding, memory in program.memories.items():
-        cells = np.zeros(barriers.words(program.stage, program.subgroup_size), np.uint32)
-        bindings[binding] = cells.reshape(-1, barriers.ROW) if memory == "image" else cells
+        cells = np.zeros(memory.words, np.uint32)
+        bindings[binding] = cells.reshape(-1, barriers.ROW) if memory.kind == "image" else cells
     if isinstance(program.stage, TicketStage):
         bindings[TICKETS] = executor.buffer("tickets", 4, host=True)
         bindings[TICKETS].write(np.zeros(1, np.uint32))
@@ -83,7 +57,16 @@ def execute(executor: Executor, program: Program, module: Module, subgroup_size:
         ):
             bound.dispatch((WORKGROUPS, 1, 1), timeout=executor.timeout)
     elif program.stage.name in RAY_STAGES:
-        _trace(executor, program, module, bindings, subgroup_size)
+        around = program.stage.around(program.planes)
+        trace(
+            executor,
+            around,
+            program.stage.name,
+            module,
+            bindings,
+            specialization=program.specialization,
+            subgroup_size=subgroup_size or None,
+        )
     else:
         _draw(executor, program, module, bindings, subgroup_size)
     return outputs.read(np.uint32, program.output_words)
@@ -103,9 +86,7 @@ def _draw(
 ) -> Mapping[Any, Any]:
     """Draw with a module in the place of its stage, and return what came of it."""
     around = program.stage.around(program.planes)
-    stages: dict[str, Any] = {
-        stage: executor.plain(source, stage) for stage, source in around.sources.items()
-    } | {program.stage.name: module}
+    stages: dict[str, Any] = executor.stages(around, program.stage.name, module)
     control = stages.pop("tessellation_control", None)
     if control is not None:
         stages["tessellation"] = control, stages.pop("tessellation_evaluation")
@@ -122,30 +103,6 @@ def _draw(
     )
 
 
-def _trace(
-    executor: Executor, program: Program, module: Module, bindings: dict[Any, Any], subgroup_size: int
-) -> None:
-    """Trace rays with a module in the place of its stage."""
-    around = program.stage.around(program.planes)
-    stages: dict[str, Any] = {
-        stage: executor.plain(source, stage) for stage, source in around.sources.items()
-    } | {program.stage.name: module}
-    if scene := around.arguments["scene"]:
-        bindings[SCENE] = executor.keep(f"scene {scene}", SCENES[scene])
-    hits = {stage: stages[stage] for stage in HIT_STAGES if stage in stages}
-    executor.device.trace(
-        stages["raygen"],
-        around.arguments["size"],
-        bindings,
-        miss=[stages["miss"]] if "miss" in stages else (),
-        hit_groups=[HitGroup(**hits)] if hits else (),
-        callable=[stages["callable"]] if "callable" in stages else (),
-        specialization=program.specialization,
-        subgroup_size=subgroup_size or None,
-        timeout=executor.timeout,
-    )
-
-
 def _drawn(
     executor: Executor,
     program: Program,
@@ -156,5 +113,4 @@ def _drawn(
 ) -> Words:
     """Draw, and return what the attachments hold as a buffer would."""
     found = _draw(executor, program, module, bindings, subgroup_size)
-    attachments = [np.asarray(found[f"color_{k}"]) for k in range(-(-program.planes // 4))]
-    return stage.words(attachments)[: program.output_words]
+    return stage.words(found, program.planes)

@@ -9,11 +9,12 @@ from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from vkgroup.conformance import support
-from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.barriers import BARRIERS, SEEN_TO_HANG
 from vkgroup.conformance.cases import Case, subgroup_cases
 from vkgroup.conformance.glsl_types import planes
 from vkgroup.conformance.instances import Instances, read
 from vkgroup.conformance.long_vectors import is_long
+from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.program import Program, build, result_type
 from vkgroup.conformance.running import Words, execute
 from vkgroup.conformance.stages import FRAMEBUFFER
@@ -36,7 +37,7 @@ GPU_BATCH = 16
 in evaluation shaders of 16 cases and 4.2 ms in those of 32, and in ray-generation shaders 3.6 and 4.5 ms."""
 
 BARRIER_BATCH = 4
-"""Barrier cases a batch: each has cells and flags in shared memory, of which 16 KiB are promised."""
+"""Barrier cases in a batch of one slot: each has cells in shared memory, of which 16 KiB are promised."""
 
 
 LEAST_ATTACHMENTS = 4
@@ -66,10 +67,11 @@ class SubgroupFamily:
         """Return what makes the control flow, the pipeline and the module's execution modes.
 
         Stage, pattern, shape and subgroup size make the control flow and the pipeline; barrier cases stand
-        apart for their memory; special data on floats needs an execution mode of its width for the whole
-        module; a framebuffer takes so many words; long vectors need another feature.
+        apart for their memory, and those that wait apart from those that do not; special data on floats
+        needs an execution mode of its width for the whole module; a framebuffer takes so many words; long
+        vectors need another feature.
         """
-        barrier = case.operation in BARRIERS
+        barrier = BARRIERS[case.operation].kind if case.operation in BARRIERS else ""
         words = planes(result_type(case)) if case.shape == FRAMEBUFFER else 0
         apart = barrier, case.preserved_width, words, is_long(case.glsl_type)
         return case.stage, case.pattern, case.shape, case.subgroup_size, *apart
@@ -77,7 +79,8 @@ class SubgroupFamily:
     def batch_size(self, case: Case, capabilities: Capabilities) -> int:
         """Return how many cases one shader has."""
         if case.operation in BARRIERS:
-            return BARRIER_BATCH
+            alone = capabilities.is_gpu and (case.stage, case.pattern) in SEEN_TO_HANG
+            return 1 if alone else BARRIER_BATCH // patterns_of(case.stage)[case.pattern].slots
         if case.shape == FRAMEBUFFER:
             words = 4 * int(capabilities.limits.get("maxColorAttachments", LEAST_ATTACHMENTS))
             return max(1, (min(words, MOST_WORDS) - HEADER) // planes(result_type(case)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import QUAD_SIZE, Case
+from vkgroup.conformance.declared import lacking_stages
 from vkgroup.conformance.long_vectors import is_long
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import patterns_of
@@ -33,7 +34,7 @@ _LEAVES = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTermi
 _DRAWN = ("vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment", "task", "mesh")
 
 # Elsewhere a device has quad operations only if it says so (Vulkan 1.4, quadOperationsInAllStages).
-_QUAD_STAGES = ("fragment", "compute")
+QUAD_STAGES = ("fragment", "compute")
 
 _FEATURES = {
     Category.ROTATE: ("shaderSubgroupRotate",),
@@ -74,10 +75,7 @@ def missing(case: Case, capabilities: Capabilities) -> list[str]:
 
 
 def _missing_subgroup(case: Case, capabilities: Capabilities) -> list[str]:
-    subgroup = capabilities.subgroup
-    needs = []
-    if case.stage not in subgroup.supported_stages:
-        needs.append(f"subgroup operations in the {case.stage} stage (supportedStages)")
+    needs = lacking_stages((case.stage,), capabilities)
     needs += _missing_category(Category(case.category), capabilities)
     pattern = patterns_of(case.stage)[case.pattern]
     if subgroup_size(case, capabilities) < pattern.least_size:
@@ -113,10 +111,15 @@ def _missing_stage(case: Case, capabilities: Capabilities) -> list[str]:
     needs = [feature for feature in features if feature not in capabilities.features]
     if case.stage in _DRAWN and capabilities.subgroup.size < QUAD_SIZE:
         needs.append(f"a subgroup size of at least {QUAD_SIZE} (the fragments of a draw are shaded in quads)")
-    everywhere = capabilities.subgroup.quad_operations_in_all_stages
-    if case.category == "quad" and case.stage not in _QUAD_STAGES and not everywhere:
-        needs.append("quadOperationsInAllStages")
+    if case.category == "quad":
+        needs += lacking_quads(case.stage, capabilities)
     return needs
+
+
+def lacking_quads(stage: str, capabilities: Capabilities) -> list[str]:
+    """Return what quad operations lack in a stage; elsewhere than in `QUAD_STAGES` they are declared."""
+    declared = stage in QUAD_STAGES or capabilities.subgroup.quad_operations_in_all_stages
+    return [] if declared else ["quadOperationsInAllStages"]
 
 
 def _missing_type(case: Case, capabilities: Capabilities) -> list[str]:

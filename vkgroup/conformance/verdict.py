@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import barriers
-from vkgroup.conformance.barriers import BARRIERS, ROUNDS
+from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Barrier
 from vkgroup.conformance.glsl_types import from_planes
 from vkgroup.conformance.instances import Instances, hex_of
 from vkgroup.conformance.program import Entry, Program, result_type
@@ -101,7 +101,7 @@ def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
     if entry.case.operation in BUILTIN_VARIABLES:
         return _expected_variable(entry, instances)
     if entry.case.operation in BARRIERS:
-        return _expected_barrier(instances, got)
+        return _expected_barrier(BARRIERS[entry.case.operation], instances, got)
     operation = SUBGROUP_OPERATIONS[entry.case.operation]
     case, active = entry.case, instances.active
     value = entry.feed.values[instances.place] if entry.feed is not None else None
@@ -156,8 +156,11 @@ def _next_active(active: Flags) -> NDArray[np.int64]:
     return np.asarray(np.where(above < size, above, lane.min(axis=1, keepdims=True)) % size)
 
 
-def _expected_barrier(instances: Instances, got: Array) -> Expected:
-    """Return the cell that each lane must read, in each round; defined where the flag was seen."""
+def _expected_barrier(barrier: Barrier, instances: Instances, got: Array) -> Expected:
+    """Return whether a lane must have seen the flag, and the cell that it then must read, in each round.
+
+    Nothing says that a message's flag is up; what else a lane recorded there it did not come to record.
+    """
     following = _next_active(instances.active)
     cell = instances.subgroup[:, None] * instances.size + following
     group = np.broadcast_to(instances.group[:, None], cell.shape).astype(np.uint32)
@@ -168,8 +171,10 @@ def _expected_barrier(instances: Instances, got: Array) -> Expected:
     for number in range(ROUNDS):
         round_ = (instances.slot * ROUNDS + number)[:, None].astype(np.uint32)
         value[..., 2 * number + 1] = barriers.value_of(cell.astype(np.uint32), round_, group)
-        seen = got[..., 2 * number] == 1
-        defined[..., 2 * number + 1] = seen & written & instances.recorded
+        flag = got[..., 2 * number]
+        value[..., 2 * number] = 1 if barrier.kind == "exchange" else np.minimum(flag, 1)
+        defined[..., 2 * number] = instances.recorded & ((flag != 0) | (barrier.kind == "exchange"))
+        defined[..., 2 * number + 1] = (flag == 1) & written & instances.recorded
     return Expected(value, value, defined, bits=True)
 
 

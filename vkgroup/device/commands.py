@@ -31,6 +31,36 @@ def checked_timeout(timeout: Any) -> float:
     return seconds
 
 
+_MOST_IDLE = 32
+"""Command buffers that a device keeps for later."""
+
+
+class CommandParts:
+    """A VkCommandBuffer and a VkFence, which outlive the `Commands` that use them.
+
+    Where sixteen processes share a GPU, making and freeing the two takes milliseconds of its driver's lock.
+
+    Attributes
+    ----------
+    buffers, fences : arrays of one.
+    """
+
+    def __init__(self, device: LogicalDevice) -> None:
+        functions = device.functions
+        self.buffers = vk.ffi.new("VkCommandBuffer[1]")
+        self.fences = vk.ffi.new("VkFence[1]")
+        info = vk.new("VkCommandBufferAllocateInfo", commandPool=device.command_pool, commandBufferCount=1)
+        code = functions.vkAllocateCommandBuffers(device.handle, info, self.buffers)
+        device.check(code, "allocating a command buffer")
+        code = functions.vkCreateFence(device.handle, vk.new("VkFenceCreateInfo"), vk.NULL, self.fences)
+        device.check(code, "creating a fence")
+
+    def destroy(self, device: LogicalDevice) -> None:
+        """Free both."""
+        device.functions.vkDestroyFence(device.handle, self.fences[0], vk.NULL)
+        device.functions.vkFreeCommandBuffers(device.handle, device.command_pool, 1, self.buffers)
+
+
 class Commands:
     """A command buffer with its own fence.
 
@@ -43,20 +73,13 @@ class Commands:
         self._fence: Any = vk.NULL
         functions = device.functions
         self._device_handle = device.handle
-        handle = vk.ffi.new("VkCommandBuffer[1]")
-        info = vk.new("VkCommandBufferAllocateInfo", commandPool=device.command_pool, commandBufferCount=1)
-        device.check(
-            functions.vkAllocateCommandBuffers(device.handle, info, handle), "allocating a command buffer"
-        )
-        self.handle = handle[0]
-        self._handles = handle
-        self._fences = vk.ffi.new("VkFence[1]")
-        fence_info = vk.new("VkFenceCreateInfo")
-        device.check(
-            functions.vkCreateFence(device.handle, fence_info, vk.NULL, self._fences), "creating a fence"
-        )
+        self._parts = device.idle_commands.pop() if device.idle_commands else CommandParts(device)
+        self.handle = self._parts.buffers[0]
+        self._fences = self._parts.fences
         self._fence = self._fences[0]
-        self._submit_info = self._alone = vk.new("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=handle)
+        self._submit_info = self._alone = vk.new(
+            "VkSubmitInfo", commandBufferCount=1, pCommandBuffers=self._parts.buffers
+        )
         self._shared: list[SharedMemory] = []
         self._submit = functions.vkQueueSubmit
         self._wait = functions.vkWaitForFences
@@ -169,12 +192,19 @@ class Commands:
         if self.handle is None:
             return
         handle, self.handle = self.handle, None
-        self.device.forget(self)
-        if self.device.usable:
-            functions = self.device.functions
-            functions.vkDestroyFence(self._device_handle, self._fence, vk.NULL)
-            functions.vkFreeCommandBuffers(self._device_handle, self.device.command_pool, 1, self._handles)
-        del handle
+        device = self.device
+        device.forget(self)
+        if not device.usable:
+            return
+        if device.lost or len(device.idle_commands) >= _MOST_IDLE:
+            self._parts.destroy(device)
+            return
+        # Whatever state it is in: an error may have ended its recording.
+        code = device.functions.vkResetCommandBuffer(handle, 0)
+        if code:
+            self._parts.destroy(device)
+        else:
+            device.idle_commands.append(self._parts)
 
     def __del__(self) -> None:
         if getattr(self, "handle", None) is not None:

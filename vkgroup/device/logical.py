@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.device import discovery, features, leases, validation, vk
+from vkgroup.device.commands import CommandParts
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.instance import Instance, shared_instance
 from vkgroup.device.memory import DeviceBuffer, Staging
@@ -51,7 +52,8 @@ class LogicalDevice(Owner):
     functions : device functions.
     enabled_features, enabled_extensions : what the VkDevice was made with.
     family : index of the queue's family.
-    command_pool : for `Commands`.
+    command_pool, idle_commands : for `Commands`.
+    idle_images : for `vkgroup.dispatch.vulkan.targets`; closed with the device.
     lock : held while the queue is used.
     """
 
@@ -65,6 +67,8 @@ class LogicalDevice(Owner):
         self._stuck = False
         self._idle_buffers: dict[tuple[int, bool], list[DeviceBuffer]] = {}
         self._staging: Staging | None = None
+        self.idle_commands: list[CommandParts] = []
+        self.idle_images: list[Any] = []
         self._enable(robust)
         self._lent: set[DeviceBuffer] = set()
         self._leaving: Any = None
@@ -230,7 +234,10 @@ class LogicalDevice(Owner):
         if self.usable:
             self.functions.vkDeviceWaitIdle(self.handle)
         self.close_children()
+        self.idle_images.clear()
         if self.usable:
+            for parts in self.idle_commands:
+                parts.destroy(self)
             self.functions.vkDestroyCommandPool(self.handle, self.command_pool, vk.NULL)
         self._leaving, self.handle = self.handle, None
         _open.discard(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from vkgroup.dispatch.input_attachments import KIND, check_bound_input, indices
 from vkgroup.dispatch.stages import pack_stages_push
 from vkgroup.dispatch.vertices import MeshGroups, Vertices
 from vkgroup.errors import DriverError, InvalidDispatch
+from vkgroup.formats import Format
 
 
 class Draws(Bindings):
@@ -100,9 +101,21 @@ class Draws(Bindings):
         shape = (
             (height, width) + (samples,) * (samples > 1) + (format_.components,) * (format_.components > 1)
         )
-        image = self._images(self.device, shape, format_, samples=samples, attachment=True)
+        image = self._take_image(shape, format_, samples)
         self._targets.append(image)
         return image
+
+    def _take_image(self, shape: tuple[int, ...], format_: Format, samples: int) -> Image:
+        """Return an image to draw to, its contents undefined."""
+        return self._images(self.device, shape, format_, samples=samples, attachment=True)
+
+    def _give_image(self, image: Image) -> None:
+        """Take an image back from the draws."""
+        image.close()
+
+    def _read_images(self, images: Sequence[Image]) -> list[npt.NDArray[Any]]:
+        """Read images whole."""
+        return [image.read() for image in images]
 
     @abstractmethod
     def _draw(self, push: bytes, timeout: float | None) -> None:
@@ -168,24 +181,23 @@ class Draws(Bindings):
         read.
         """
         found = super().results()
-        for attachment in self.attachments:
-            if attachment.image is None:
-                found[key_of(attachment)] = trimmed(self._pixels(attachment), attachment)
+        own = [attachment for attachment in self.attachments if attachment.image is None]
+        arrays = self._read_images([self.resolved.get(item) or self.images[item] for item in own])
+        for attachment, array in zip(own, arrays, strict=True):
+            found[key_of(attachment)] = trimmed(self._pixels(attachment, array), attachment)
         self.device.raise_validation_errors()
         return found
 
-    def _pixels(self, attachment: Attachment) -> npt.NDArray[Any]:
-        image = self.resolved.get(attachment) or self.images[attachment]
-        array = image.read()
+    def _pixels(self, attachment: Attachment, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if self.resolve and attachment.location is None:
             return array[:, :, 0]
         return array
 
     def close(self) -> None:
         """Free what was made for arrays and attachments; the caller's buffers and images stay."""
-        for image in self._targets:
-            image.close()
-        self._targets = []
+        targets, self._targets = self._targets, []
+        for image in targets:
+            self._give_image(image)
         super().close()
 
 

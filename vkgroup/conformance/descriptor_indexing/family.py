@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance import support
+from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.descriptor_indexing.kinds import (
     CELLS,
     HEIGHT,
@@ -109,16 +110,10 @@ class DescriptorIndexingFamily:
         """Return what the device does not declare."""
         kind, way = KINDS[case.kind], WAYS[case.way]
         subgroup = capabilities.subgroup
-        needs = []
-        if case.stage not in subgroup.supported_stages:
-            needs.append(f"subgroup operations in the {case.stage} stage (supportedStages)")
+        needs = lacking_stages((case.stage,), capabilities)
         if not support.has_ballot(capabilities):
             needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT")
-        needs += [
-            f"VK_SUBGROUP_FEATURE_{need.upper()}_BIT"
-            for need in way.needs
-            if need not in subgroup.supported_operations
-        ]
+        needs += lacking_operations(way.needs, capabilities)
         if subgroup.size < 2 and not way.nonuniform:
             needs.append("a subgroup size of at least 2 (VUID-RuntimeSpirv-subgroupSize-10141 to 10147)")
         how = "NonUniform" if way.nonuniform else "Dynamic"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.fragment.drawn import Drawn, Probe, Wanted
 from vkgroup.conformance.fragment.probes import PROBES
 from vkgroup.conformance.fragment.scenes import GRID, SCENES, Scene
@@ -77,13 +78,9 @@ class FragmentFamily:
         needs = [feature for feature in features if feature not in capabilities.features]
         if not int(capabilities.limits.get("framebufferColorSampleCounts", 1)) & scene.samples:
             needs.append(f"framebufferColorSampleCounts with {scene.samples}")
-        subgroup = capabilities.subgroup
-        if probe.needs and "fragment" not in subgroup.supported_stages:
-            needs.append("subgroup operations in the fragment stage (supportedStages)")
-        for category in probe.needs:
-            if category not in subgroup.supported_operations:
-                needs.append(f"VK_SUBGROUP_FEATURE_{category.upper()}_BIT")
-        return needs
+        if probe.needs:
+            needs += lacking_stages(("fragment",), capabilities)
+        return needs + lacking_operations(probe.needs, capabilities)
 
     def batch_key(self, case: FragmentCase) -> Hashable:
         """Return the scene, and whether a case needs subgroups at all."""

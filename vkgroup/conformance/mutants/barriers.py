@@ -12,7 +12,7 @@ from vkgroup.conformance.mutants.site import Site
 
 
 class _Round(NamedTuple):
-    """Places of one exchange: the barrier behind its write, that before its read, that at its end."""
+    """Places of one round: the barrier behind its write, that before its read, and its end."""
 
     written: int
     read: int
@@ -21,11 +21,13 @@ class _Round(NamedTuple):
 
 def _round(site: Site, number: int) -> _Round:
     """Return the places of a round; see `vkgroup.conformance.barriers.body`."""
-    per_round = 3 if BARRIERS[site.case.operation].kind == "message" else 2
     names = ("OpControlBarrier", "OpMemoryBarrier")
-    places = [place for place in range(site.end) if site.names[place] in names][-per_round * ROUNDS :]
-    of_round = places[per_round * number :][:per_round]
-    return _Round(of_round[0], of_round[-2], of_round[-1])
+    places = [place for place in range(site.end) if site.names[place] in names][-2 * ROUNDS :]
+    first, second = places[2 * number : 2 * number + 2]
+    if BARRIERS[site.case.operation].kind == "exchange":
+        return _Round(first, first, second)
+    recorded = site.names.index("OpStore", second)
+    return _Round(first, second, site.names.index("OpStore", recorded + 1) + 1)
 
 
 def late(site: Site, choice: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vkgroup.conformance.cases import Case
+from vkgroup.conformance.plan import risk
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,15 @@ class Group:
 
     cases: Sequence[Mutant]
 
+    @property
+    def alone(self) -> bool:
+        """Whether nobody else should be at work meanwhile; see `vkgroup.conformance.plan.Batch`."""
+        return risk(self.cases[0].case) > 0
+
     def __len__(self) -> int:
         return len(self.cases)
 
-    def halves(self) -> list[Group]:
+    def parts(self) -> list[Group]:
         """Return the group split in two."""
         middle = len(self.cases) // 2
         return [Group(self.cases[:middle]), Group(self.cases[middle:])]

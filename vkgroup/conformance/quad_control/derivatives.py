@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.quad_control.intrinsics import (
     DERIVATIVES as DECLARATIONS,
@@ -258,10 +259,8 @@ def missing_derivative(case: DerivativeCase, capabilities: Capabilities) -> list
     """Return what the device does not declare."""
     feature, subgroup = f"computeDerivativeGroup{case.group.title()}", capabilities.subgroup
     needs = [] if feature in capabilities.features else [feature]
-    if "compute" not in subgroup.supported_stages:
-        needs.append("subgroup operations in the compute stage (supportedStages)")
-    if "quad" not in subgroup.supported_operations:
-        needs.append("VK_SUBGROUP_FEATURE_QUAD_BIT")
+    needs += lacking_stages(("compute",), capabilities)
+    needs += lacking_operations(("quad",), capabilities)
     if subgroup.size < _QUAD:
         needs.append(f"a subgroup size of at least {_QUAD} (smaller ones hold no quad)")
     if prod(case.shape) > int(capabilities.limits["maxComputeWorkGroupInvocations"]):

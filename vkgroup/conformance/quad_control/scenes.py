@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.fragment.drawn import Drawn
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
 from vkgroup.conformance.fragment.shader import RECORD, blank, read
@@ -103,15 +104,8 @@ def missing_scene(case: SceneCase, capabilities: Capabilities) -> list[str]:
         "demote": ["shaderDemoteToHelperInvocation"],
     }.get(after, [])
     needs = [feature for feature in features if feature not in capabilities.features]
-    subgroup = capabilities.subgroup
-    if "fragment" not in subgroup.supported_stages:
-        needs.append("subgroup operations in the fragment stage (supportedStages)")
-    needs += [
-        f"VK_SUBGROUP_FEATURE_{category.value.upper()}_BIT"
-        for category in _CATEGORIES
-        if category.value not in subgroup.supported_operations
-    ]
-    return needs
+    needs += lacking_stages(("fragment",), capabilities)
+    return needs + lacking_operations((category.value for category in _CATEGORIES), capabilities)
 
 
 def source_of(scene: Scene, tests: Sequence[SceneTest], after: str) -> str:

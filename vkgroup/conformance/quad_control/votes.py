@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _CORE = {"subgroupQuadAll": "subgroupClusteredAnd", "subgroupQuadAny": "subgroupClusteredOr"}
 _SPELLED = {"subgroupClusteredAnd": "quadAll", "subgroupClusteredOr": "quadAny"}
-_QUAD_STAGES = ("fragment", "compute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ def vote_cases() -> Iterator[VoteCase]:
         for operation in _CORE:
             for pattern in patterns_of(stage):
                 yield VoteCase(stage, operation, pattern)
-                if pattern == "all" and stage in _QUAD_STAGES:
+                if pattern == "all" and stage in support.QUAD_STAGES:
                     yield from (
                         VoteCase(stage, operation, pattern, size)
                         for size in REQUIRED_SIZES
@@ -95,10 +94,7 @@ def missing_vote(case: VoteCase, capabilities: Capabilities) -> list[str]:
     needs = [need for need in support.missing(case.core, capabilities) if "CLUSTERED" not in need]
     wanted = ["shaderQuadControl", *(["shaderMaximalReconvergence"] if case.stage == "fragment" else [])]
     needs += [feature for feature in wanted if feature not in capabilities.features]
-    everywhere = capabilities.subgroup.quad_operations_in_all_stages
-    if case.stage not in _QUAD_STAGES and not everywhere:
-        needs.append("quadOperationsInAllStages")
-    return needs
+    return needs + support.lacking_quads(case.stage, capabilities)
 
 
 def judge_votes(executor: Executor, cases: list[VoteCase]) -> list[Verdict]:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.reconvergence.case import ReconvergenceCase, all_cases
 from vkgroup.conformance.reconvergence.nodes import Promise
 from vkgroup.conformance.reconvergence.running import run
@@ -40,16 +41,11 @@ class ReconvergenceFamily:
 
     def missing(self, case: ReconvergenceCase, capabilities: Capabilities) -> list[str]:
         """Return what the device does not declare."""
-        subgroup, needs = capabilities.subgroup, []
-        if "compute" not in subgroup.supported_stages:
-            needs.append("subgroup operations in the compute stage (supportedStages)")
+        needs = lacking_stages(("compute",), capabilities)
         feature = _FEATURES.get(case.promise)
         if feature is not None and feature not in capabilities.features:
             needs.append(feature)
-        if "basic" not in subgroup.supported_operations:
-            needs.append("VK_SUBGROUP_FEATURE_BASIC_BIT")
-        if case.ballots and "ballot" not in subgroup.supported_operations:
-            needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT")
+        needs += lacking_operations(("basic", "ballot") if case.ballots else ("basic",), capabilities)
         x, y, z = case.local_size
         if x * y * z > int(capabilities.limits["maxComputeWorkGroupInvocations"]):
             needs.append(f"maxComputeWorkGroupInvocations of at least {x * y * z}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.fragment.scenes import GRID
 from vkgroup.conformance.instances import pack, unpack
 from vkgroup.conformance.poison import poisoned
@@ -49,10 +50,8 @@ class LeavingFamily:
 
     def missing(self, case: LeavingCase, capabilities: Capabilities) -> list[str]:
         """Return what the device does not declare."""
-        test, subgroup = TESTS[case.test], capabilities.subgroup
-        needs = []
-        if "fragment" not in subgroup.supported_stages:
-            needs.append("subgroup operations in the fragment stage (supportedStages)")
+        test = TESTS[case.test]
+        needs = lacking_stages(("fragment",), capabilities)
         features = ["fragmentStoresAndAtomics"]
         if test.promise is not None:
             features.append(_FEATURES[test.promise])
@@ -62,12 +61,8 @@ class LeavingFamily:
             features.append("shaderQuadControl")
         needs += [feature for feature in features if feature not in capabilities.features]
         categories = ["basic", "ballot"] + ["vote"] * (test.probe == "any_left")
-        needs += [
-            f"VK_SUBGROUP_FEATURE_{name.upper()}_BIT"
-            for name in categories
-            if name not in subgroup.supported_operations
-        ]
-        if subgroup.size < _LEAST_SIZE:
+        needs += lacking_operations(categories, capabilities)
+        if capabilities.subgroup.size < _LEAST_SIZE:
             needs.append(f"a subgroup size of at least {_LEAST_SIZE}, which holds a quad")
         return needs
 

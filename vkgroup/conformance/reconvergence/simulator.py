@@ -284,10 +284,7 @@ class Simulator:
             # The continue target: who continued and who came to the end of the body are together again.
             way.add(target.continued)
             target.continued = _Way()
-            trip += 1
-            self._counters[loop.number] = trip
-            if loop.between is not None and way.members:
-                self._observe(loop.between, way)
+            trip = self._step(loop, trip, way)
         self._targets.pop()
         return self._merge(entered, target.broken.members)
 
@@ -308,12 +305,16 @@ class Simulator:
             leaving = self._block(loop.farewell, self._where(way, elected))
             self._leave(loop.exit, leaving)
             way = self._block(loop.rest, self._where(way, ~elected))
-            trip += 1
-            self._counters[loop.number] = trip
-            if loop.between is not None and way.members:
-                self._observe(loop.between, way)
+            trip = self._step(loop, trip, way)
         self._targets.pop()
         return self._merge(entered, target.broken.members)
+
+    def _step(self, loop: Loop, trip: int, way: _Way) -> int:
+        """Count a trip, and observe between it and the next, whose number is returned."""
+        self._counters[loop.number] = trip + 1
+        if loop.between is not None and way.members:
+            self._observe(loop.between, way)
+        return trip + 1
 
     def _switch(self, switch: Switch, entered: _Way) -> _Way:
         values = self._values(switch.selector)
@@ -340,7 +341,7 @@ class Simulator:
                 arrived |= way.members
         self._parts = outer
         self._targets.pop()
-        return self._merge(entered, arrived | target.broken.members)
+        return self._merge(entered, arrived | falling.members | target.broken.members)
 
     def _call(self, call: Call, way: _Way) -> _Way:
         outer_returned, outer_targets = self._returned, self._targets

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from vkgroup.conformance import support
 from vkgroup.conformance.cases import QUAD_SIZE
+from vkgroup.conformance.declared import lacking_stages
 from vkgroup.conformance.size_control.case import SIZES, SizeCase
 from vkgroup.conformance.size_control.dispatches import judge_dispatches
 from vkgroup.conformance.size_control.properties import (
@@ -64,11 +65,7 @@ class SizeControlFamily:
         if isinstance(case, PropertyCase):
             return missing_property(case, capabilities)
         row, control = STAGES[case.stage], capabilities.size_control
-        needs = [
-            f"subgroup operations in the {stage} stage (supportedStages)"
-            for stage in row.observed
-            if stage not in capabilities.subgroup.supported_stages
-        ]
+        needs = lacking_stages(row.observed, capabilities)
         if not support.has_ballot(capabilities):
             needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT (to observe the active mask)")
         features = [*row.features, *(() if case.framebuffer else row.stores)]

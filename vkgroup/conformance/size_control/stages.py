@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.size_control.case import SizeCase
-from vkgroup.conformance.size_control.rays import INVOCATIONS, trace
+from vkgroup.conformance.size_control.rays import INVOCATIONS, ray_shader
 from vkgroup.conformance.size_control.records import WORDS, Seen
 from vkgroup.conformance.size_control.shaders import (
     EMPTY_MESH,
@@ -25,6 +25,9 @@ from vkgroup.conformance.size_control.shaders import (
     workgroup_shader,
 )
 from vkgroup.conformance.stages import RAY_STAGES
+from vkgroup.conformance.stages.rays import RAY_INTERFACES
+from vkgroup.conformance.support import STAGE_FEATURES
+from vkgroup.conformance.tracing import trace
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:
@@ -226,13 +229,13 @@ def _observe_rays(executor: Executor, case: SizeCase) -> list[Seen]:
     control = control_of(case, executor.capabilities)
     del control["full_subgroups"]
     buffer = emptied(executor)
-    trace(executor, case.stage, buffer, case.target, control)
+    module = executor.compile(ray_shader(case.stage), stage=case.stage, target=case.target)
+    trace(executor, RAY_INTERFACES[case.stage](False).around, case.stage, module, {0: buffer}, **control)
     return [Seen(case.stage, recorded(buffer), INVOCATIONS)]
 
 
 def _rays(name: str) -> StageRow:
-    features = ("rayTracingPipeline", "accelerationStructure")
-    return StageRow(name, (name,), features, (), False, False, _observe_rays)
+    return StageRow(name, (name,), STAGE_FEATURES[name], (), False, False, _observe_rays)
 
 
 _ROWS = (

@@ -44,16 +44,5 @@ def stage_of(name: str, shape: str, partial: bool) -> Stage:
     if name == "fragment":
         return FragmentStage(WIDTH - partial, HEIGHT - partial)
     if name in TICKETED:
-        interface = TICKETED[name](partial)
-        return TicketStage(
-            name,
-            interface.thing,
-            interface.least,
-            interface.own,
-            interface.least,
-            interface.layout,
-            interface.opening,
-            interface.around,
-            interface.extensions,
-        )
+        return TicketStage(name, TICKETED[name](partial))
     return WorkgroupStage(SHAPES[shape].local_size(partial), name)

@@ -8,7 +8,9 @@ words to each. That no stage runs twice is not promised: whose pixel has been dr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -186,15 +188,15 @@ class FramebufferStage:
             sources["tessellation_evaluation"] = _passing_evaluation(planes)
         return Around(sources, {**around.arguments, **arguments})
 
-    def words(self, attachments: list[Words]) -> Words:
+    def words(self, found: Mapping[Any, Any], planes: int) -> Words:
         """Return the outputs as a buffer would hold them, (planes × invocations,), of attachments (h, w, 4).
 
         Pixels without a record are poisoned; what they say of slots stays zero: not executed.
         """
-        planes = np.concatenate([found.reshape(self.invocations, WORDS) for found in attachments], axis=1).T
-        planes = np.ascontiguousarray(planes)
-        planes[:RECORD_PLANES, planes[2] == 0] = POISON
-        return planes.ravel()
+        colors = [np.asarray(found[f"color_{k}"]).reshape(self.invocations, WORDS) for k in _blocks(planes)]
+        words = np.ascontiguousarray(np.concatenate(colors, axis=1).T[:planes])
+        words[:RECORD_PLANES, words[2] == 0] = POISON
+        return words.ravel()
 
 
 def _passing_evaluation(planes: int) -> str:

@@ -8,7 +8,7 @@ ray), so that data are the same from run to run, whatever the order of the invoc
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from vkgroup.conformance.stages.base import (
     none_unseen,
     places_of_block,
 )
+from vkgroup.conformance.stages.graphics import Interface
 
 BLOCK = 4
 """Own numbers of a block, which is what subgroups are taken to begin at when their data are chosen."""
@@ -40,27 +41,29 @@ class TicketStage:
     Attributes
     ----------
     name : the stage.
-    thing : what an invocation runs for, in words.
-    least : how many invocations there are at least.
-    own : GLSL of the own number.
-    own_numbers : more than any of them.
-    layout : GLSL declarations of the stage's interface.
-    opening : GLSL at the begin of `main`, which must be done by those that leave early, too.
-    pipeline : the rest of the pipeline.
+    interface : how it is run.
     """
 
     name: str
-    thing: str
-    least: int
-    own: str
-    own_numbers: int
-    layout: str
-    opening: str
-    pipeline: Around = field(hash=False)
-    extensions: tuple[str, ...] = ()
+    interface: Interface
     record_planes: int = 4
     group_places: int = LANES
     cell_stride: int = 0
+
+    @property
+    def least(self) -> int:
+        """How many invocations there are at least."""
+        return self.interface.least
+
+    @property
+    def own_numbers(self) -> int:
+        """As many."""
+        return self.interface.least
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """What the interface needs."""
+        return self.interface.extensions
 
     @property
     def invocations(self) -> int:
@@ -75,10 +78,8 @@ class TicketStage:
     @property
     def declarations(self) -> str:
         """The counter of tickets, and the stage's interface."""
-        return (
-            f"const uint LANES = {LANES}u;\n"
-            f"layout(std430, binding = {TICKETS}) buffer Tickets {{ uint tickets; }};\n{self.layout}"
-        )
+        tickets = f"layout(std430, binding = {TICKETS}) buffer Tickets {{ uint tickets; }};"
+        return f"const uint LANES = {LANES}u;\n{tickets}\n{self.interface.layout}"
 
     def storage(self, planes: int) -> str:
         """Return a buffer."""
@@ -87,8 +88,8 @@ class TicketStage:
     @property
     def start(self) -> str:
         """Tickets, own numbers, and from those of the first active lane all that subgroups differ in."""
-        return f"""{self.opening}
-    uint own = {self.own};
+        return f"""{self.interface.opening}
+    uint own = {self.interface.own};
     uint index = atomicAdd(tickets, 1u);
     if (index >= INVOCATIONS) return; // No room for its record; the counter tells.
     uint subgroup = subgroupBroadcastFirst(index);
@@ -105,13 +106,14 @@ class TicketStage:
         """Return those that drew a ticket."""
         index = np.flatnonzero(record[2] != POISON)
         lane, subgroup, size, number = record[:4, index].astype(np.int64)
+        wanted = f"{self.least} {self.interface.thing}"
         faults = []
         if len(index) < self.least:
-            faults.append(f"the stage ran {len(index)} times where it must run for {self.least} {self.thing}")
+            faults.append(f"the stage ran {len(index)} times where it must run for {wanted}")
         if len(index) == self.invocations:
             faults.append(
-                f"the stage ran at least {len(index)} times for {self.least} {self.thing}, and there is no "
-                "room for more records"
+                f"the stage ran at least {len(index)} times for {wanted}, and there is no room for more "
+                "records"
             )
         group = group_of_block(number // BLOCK)
         unseen = none_unseen(len(index))
@@ -127,8 +129,8 @@ class TicketStage:
 
     def whereabouts(self, group: int, number: int) -> str:
         """Name what the first active lane runs for."""
-        return f"subgroup from {self.thing} number {number}"
+        return f"subgroup from {self.interface.thing} number {number}"
 
     def around(self, planes: int) -> Around:
         """Return the pipeline."""
-        return self.pipeline
+        return self.interface.around

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from vkgroup.conformance.declared import lacking_stages
 from vkgroup.conformance.thread_group.case import ThreadGroupCase, all_cases
 from vkgroup.conformance.thread_group.judging import judge
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
@@ -48,8 +49,7 @@ class ThreadGroupFamily:
         subgroup, needs = capabilities.subgroup, []
         if subgroup.size > MOST_THREADS:
             needs.append(f"subgroups of at most {MOST_THREADS} invocations (it has {subgroup.size})")
-        if case.stage not in subgroup.supported_stages:
-            needs.append(f"subgroup operations in the {case.stage} stage (supportedStages)")
+        needs += lacking_stages((case.stage,), capabilities)
         if case.stage == "vertex" and subgroup.size < _QUAD:
             needs.append(f"quads of fragments, to draw, in subgroups of {subgroup.size} (from {_QUAD} on)")
         if case.stage in _STORES and _STORES[case.stage] not in capabilities.features:

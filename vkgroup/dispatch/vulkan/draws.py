@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
@@ -13,9 +14,11 @@ from vkgroup.dispatch.draws import Draws
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.vertices import MeshGroups
 from vkgroup.dispatch.vulkan.bindings import VulkanBindings
-from vkgroup.dispatch.vulkan.image import VulkanImage
+from vkgroup.dispatch.vulkan.image import VulkanImage, read_together
 from vkgroup.dispatch.vulkan.render_pass import Target, clear_values, create_framebuffer, create_render_pass
+from vkgroup.dispatch.vulkan.targets import give_target, take_target
 from vkgroup.errors import Unsupported
+from vkgroup.formats import Format
 
 if TYPE_CHECKING:
     from vkgroup.dispatch.vulkan.graphics import VulkanGraphicsPipeline
@@ -73,6 +76,16 @@ class VulkanDraws(VulkanBindings, Draws):
         self._passed = targets
         self._render_pass = create_render_pass(self.device, targets)
         self._framebuffer = create_framebuffer(self.device, self._render_pass, views, self.size)
+
+    def _take_image(self, shape: tuple[int, ...], format_: Format, samples: int) -> Image:
+        return take_target(self.device, shape, format_, samples)
+
+    def _give_image(self, image: Image) -> None:
+        assert isinstance(image, VulkanImage)
+        give_target(image)
+
+    def _read_images(self, images: Sequence[Image]) -> list[npt.NDArray[Any]]:
+        return read_together([image for image in images if isinstance(image, VulkanImage)])
 
     def _draw(self, push: bytes, timeout: float | None) -> None:
         if self._recorded != push:

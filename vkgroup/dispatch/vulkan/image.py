@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -192,6 +193,12 @@ class VulkanImage(Image):
         functions.vkCmdPipelineBarrier(commands, stages, after, 0, 0, vk.NULL, 0, vk.NULL, 1, barrier)
 
     def _copy(self, level: int, *, upload: bool) -> None:
+        with self._commands.record() as commands:
+            self.record_copy(commands, level, upload=upload)
+        self._commands.run(TRANSFER_TIMEOUT)
+
+    def record_copy(self, commands: Any, level: int, *, upload: bool) -> None:
+        """Record a copy between a level and the transfer buffer, after all that came before."""
         functions, general = self.device.functions, vk.VK_IMAGE_LAYOUT_GENERAL
         layers = vk.new(
             "VkImageSubresourceLayers",
@@ -203,14 +210,12 @@ class VulkanImage(Image):
         extent = vk.new("VkExtent3D", width=width, height=height, depth=depth)
         region = vk.new("VkBufferImageCopy", imageSubresource=layers, imageExtent=extent)
         buffer = self._transfer_buffer.handle
-        with self._commands.record() as commands:
-            self._barrier(commands, general)
-            if upload:
-                functions.vkCmdCopyBufferToImage(commands, buffer, self.handle, general, 1, region)
-            else:
-                functions.vkCmdCopyImageToBuffer(commands, self.handle, general, buffer, 1, region)
-            self._barrier(commands, general)
-        self._commands.run(TRANSFER_TIMEOUT)
+        self._barrier(commands, general)
+        if upload:
+            functions.vkCmdCopyBufferToImage(commands, buffer, self.handle, general, 1, region)
+        else:
+            functions.vkCmdCopyImageToBuffer(commands, self.handle, general, buffer, 1, region)
+        self._barrier(commands, general)
 
     def _write(self, texels: npt.NDArray[np.uint8], level: int) -> None:
         self._transfer_buffer.write(texels)
@@ -222,6 +227,9 @@ class VulkanImage(Image):
 
             return read_samples(self)
         self._copy(level, upload=False)
+        return self._transferred(level)
+
+    def _transferred(self, level: int) -> npt.NDArray[np.uint8]:
         return self._transfer_buffer.read(math.prod(self.shape_of(level)) * self.dtype.itemsize)
 
     def close(self) -> None:
@@ -243,3 +251,26 @@ class VulkanImage(Image):
                 functions.vkFreeMemory(device.handle, self._memory, vk.NULL)
         self.view = self.first_view = self.handle = self._memory = None
         self._holding = False
+
+
+def read_together(images: Sequence[VulkanImage]) -> list[npt.NDArray[Any]]:
+    """Read images whole, those of one sample in one submission.
+
+    Returns
+    -------
+    Arrays of the images' shapes and dtypes, in their order.
+    """
+    plain = [image for image in images if image.samples == 1]
+    if len(plain) < 2:
+        return [image.read() for image in images]
+    for image in plain:
+        image._require_open()
+    commands = plain[0]._commands
+    with commands.record() as recorded:
+        for image in plain:
+            image.record_copy(recorded, 0, upload=False)
+    commands.run(TRANSFER_TIMEOUT)
+    return [
+        image._transferred(0).view(image.dtype).reshape(image.shape) if image.samples == 1 else image.read()
+        for image in images
+    ]

@@ -1,0 +1,68 @@
+"""What may hang a GPU is judged by one worker when all others are done, and what comes after is doubted."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+from test_processes import GUILTY, killed_on_elect, rewritten_votes
+
+from vkgroup.conformance import Status, select
+from vkgroup.conformance.messages import Setup
+from vkgroup.conformance.plan import Batch
+from vkgroup.conformance.pool import Pool
+from vkgroup.opening import select as select_device
+
+VOTING = "vote.compute.subgroupAll.bool.data_mask.exact"
+OTHERS = ("vote.compute.subgroupAny.bool.all.exact", "vote.compute.subgroupAllEqual.int.all.exact")
+
+pytestmark = pytest.mark.usefixtures("swiftshader")
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    """Let workers import the module that holds the transforms."""
+    here = os.path.dirname(__file__)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")])))
+
+
+def judged(transform, *batches, kind="discrete_gpu", jobs=2):
+    """The results of batches on a device that is said to be of a kind, in the order in which they came."""
+    device = replace(select_device("swiftshader"), type=kind)
+    found = []
+    Pool(Setup(device, 0, 20.0, transform), jobs).run(batches, found.extend)
+    return found
+
+
+def batch(*names, alone=False):
+    return Batch("subgroup", list(select(names)), alone)
+
+
+def test_what_is_judged_alone_comes_last() -> None:
+    first, *others = (batch(name) for name in (GUILTY, VOTING, *OTHERS))
+    found = judged(None, replace(first, alone=True), *others)
+    assert found[-1].case == GUILTY
+    assert len(found) == len(first) + sum(map(len, others))
+    assert all(result.status in (Status.PASS, Status.UNDEFINED) for result in found)
+    assert not any(result.detail for result in found)
+
+
+def test_a_death_alone_is_final_and_costs_its_case_alone() -> None:
+    guilty = batch(GUILTY, *OTHERS, alone=True)
+    found = {result.case: result for result in judged(killed_on_elect, guilty, batch(VOTING))}
+    assert found[GUILTY].status == Status.CRASH
+    assert found.pop(VOTING).status == Status.PASS
+    del found[GUILTY]
+    assert {result.status for result in found.values()} == {Status.PASS}
+    assert all("a worker had died of its batch" in result.detail for result in found.values())
+
+
+@pytest.mark.parametrize("kind", ["discrete_gpu", "cpu"])
+def test_failures_after_a_death_are_doubted_on_a_gpu(kind) -> None:
+    """A hang leaves a GPU in a state in which right programs fail; a process of the CPU leaves nothing."""
+    found = judged(rewritten_votes, batch(GUILTY, alone=True), batch(VOTING, alone=True), kind=kind)
+    dead, wrong = found
+    assert (dead.status, wrong.status) == (Status.CRASH, Status.FAIL)
+    assert "was lost before" not in dead.detail
+    assert (f"the device was lost before, in {GUILTY}" in wrong.detail) == (kind == "discrete_gpu")
