@@ -28,7 +28,7 @@ def test_batches_of_one_type_share_their_data() -> None:
 
 
 def test_batches_are_smaller_for_a_slow_compiler_and_on_request() -> None:
-    cases = select(("arithmetic.compute.*.all.exact",))
+    cases = select(("arithmetic.fragment.*.all.exact",))
     assert max(len(batch) for batch in plan.batches(cases, DEVICE)) == 32
     assert max(len(batch) for batch in plan.batches(cases, LAVAPIPE)) == 16
     assert {len(batch) for batch in plan.batches(cases, DEVICE, 1)} == {1}
