@@ -32,6 +32,7 @@ LAYERS = (
     "kernels",
     "conformance",
     "bench check probe random_programs",
+    "history",
     "report",
     "__init__",
     "cli",

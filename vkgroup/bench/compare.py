@@ -64,6 +64,7 @@ class Comparison:
     wrong : rows of the new run whose results were wrong, with what was.
     context : what differs of what the runs were measured on: name to (old, new).
     threshold : as `THRESHOLD`.
+    newly_wrong : those of `wrong` whose results the old run did not find wrong.
     """
 
     changes: tuple[Change, ...]
@@ -72,6 +73,7 @@ class Comparison:
     wrong: Mapping[str, str]
     context: Mapping[str, tuple[str, str]]
     threshold: float
+    newly_wrong: tuple[str, ...] = ()
 
     @property
     def worse(self) -> bool:
@@ -92,36 +94,71 @@ def compare(old: Path, new: Path, threshold: float = THRESHOLD) -> Comparison:
     InvalidInput
         A file cannot be read or is no such result.
     """
-    before, after = _load(old), _load(new)
+    return between(_load(old), _load(new), threshold, names=(str(old), str(new)))
+
+
+def between(
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    threshold: float = THRESHOLD,
+    *,
+    names: tuple[str, str] = ("the old run", "the new run"),
+) -> Comparison:
+    """Compare two runs in Google Benchmark's format.
+
+    Parameters
+    ----------
+    before, after : as `vkgroup.bench.google.to_json` gives them.
+    threshold : as in `compare`.
+    names : of the two, for errors.
+
+    Raises
+    ------
+    InvalidInput
+        One of them is no such result.
+    """
+    _check(before, names[0])
+    _check(after, names[1])
     units = _units(before)
-    times, others = _times(before, units, old), _times(after, units, new)
+    times, others = _times(before, units, names[0]), _times(after, units, names[1])
     contexts = before.get("context") or {}, after.get("context") or {}
     differing = {
         key: (str(contexts[0].get(key, "–")), str(contexts[1].get(key, "–")))
         for key in _CONTEXT
         if contexts[0].get(key) != contexts[1].get(key)
     }
+    wrong = _wrong(after)
     return Comparison(
         tuple(Change(name, times[name], others[name], units[name]) for name in times if name in others),
         tuple(name for name in times if name not in others),
         tuple(name for name in others if name not in times),
-        {
-            entry["run_name"]: str(entry.get("error_message", ""))
-            for entry in after["benchmarks"]
-            if entry.get("error_occurred") and "run_name" in entry
-        },
+        wrong,
         differing,
         threshold,
+        tuple(name for name in wrong if name not in _wrong(before)),
     )
 
 
-def _load(path: Path) -> dict[str, Any]:
+def _wrong(data: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rows whose results were wrong, with what was."""
+    return {
+        entry["run_name"]: str(entry.get("error_message", ""))
+        for entry in data["benchmarks"]
+        if entry.get("error_occurred") and "run_name" in entry
+    }
+
+
+def _load(path: Path) -> Any:
     try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is no JSON: {error}") from error
+
+
+def _check(data: Any, path: str) -> None:
+    """Refuse data that is no list of benchmarks with their context."""
     entries = data.get("benchmarks") if isinstance(data, dict) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise InvalidInput(f"{path} has no list of benchmarks; give what `vkgroup bench --json` wrote.")
@@ -131,7 +168,6 @@ def _load(path: Path) -> dict[str, Any]:
         for field in ("name", "run_name", "unit", "time_unit", "run_type"):
             if not isinstance(entry.get(field, ""), str):
                 raise InvalidInput(f"{path}: {field} of a benchmark is a text; it is {entry[field]!r}.")
-    return dict(data)
 
 
 def _units(data: Mapping[str, Any]) -> defaultdict[str, str]:
@@ -159,7 +195,7 @@ def _number(given: Any) -> float:
     return found
 
 
-def _times(data: Mapping[str, Any], units: Mapping[str, str], path: Path) -> dict[str, Estimate]:
+def _times(data: Mapping[str, Any], units: Mapping[str, str], path: str) -> dict[str, Estimate]:
     """Return the time of each row: our interval where there is one, else that of its repetitions."""
     repetitions: dict[str, list[float]] = {}
     found: dict[str, Estimate] = {}

@@ -1,0 +1,66 @@
+"""Recorded runs: kept in one SQLite database, read from there or from files, compared.
+
+    from vkgroup import history
+
+    with history.open(Path("runs.db")) as database:
+        for info in database.runs():                # RunInfo: device, driver, date, counts …
+            print(info.id, info.device, info.counts)
+        new = database.run("latest")                # Recorded: info, results, documents
+        for result in new.results or ():            # vkgroup.conformance.Result
+            print(result.case, result.status)
+    old = history.load(Path("results/last-week"))   # a folder or file gives a Recorded too
+    found = history.differences(old, new)
+    print(found.cases.newly_failing, found.capabilities, found.speed)
+
+Whoever reads runs (the reports, `vkgroup diff`) works with `Recorded` and does not know where it is stored. The
+results of a run in a database are read when they are gone through, so the database must be open then.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vkgroup.history.capability import CapabilityChange
+from vkgroup.history.connection import DatabaseError
+from vkgroup.history.database import Database
+from vkgroup.history.differences import CaseChange, CaseDifferences, Differences, differences
+from vkgroup.history.files import load, load_all
+from vkgroup.history.model import Kind, Recorded, Results, RunInfo
+from vkgroup.history.writing import Writer
+
+
+def open(path: Path, *, write: bool = False) -> Database:
+    """Open a database of runs.
+
+    Parameters
+    ----------
+    path : the file.
+    write : to record runs; the file is made where there is none. Without, it must be there, and may be
+        read-only.
+
+    Raises
+    ------
+    InvalidInput
+        There is no such database, or it is another program's, damaged, locked, read-only (with `write`) or
+        written by a newer vkgroup.
+    """
+    return Database(path, write=write)
+
+
+__all__ = [
+    "CapabilityChange",
+    "CaseChange",
+    "CaseDifferences",
+    "Database",
+    "DatabaseError",
+    "Differences",
+    "Kind",
+    "Recorded",
+    "Results",
+    "RunInfo",
+    "Writer",
+    "differences",
+    "load",
+    "load_all",
+    "open",
+]

@@ -1,0 +1,85 @@
+"""What two descriptions of a device (`Capabilities.to_json`, experiments of a probe) differ in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_GROUPS = {"features": "feature", "extensions": "extension", "limits": "limit"}
+_SENTENCES = ("status", "sentence")
+
+
+@dataclass(frozen=True)
+class CapabilityChange:
+    """One thing that a device has and another, or the same with another driver, has not, or has otherwise.
+
+    Attributes
+    ----------
+    group : ``"feature"``, ``"extension"``, ``"limit"``, ``"property"`` (all else that is declared) or
+        ``"experiment"`` (what the probe saw).
+    name : Vulkan's name where it has one, else that of `vkgroup.device.Capabilities`, dotted.
+    old, new : what it was and is; None where it was or is not there. Of a feature or another member of a
+        set: True where it is there.
+    """
+
+    group: str
+    name: str
+    old: Any
+    new: Any
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as plain JSON data."""
+        return {"group": self.group, "name": self.name, "old": self.old, "new": self.new}
+
+
+def capability_changes(
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    old_experiments: Mapping[str, Any] | None = None,
+    new_experiments: Mapping[str, Any] | None = None,
+) -> tuple[CapabilityChange, ...]:
+    """Compare two devices.
+
+    Parameters
+    ----------
+    old, new : as `vkgroup.device.Capabilities.to_json` gives them.
+    old_experiments, new_experiments : of two probes; compared by status and sentence where both are there.
+    """
+    before, after = dict(_facts(old)), dict(_facts(new))
+    if old_experiments is not None and new_experiments is not None:
+        before |= dict(_sentences(old_experiments))
+        after |= dict(_sentences(new_experiments))
+    return tuple(
+        CapabilityChange(*key, before.get(key), after.get(key))
+        for key in dict.fromkeys([*before, *after])
+        if before.get(key) != after.get(key)
+    )
+
+
+def _facts(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Any]]:
+    """Yield each fact by its group and name."""
+    for name, value in data.items():
+        group = _GROUPS.get(name)
+        yield from _flat(group or "property", "" if group else name, value)
+
+
+def _flat(group: str, name: str, value: Any) -> Iterator[tuple[tuple[str, str], Any]]:
+    """Yield the facts in a value: tables by their names, sets (lists of words or tables) by their members."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(group, f"{name}.{key}" if name else str(key), inner)
+    elif isinstance(value, list) and value and all(isinstance(one, str | dict) for one in value):
+        for one in value:
+            member = one if isinstance(one, str) else json.dumps(one, sort_keys=True)
+            yield (group, f"{name}.{member}" if name else member), True
+    elif value != []:
+        yield (group, name), value
+
+
+def _sentences(experiments: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Any]]:
+    for name, seen in experiments.items():
+        if isinstance(seen, dict):
+            words = [str(seen[key]) for key in _SENTENCES if key in seen]
+            yield ("experiment", name), ": ".join(words)

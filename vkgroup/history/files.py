@@ -1,0 +1,267 @@
+"""Runs in files: the folder of a conformance run, the JSON of ``vkgroup probe`` and ``vkgroup bench``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from vkgroup.conformance.results import Result, Status
+from vkgroup.errors import InvalidInput
+from vkgroup.history.model import Kind, Recorded, RunInfo
+
+RESULTS, RUN, SUMMARY, PROBE, BENCH = "results.jsonl", "run.json", "summary.json", "probe.json", "bench.json"
+
+_WANTED = (
+    "give the folder of a run (vkgroup conform --out), its results.jsonl, or what vkgroup probe --json or "
+    "vkgroup bench --json wrote"
+)
+
+
+def load(path: Path) -> Recorded:
+    """Read a run from files.
+
+    Parameters
+    ----------
+    path : a folder with ``results.jsonl`` and ``summary.json``, to which ``probe.json`` and ``bench.json``
+        may be added; or one file: results (``.jsonl``), a summary, a probe or a benchmark run (JSON).
+
+    Raises
+    ------
+    InvalidInput
+        There is nothing of the kind, or it cannot be read.
+    """
+    if path.is_dir():
+        return _folder(path)
+    if path.suffix == ".jsonl":
+        return _conform(path)
+    data = _json(path)
+    kind = _kind(data)
+    if kind is None:
+        raise InvalidInput(f"{path} is no run: {_WANTED}")
+    return Recorded(_info(kind, data, path), None, {_document(kind): data})
+
+
+def load_all(path: Path) -> list[Recorded]:
+    """Read every run of a folder and of the folders in it, each as a run of its own; of a file, its one.
+
+    Raises
+    ------
+    InvalidInput
+        There is none, or one cannot be read. JSON of other kinds is passed over.
+    """
+    if not path.is_dir():
+        return [load(path)]
+    found: list[Recorded] = []
+    for folder, _, names in sorted(os.walk(path)):
+        place = Path(folder)
+        if RESULTS in names:
+            found.append(_conform(place / RESULTS))
+        for name in sorted(names):
+            if not name.endswith(".json") or name == RUN or (name == SUMMARY and RESULTS in names):
+                continue
+            data = _json(place / name)
+            kind = _kind(data)
+            if kind is not None:
+                found.append(Recorded(_info(kind, data, place / name), None, {_document(kind): data}))
+    if not found:
+        raise InvalidInput(f"{path} holds no run: {_WANTED}")
+    return found
+
+
+def _folder(path: Path) -> Recorded:
+    """Read everything of a folder as one run."""
+    found: list[Recorded] = []
+    if (path / RESULTS).exists():
+        found.append(_conform(path / RESULTS))
+    elif (path / SUMMARY).exists():
+        found.append(load(path / SUMMARY))
+    found += [load(path / name) for name in (PROBE, BENCH) if (path / name).exists()]
+    if not found:
+        raise InvalidInput(f"{path} holds no {RESULTS}, {SUMMARY}, {PROBE} or {BENCH}: {_WANTED}")
+    documents = {name: data for part in found for name, data in part.documents.items()}
+    return Recorded(found[0].info, found[0].results, documents)
+
+
+def _conform(path: Path) -> Recorded:
+    """Read a conformance run by its results; what stands beside them says of which device."""
+    results = FileResults(path)
+    beside = path.name == RESULTS
+    summary = _json(path.with_name(SUMMARY)) if beside and path.with_name(SUMMARY).exists() else None
+    if summary is not None and _kind(summary) == Kind.CONFORM:
+        return Recorded(_info(Kind.CONFORM, summary, path), results, {"summary": summary})
+    identity = _json(path.with_name(RUN)) if beside and path.with_name(RUN).exists() else {}
+    counts = Counter(status.value for status in results.statuses().values())
+    seed = identity.get("seed")
+    info = RunInfo(
+        id=str(path),
+        kind=Kind.CONFORM,
+        device=_text(identity, "device"),
+        driver=_text(identity, "driver").strip(),
+        vkgroup=_text(identity, "vkgroup"),
+        started=_written(path),
+        finished=False,
+        seed=seed if isinstance(seed, int) else None,
+        counts=dict(counts),
+        source=_source(path),
+    )
+    return Recorded(info, results)
+
+
+class FileResults:
+    """The results in a ``results.jsonl``."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __iter__(self) -> Iterator[Result]:
+        try:
+            with self._path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    try:
+                        yield Result.from_json(json.loads(line))
+                    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+                        if not line.endswith(b"\n"):  # a killed run's last line
+                            return
+                        raise InvalidInput(f"{self._path}, line {number}, is no result: {_WANTED}") from None
+        except OSError as error:
+            raise InvalidInput(f"{self._path} cannot be read: {error.strerror}") from error
+
+    def statuses(self) -> dict[str, Status]:
+        """Return each case's status by its name."""
+        return {result.case: result.status for result in self}
+
+    def of(self, cases: Collection[str]) -> dict[str, Result]:
+        """Return the results of these cases by name."""
+        wanted = frozenset(cases)
+        return {result.case: result for result in self if result.case in wanted} if wanted else {}
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """Read a JSON object; of other JSON an empty one."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}; {_WANTED}") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is no JSON: {error}; {_WANTED}") from error
+    return data if isinstance(data, dict) else {}
+
+
+def _kind(data: Mapping[str, Any]) -> Kind | None:
+    """Tell what wrote a JSON object."""
+    if isinstance(data.get("benchmarks"), list):
+        return Kind.BENCH
+    if isinstance(data.get("capabilities"), dict) and isinstance(data.get("experiments"), dict):
+        return Kind.PROBE
+    if isinstance(data.get("totals"), dict) and isinstance(data.get("device"), str):
+        return Kind.CONFORM
+    return None
+
+
+def _document(kind: Kind) -> str:
+    return {Kind.CONFORM: "summary", Kind.PROBE: "probe", Kind.BENCH: "bench"}[kind]
+
+
+def _info(kind: Kind, data: dict[str, Any], path: Path) -> RunInfo:
+    """Return the line of a run from what it wrote."""
+    described = describe(kind, data)
+    return RunInfo(
+        id=str(path),
+        kind=kind,
+        device=described["device"],
+        driver=described["driver"],
+        vkgroup=described["vkgroup"],
+        started=_moment(described["started"]) or _written(path),
+        seconds=described["seconds"],
+        seed=described["seed"],
+        counts=count(kind, data),
+        source=_source(path),
+        host=described["host"],
+    )
+
+
+def describe(kind: Kind, data: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run's document says of device, driver, vkgroup, started, seconds, seed and host."""
+    empty = {"vkgroup": "", "started": "", "seconds": None, "seed": None, "host": ""}
+    if kind == Kind.PROBE:
+        device = _table(data, "capabilities")
+        driver = f"{_text(device, 'driver_name')} {_text(device, 'driver_info')}"
+        return {**empty, "device": _text(device, "name"), "driver": driver.strip()}
+    if kind == Kind.BENCH:
+        context = _table(data, "context")
+        driver = f"{_text(context, 'driver_name')} {_text(context, 'driver_info')}"
+        seed = _text(context, "seed")
+        return {
+            **empty,
+            "device": _text(context, "device"),
+            "driver": driver.strip(),
+            "vkgroup": _text(context, "vkgroup_version"),
+            "started": _text(context, "date"),
+            "seed": int(seed) if seed.isdecimal() and len(seed) < 19 else None,
+            "host": _text(context, "host_name"),
+        }
+    driver = f"{_text(_table(data, 'driver'), 'name')} {_text(_table(data, 'driver'), 'info')}"
+    seconds, seed_number = data.get("seconds"), data.get("seed")
+    return {
+        **empty,
+        "device": _text(data, "device"),
+        "driver": driver.strip(),
+        "vkgroup": _text(_table(data, "versions"), "vkgroup"),
+        "started": _text(data, "started"),
+        "seconds": float(seconds) if isinstance(seconds, int | float) else None,
+        "seed": seed_number if isinstance(seed_number, int) else None,
+    }
+
+
+def count(kind: Kind, data: Mapping[str, Any]) -> dict[str, int]:
+    """Return `RunInfo.counts` of what a run wrote."""
+    if kind == Kind.CONFORM:
+        totals = _table(data, "totals")
+        return {name: number for name, number in totals.items() if isinstance(number, int) and number}
+    if kind == Kind.PROBE:
+        found = [one.get("status") for one in data["experiments"].values() if isinstance(one, dict)]
+        return dict(Counter(status for status in found if isinstance(status, str)))
+    rows: dict[str, str] = {}
+    for entry in data["benchmarks"]:
+        if isinstance(entry, dict) and isinstance(name := entry.get("run_name", entry.get("name")), str):
+            state = "wrong" if entry.get("error_occurred") else "untimed" if entry.get("skipped") else "timed"
+            rows[name] = state
+    return dict(Counter(rows.values()))
+
+
+def _table(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = data.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _text(data: Mapping[str, Any], name: str) -> str:
+    found = data.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def _moment(text: str) -> str:
+    """Return a moment in UTC, or nothing where the text is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def _written(path: Path) -> str:
+    """Return when a file was last written."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}; {_WANTED}") from error
+
+
+def _source(path: Path) -> str:
+    """Return where a run's files are: the folder of a conformance run, the file of others."""
+    place = path.resolve()
+    return str(place.parent if place.name in (RESULTS, SUMMARY) else place)

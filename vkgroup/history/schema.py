@@ -1,0 +1,139 @@
+"""The database's tables, version by version, and how one becomes the next.
+
+``PRAGMA user_version`` counts the migrations that a database has had. A migration is never changed once it
+is released: another one is put behind it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from vkgroup.errors import InvalidInput
+
+APPLICATION_ID = 0x766B6772
+"""``vkgr``: tells our databases from those of other programs (``PRAGMA application_id``)."""
+
+MIGRATIONS: tuple[Sequence[str], ...] = (
+    # 1: conformance runs. Names, statuses and details stand once each, and results refer to them; details
+    # are found by a digest, so that no index has their texts a second time.
+    (
+        """CREATE TABLE run (
+            id INTEGER PRIMARY KEY,
+            key TEXT NOT NULL UNIQUE,
+            device TEXT NOT NULL,
+            driver TEXT NOT NULL,
+            vkgroup TEXT NOT NULL,
+            seed INTEGER,
+            host TEXT NOT NULL,
+            source TEXT NOT NULL,
+            started TEXT NOT NULL,
+            finished INTEGER NOT NULL DEFAULT 0,
+            seconds REAL
+        )""",
+        "CREATE TABLE case_name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
+        "CREATE TABLE status (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
+        "CREATE TABLE detail (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, text TEXT NOT NULL)",
+        """CREATE TABLE result (
+            run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+            case_id INTEGER NOT NULL,
+            status INTEGER NOT NULL,
+            microseconds INTEGER NOT NULL,
+            defined INTEGER NOT NULL,
+            undefined INTEGER NOT NULL,
+            detail INTEGER,
+            PRIMARY KEY (run, case_id)
+        ) WITHOUT ROWID""",
+    ),
+    # 2: probes and benchmarks beside them, what a run wrote as JSON (compressed), and its counts, so that
+    # listing runs does not count results.
+    (
+        "ALTER TABLE run ADD COLUMN kind TEXT NOT NULL DEFAULT 'conform'",
+        "ALTER TABLE run ADD COLUMN counts TEXT",
+        """CREATE TABLE document (
+            id INTEGER PRIMARY KEY,
+            run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            content BLOB NOT NULL,
+            UNIQUE (run, name)
+        )""",
+    ),
+)
+
+VERSION = len(MIGRATIONS)
+"""Of the schema that this vkgroup reads and writes."""
+
+
+def migrate(connection: sqlite3.Connection, path: str) -> None:
+    """Bring a database to `VERSION`, in one transaction; an empty one gets its tables.
+
+    Raises
+    ------
+    InvalidInput
+        It is another program's, newer than this vkgroup, or not what its version says; nothing is changed.
+    """
+    if version_of(connection, path) == VERSION:
+        _check(connection, path)
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Once more, now that nobody else can write: another process may have been quicker.
+        for statements in MIGRATIONS[version_of(connection, path) :]:
+            for statement in statements:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        _check(connection, path)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def version_of(connection: sqlite3.Connection, path: str) -> int:
+    """Return the version of a database of ours, 0 for an empty one; `InvalidInput` for any other."""
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION_ID:
+        if version or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise InvalidInput(
+                f"{path} is another program's database: name another file; nothing was changed"
+            )
+        return 0
+    if version > VERSION:
+        raise InvalidInput(
+            f"{path} was written by a newer vkgroup (schema {version}; this one knows {VERSION}): update "
+            "vkgroup, or name another file; nothing was changed"
+        )
+    if version < 1:
+        raise InvalidInput(f"{path} is damaged: it has no schema version; nothing was changed")
+    return version
+
+
+def _shape(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    """Return what a database is made of: kinds, names and columns, but for what SQLite adds by itself."""
+    return set(
+        connection.execute(
+            "SELECT m.type, m.name, coalesce(group_concat(c.name), '') FROM sqlite_master AS m "
+            "LEFT JOIN pragma_table_info(m.name) AS c WHERE m.name NOT LIKE 'sqlite!_%' ESCAPE '!' "
+            "GROUP BY m.type, m.name"
+        )
+    )
+
+
+def _check(connection: sqlite3.Connection, path: str) -> None:
+    """Refuse a database that has other tables than its version says, or views and triggers that we run."""
+    model = sqlite3.connect(":memory:")
+    try:
+        for statements in MIGRATIONS:
+            for statement in statements:
+                model.execute(statement)
+        expected = _shape(model)
+    finally:
+        model.close()
+    if _shape(connection) != expected:
+        raise InvalidInput(
+            f"{path} does not have the tables of schema {VERSION}: another program changed it; name another "
+            "file, and add the folders of its runs to that (vkgroup history add)"
+        )
