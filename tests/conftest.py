@@ -28,6 +28,7 @@ def pytest_configure() -> None:
     global _temporary
     os.environ["VKGROUP_VALIDATION"] = "1"
     os.environ.pop("VKGROUP_DEVICE", None)
+    os.environ.pop("VKGROUP_DB", None)
     real = drivers.cache_folder().resolve()
     _temporary = Path(tempfile.mkdtemp(prefix="vkgroup-tests-"))
     for name in _SHARED:

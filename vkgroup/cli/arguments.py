@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
 
 
 def add_device(parser: argparse.ArgumentParser, purpose: str) -> None:
@@ -24,3 +26,25 @@ def seconds(text: str) -> float:
     if not 0 < value < 86400:
         raise argparse.ArgumentTypeError("must be a positive number of seconds, less than a day")
     return value
+
+
+def add_db(parser: argparse.ArgumentParser | argparse._ArgumentGroup, purpose: str) -> None:
+    """Declare ``--db``, where a command takes a database of runs."""
+    parser.add_argument(
+        "--db",
+        metavar="F",
+        type=Path,
+        default=os.environ.get("VKGROUP_DB") or None,
+        help=f"database {purpose} (default: VKGROUP_DB, where that is set)",
+    )
+
+
+def percent(text: str) -> float:
+    """Return a part of 1; anything but a number from 0 to 1000 (per cent) is bad usage."""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+    if not 0 <= value < 1000:
+        raise argparse.ArgumentTypeError("must be from 0 to 1000 per cent")
+    return value / 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import secrets
+import time
 from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -16,11 +17,12 @@ from vkgroup.bench.definition import Definition
 from vkgroup.bench.run import SECONDS, Options, Result, run
 from vkgroup.bench.sizes import parse_size
 from vkgroup.cli import bench_tables
-from vkgroup.cli.arguments import add_device, seconds
+from vkgroup.cli.arguments import add_db, add_device, percent, seconds
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.dispatch import Device
 from vkgroup.errors import DriverError, InvalidInput
+from vkgroup.history import Recording
 
 _WIDTH = 100
 """Columns where the output is no terminal."""
@@ -47,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_how(parser.add_argument_group("how it is measured"))
     output = parser.add_argument_group("output")
     output.add_argument("--json", metavar="F", help="write Google Benchmark's JSON; - is standard output")
+    add_db(output, "to record the rows in as they come")
     output.add_argument("--plot", metavar="F.png", type=Path, help="draw the results (.png, .svg or .pdf)")
     output.add_argument("--list", action="store_true", help="list the benchmarks, without any device")
     output.add_argument(
@@ -55,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--threshold",
         metavar="P",
-        type=_percent,
+        type=percent,
         default=compare.THRESHOLD,
         help=f"per cent of change that --compare calls slower or faster (default:"
         f" {100 * compare.THRESHOLD:g})",
@@ -103,8 +106,9 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.plot:
         plot.require_drawable(arguments.plot)
-    with vkgroup.open(arguments.device) as device:
-        return _run(arguments, device, chosen, console)
+    source = None if arguments.json in (None, "-") else Path(arguments.json)
+    with Recording(arguments.db, source) as recording, vkgroup.open(arguments.device) as device:
+        return _run(arguments, device, chosen, console, recording)
 
 
 def _compare(arguments: argparse.Namespace, console: Console) -> int:
@@ -116,9 +120,14 @@ def _compare(arguments: argparse.Namespace, console: Console) -> int:
 
 
 def _run(
-    arguments: argparse.Namespace, device: Device, chosen: tuple[Definition, ...], console: Console
+    arguments: argparse.Namespace,
+    device: Device,
+    chosen: tuple[Definition, ...],
+    console: Console,
+    recording: Recording,
 ) -> int:
-    """Run what was chosen, and print, write and draw what was found."""
+    """Run what was chosen, and print, write, record and draw what was found."""
+    started = time.monotonic()
     options = _options(arguments, device, console)
     context = machine.context(device, last_level_cache(device.capabilities), options.seed)
     console.print(Text(bench_tables.heading(context)), soft_wrap=True)
@@ -136,9 +145,11 @@ def _run(
         def on_row(result: Result, total: int) -> None:
             progress.update(task, completed=len(result.rows), total=total)
             latest[:] = [result]
+            # After each row: what was measured is not lost with a device that is.
+            found = google.to_json(result, context)
+            recording.bench(found)
             if arguments.json not in (None, "-"):
-                # After each row: what was measured is not lost with a device that is.
-                write_json(google.to_json(result, context), arguments.json)
+                write_json(found, arguments.json)
 
         try:
             result = run(device, chosen, options, on_row=on_row)
@@ -150,7 +161,9 @@ def _run(
     for item in bench_tables.results(result, options.smoke):
         console.print(item)
     context |= {f"{name}_after": value for name, value in machine.clocks(device.capabilities).items()}
-    write_json(google.to_json(result, context), arguments.json)
+    found = google.to_json(result, context)
+    write_json(found, arguments.json)
+    recording.bench(found, seconds=time.monotonic() - started)
     if arguments.plot and not options.smoke:
         plot.plot(result.rows, arguments.plot, bench_tables.title(context), options.sweep)
         console.print(Text(f"Drawn: {arguments.plot}"), soft_wrap=True)
@@ -189,13 +202,3 @@ def _natural(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
     return int(text)
-
-
-def _percent(text: str) -> float:
-    try:
-        value = float(text.removesuffix("%"))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
-    if not 0 <= value < 1000:
-        raise argparse.ArgumentTypeError("must be from 0 to 1000 per cent")
-    return value / 100

@@ -12,12 +12,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from vkgroup.cli.arguments import add_device, seconds
+from vkgroup.cli.arguments import add_db, add_device, seconds
 from vkgroup.cli.console import Console
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run, select
 from vkgroup.conformance.caselist import read_caselist
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput
+from vkgroup.history import Recording
 from vkgroup.opening import select as select_device
 from vkgroup.report import write_junit, write_summary
 
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", type=Path, help="folder for the results")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     parser.add_argument("--junit", metavar="F", type=Path, help="write JUnit XML too")
+    add_db(parser, "to record the results in as they come")
     parser.add_argument("--list", action="store_true", help="list the cases, without any device")
     parser.add_argument(
         "--timeout",
@@ -98,11 +100,13 @@ def execute(arguments: argparse.Namespace) -> int:
     out = arguments.out or _default_folder(device.name)
     number = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
     console.print(Text(f"Judging {device.name} on {number}, results in {out}"), soft_wrap=True)
-    found = _run(arguments, device, cases, out)
-    write_summary(found, out / "summary.json")
-    _report(found, out, console)
-    if arguments.junit is not None:
-        write_junit(found, arguments.junit)
+    with Recording(arguments.db, out, resume=arguments.resume) as recording:
+        found = _run(arguments, device, cases, out, recording)
+        write_summary(found, out / "summary.json")
+        recording.finish_conform(found)
+        _report(found, out, console)
+        if arguments.junit is not None:
+            write_junit(found, arguments.junit)
     return 1 if found.failures or found.capabilities.minimum_promises() else 0
 
 
@@ -134,7 +138,13 @@ def _default_folder(device: str) -> Path:
     return Path("vkgroup-results") / f"{slug}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
-def _run(arguments: argparse.Namespace, device: DeviceInfo, cases: tuple[AnyCase, ...], out: Path) -> Run:
+def _run(
+    arguments: argparse.Namespace,
+    device: DeviceInfo,
+    cases: tuple[AnyCase, ...],
+    out: Path,
+    recording: Recording,
+) -> Run:
     """Run the cases under a progress bar."""
     counts = dict.fromkeys(Status, 0)
     with Progress(
@@ -149,6 +159,7 @@ def _run(arguments: argparse.Namespace, device: DeviceInfo, cases: tuple[AnyCase
         task = progress.add_task("conform", total=len(cases), verdicts="")
 
         def on_results(results: list[Result]) -> None:
+            recording.add(results)
             for result in results:
                 counts[result.status] += 1
             bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
@@ -162,6 +173,7 @@ def _run(arguments: argparse.Namespace, device: DeviceInfo, cases: tuple[AnyCase
             out=out,
             resume=arguments.resume,
             timeout=arguments.timeout,
+            on_start=recording.begin_conform,
             on_results=on_results,
         )
 

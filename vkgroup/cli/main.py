@@ -25,6 +25,8 @@ COMMANDS = {
     "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
     "check": "is a compute shader right on every subgroup size?",
     "bench": "is it worth it? subgroup operations timed beside their alternatives",
+    "history": "runs recorded in a database: list, add, export, remove",
+    "diff": "what changed between two runs: cases, capabilities, speed",
 }
 """Each command and its help; the module `vkgroup.cli.COMMAND` has its arguments and executes it."""
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
 import vkgroup
-from vkgroup.cli.arguments import add_device
+from vkgroup.cli.arguments import add_db, add_device
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
+from vkgroup.history import Recording
 from vkgroup.probe import EXPERIMENTS, Failed, Probe, probe
 from vkgroup.probe.declared import NO, declared, opengl
 
@@ -23,6 +25,7 @@ _WIDTH = 100
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_device(parser, "probe")
+    add_db(parser, "to record it in")
     parser.add_argument("--json", metavar="F", help="write everything as JSON (- is standard output)")
 
 
@@ -30,11 +33,13 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code: 1 where the device breaks a promise, fails or is lost."""
     stream = people(arguments.json)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
-    with vkgroup.open(arguments.device) as device:
+    source = None if arguments.json in (None, "-") else Path(arguments.json)
+    with Recording(arguments.db, source) as recording, vkgroup.open(arguments.device) as device:
         found = probe(device)
         # A device that was lost may fail once more when it is closed: by then everything is written.
         _print(found, console)
         write_json(found.to_json(), arguments.json)
+        recording.probe(found.to_json())
     failed = any(isinstance(outcome, Failed) for outcome in found.outcomes.values())
     return 1 if failed or found.lost or found.capabilities.minimum_promises() else 0
 

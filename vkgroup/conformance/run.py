@@ -123,6 +123,7 @@ def run(
     timeout: float = 20.0,
     isolate: bool = True,
     transform: Transform | None = None,
+    on_start: Callable[[Run], None] | None = None,
     on_results: OnResults | None = None,
 ) -> Run:
     """Judge a device on the cases of the suite.
@@ -140,6 +141,7 @@ def run(
     isolate : run in worker processes, which a crashing driver cannot take along. Without, everything
         happens in this process, and a crash of the driver is a crash of it.
     transform : see `vkgroup.conformance.execute.Transform`; must be picklable with `isolate`.
+    on_start : called once, before the first results, with the run that will have them.
     on_results : called with each batch's results as they come.
 
     Raises
@@ -155,6 +157,8 @@ def run(
     store = Store(out, _identity(capabilities, seed), resume=resume) if out is not None else None
     start = time.perf_counter()
     with store or nullcontext():
+        if on_start is not None:
+            on_start(found)
         session = _Session(found, _command(device, seed), store, on_results)
         pending = session.sort_out(chosen)
         found.executed = len(pending)

@@ -12,8 +12,8 @@
     found = history.differences(old, new)
     print(found.cases.newly_failing, found.capabilities, found.speed)
 
-Whoever reads runs (the reports, `vkgroup diff`) works with `Recorded` and does not know where it is stored. The
-results of a run in a database are read when they are gone through, so the database must be open then.
+Whoever reads runs (the reports, `vkgroup diff`) works with `Recorded` and does not know where it is stored.
+The results of a run in a database are read when they are gone through, so the database must be open then.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from vkgroup.history.capability import CapabilityChange
 from vkgroup.history.connection import DatabaseError
 from vkgroup.history.database import Database
 from vkgroup.history.differences import CaseChange, CaseDifferences, Differences, differences
+from vkgroup.history.export import export
 from vkgroup.history.files import load, load_all
 from vkgroup.history.model import Kind, Recorded, Results, RunInfo
+from vkgroup.history.recording import Recording
 from vkgroup.history.writing import Writer
 
 
@@ -56,10 +58,12 @@ __all__ = [
     "Differences",
     "Kind",
     "Recorded",
+    "Recording",
     "Results",
     "RunInfo",
     "Writer",
     "differences",
+    "export",
     "load",
     "load_all",
     "open",

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -18,7 +19,7 @@ from vkgroup.conformance.results import Result, Status
 from vkgroup.errors import InvalidInput
 from vkgroup.history.connection import connect, damaged, guarded
 from vkgroup.history.model import Kind, Recorded, RunInfo
-from vkgroup.history.writing import Writer, transaction
+from vkgroup.history.writing import MOST, Writer, transaction
 
 LATEST = re.compile(r"latest(?:~(\d{1,9}))?")
 """Names the run that was started last; ``latest~1`` the one before."""
@@ -117,12 +118,12 @@ class Database:
             return Writer(self._connection, self.path, cursor.lastrowid, key)
 
     def add(self, run: Recorded) -> tuple[str, bool]:
-        """Copy a run into the database, as a whole or not at all where it is not large.
+        """Copy a run into the database.
 
         Returns
         -------
-        Its id, and whether it is new: one that is there finished already, of the same kind, device, driver,
-        seed and start, is left as it is; one that is there unfinished is completed.
+        Its id, and whether anything was written: a run that is there finished already (same kind, device,
+        driver, seed and start) is left as it is; one that is there unfinished is completed.
         """
         there = self._finished_like(run.info)
         if there is not None:
@@ -135,7 +136,9 @@ class Database:
         for name, data in run.documents.items():
             writer.document(name, data)
         if run.results is not None:
-            writer.add(list(run.results))
+            results = iter(run.results)
+            while batch := list(islice(results, MOST)):
+                writer.add(batch)
         if run.info.finished:
             writer.finish(run.info.seconds, run.info.counts)
         return writer.id, True

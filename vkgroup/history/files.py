@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,8 @@ from vkgroup.conformance.results import Result, Status
 from vkgroup.errors import InvalidInput
 from vkgroup.history.model import Kind, Recorded, RunInfo
 
-RESULTS, RUN, SUMMARY, PROBE, BENCH = "results.jsonl", "run.json", "summary.json", "probe.json", "bench.json"
+RESULTS, RUN, SUMMARY = "results.jsonl", "run.json", "summary.json"
+CAPABILITIES, PROBE, BENCH = "capabilities.json", "probe.json", "bench.json"
 
 _WANTED = (
     "give the folder of a run (vkgroup conform --out), its results.jsonl, or what vkgroup probe --json or "
@@ -39,6 +42,8 @@ def load(path: Path) -> Recorded:
         return _folder(path)
     if path.suffix == ".jsonl":
         return _conform(path)
+    if _is_database(path):
+        raise InvalidInput(f"{path} is a database: name it with --db, and a run in it by its id")
     data = _json(path)
     kind = _kind(data)
     if kind is None:
@@ -84,19 +89,23 @@ def _folder(path: Path) -> Recorded:
     if not found:
         raise InvalidInput(f"{path} holds no {RESULTS}, {SUMMARY}, {PROBE} or {BENCH}: {_WANTED}")
     documents = {name: data for part in found for name, data in part.documents.items()}
-    return Recorded(found[0].info, found[0].results, documents)
+    return Recorded(replace(found[0].info, id=str(path)), found[0].results, documents)
 
 
 def _conform(path: Path) -> Recorded:
     """Read a conformance run by its results; what stands beside them says of which device."""
     results = FileResults(path)
     beside = path.name == RESULTS
-    summary = _json(path.with_name(SUMMARY)) if beside and path.with_name(SUMMARY).exists() else None
+    documents = {
+        name.removesuffix(".json"): data
+        for name in (SUMMARY, CAPABILITIES)
+        if beside and path.with_name(name).exists() and (data := _json(path.with_name(name)))
+    }
+    summary = documents.get("summary")
     if summary is not None and _kind(summary) == Kind.CONFORM:
-        return Recorded(_info(Kind.CONFORM, summary, path), results, {"summary": summary})
+        return Recorded(_info(Kind.CONFORM, summary, path), results, documents)
     identity = _json(path.with_name(RUN)) if beside and path.with_name(RUN).exists() else {}
     counts = Counter(status.value for status in results.statuses().values())
-    seed = identity.get("seed")
     info = RunInfo(
         id=str(path),
         kind=Kind.CONFORM,
@@ -105,11 +114,11 @@ def _conform(path: Path) -> Recorded:
         vkgroup=_text(identity, "vkgroup"),
         started=_written(path),
         finished=False,
-        seed=seed if isinstance(seed, int) else None,
+        seed=_seed(identity),
         counts=dict(counts),
         source=_source(path),
     )
-    return Recorded(info, results)
+    return Recorded(info, results, documents)
 
 
 class FileResults:
@@ -119,9 +128,15 @@ class FileResults:
         self._path = path
 
     def __iter__(self) -> Iterator[Result]:
+        return self._parsed(None)
+
+    def _parsed(self, wanted: Collection[str] | None) -> Iterator[Result]:
+        """Yield results; lines that obviously are none of those wanted are passed over unread."""
         try:
             with self._path.open("rb") as file:
                 for number, line in enumerate(file, 1):
+                    if wanted is not None and _names_other(line, wanted):
+                        continue
                     try:
                         yield Result.from_json(json.loads(line))
                     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
@@ -138,7 +153,27 @@ class FileResults:
     def of(self, cases: Collection[str]) -> dict[str, Result]:
         """Return the results of these cases by name."""
         wanted = frozenset(cases)
-        return {result.case: result for result in self if result.case in wanted} if wanted else {}
+        if not wanted:
+            return {}
+        return {result.case: result for result in self._parsed(wanted) if result.case in wanted}
+
+
+_CASE = re.compile(rb'\{"case": "([\w.+-]+)"')
+"""How lines begin as vkgroup writes them; any other is parsed."""
+
+
+def _names_other(line: bytes, wanted: Collection[str]) -> bool:
+    """Whether a line begins with the name of a case that is not wanted."""
+    found = _CASE.match(line)
+    return found is not None and found[1].decode("ascii", "replace") not in wanted
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(16) == b"SQLite format 3\0"
+    except OSError:
+        return False
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -168,54 +203,43 @@ def _document(kind: Kind) -> str:
 
 
 def _info(kind: Kind, data: dict[str, Any], path: Path) -> RunInfo:
-    """Return the line of a run from what it wrote."""
-    described = describe(kind, data)
-    return RunInfo(
-        id=str(path),
-        kind=kind,
-        device=described["device"],
-        driver=described["driver"],
-        vkgroup=described["vkgroup"],
-        started=_moment(described["started"]) or _written(path),
-        seconds=described["seconds"],
-        seed=described["seed"],
-        counts=count(kind, data),
-        source=_source(path),
-        host=described["host"],
-    )
+    """Return the line of a run from the file that it wrote."""
+    info = describe(kind, data)
+    return replace(info, id=str(path), started=info.started or _written(path), source=_source(path))
 
 
-def describe(kind: Kind, data: dict[str, Any]) -> dict[str, Any]:
-    """Return what a run's document says of device, driver, vkgroup, started, seconds, seed and host."""
-    empty = {"vkgroup": "", "started": "", "seconds": None, "seed": None, "host": ""}
+def describe(kind: Kind, data: dict[str, Any]) -> RunInfo:
+    """Return the line of a run as far as its document says it."""
     if kind == Kind.PROBE:
         device = _table(data, "capabilities")
-        driver = f"{_text(device, 'driver_name')} {_text(device, 'driver_info')}"
-        return {**empty, "device": _text(device, "name"), "driver": driver.strip()}
-    if kind == Kind.BENCH:
+        found = RunInfo(
+            "", kind, _text(device, "name"), _driver(device, "driver_name", "driver_info"), "", ""
+        )
+    elif kind == Kind.BENCH:
         context = _table(data, "context")
-        driver = f"{_text(context, 'driver_name')} {_text(context, 'driver_info')}"
         seed = _text(context, "seed")
-        return {
-            **empty,
-            "device": _text(context, "device"),
-            "driver": driver.strip(),
-            "vkgroup": _text(context, "vkgroup_version"),
-            "started": _text(context, "date"),
-            "seed": int(seed) if seed.isdecimal() and len(seed) < 19 else None,
-            "host": _text(context, "host_name"),
-        }
-    driver = f"{_text(_table(data, 'driver'), 'name')} {_text(_table(data, 'driver'), 'info')}"
-    seconds, seed_number = data.get("seconds"), data.get("seed")
-    return {
-        **empty,
-        "device": _text(data, "device"),
-        "driver": driver.strip(),
-        "vkgroup": _text(_table(data, "versions"), "vkgroup"),
-        "started": _text(data, "started"),
-        "seconds": float(seconds) if isinstance(seconds, int | float) else None,
-        "seed": seed_number if isinstance(seed_number, int) else None,
-    }
+        found = RunInfo(
+            id="",
+            kind=kind,
+            device=_text(context, "device"),
+            driver=_driver(context, "driver_name", "driver_info"),
+            vkgroup=_text(context, "vkgroup_version"),
+            started=_moment(_text(context, "date")),
+            seed=int(seed) if seed.isdecimal() and len(seed) < 19 else None,
+            host=_text(context, "host_name"),
+        )
+    else:
+        found = RunInfo(
+            id="",
+            kind=kind,
+            device=_text(data, "device"),
+            driver=_driver(_table(data, "driver"), "name", "info"),
+            vkgroup=_text(_table(data, "versions"), "vkgroup"),
+            started=_moment(_text(data, "started")),
+            seconds=_number(data.get("seconds")),
+            seed=_seed(data),
+        )
+    return replace(found, counts=count(kind, data))
 
 
 def count(kind: Kind, data: Mapping[str, Any]) -> dict[str, int]:
@@ -237,6 +261,19 @@ def count(kind: Kind, data: Mapping[str, Any]) -> dict[str, int]:
 def _table(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = data.get(name)
     return found if isinstance(found, dict) else {}
+
+
+def _driver(data: Mapping[str, Any], name: str, info: str) -> str:
+    return f"{_text(data, name)} {_text(data, info)}".strip()
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and abs(value) < 1e15 else None
+
+
+def _seed(data: Mapping[str, Any]) -> int | None:
+    found = data.get("seed")
+    return found if isinstance(found, int) and abs(found) < 1 << 63 else None
 
 
 def _text(data: Mapping[str, Any], name: str) -> str:

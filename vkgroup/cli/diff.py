@@ -1,0 +1,221 @@
+"""``vkgroup diff``: what changed between two runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from vkgroup import history
+from vkgroup.bench.compare import Comparison
+from vkgroup.cli.arguments import add_db, percent
+from vkgroup.cli.bench_tables import duration
+from vkgroup.cli.console import Console
+from vkgroup.cli.history import add_choice, counts, database, moment
+from vkgroup.cli.output import people, write_json
+from vkgroup.errors import InvalidInput
+from vkgroup.history import CapabilityChange, CaseChange, CaseDifferences, Kind, Recorded, RunInfo
+
+SHOWN = 20
+"""Lines of each list, unless told otherwise."""
+
+_WIDTH = 120
+"""Columns where the output is no terminal."""
+
+_NAMED = "a run's id or the beginning of it, latest, latest~1, …; or a folder or file with a run"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Compares two runs by case, by capability and by speed, as far as both have what can be compared."
+    )
+    parser.epilog = (
+        "Exit codes: 0 nothing newly fails, 1 something does that did not (a case, a benchmark's results), "
+        "2 bad usage or input. What is compared and how: docs/history.md."
+    )
+    parser.add_argument(
+        "old", metavar="A", nargs="?", default="latest~1", help=f"{_NAMED} (default: latest~1)"
+    )
+    parser.add_argument("new", metavar="B", nargs="?", default="latest", help="the same (default: latest)")
+    add_db(parser, "that has the runs")
+    add_choice(parser)
+    parser.add_argument(
+        "--threshold",
+        metavar="P",
+        type=percent,
+        default=0.0,
+        help="per cent by which a time must have changed, beyond the intervals, to be told (default: 0)",
+    )
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        type=_limit,
+        default=SHOWN,
+        help=f"lines of each list (default: {SHOWN}; 0: all)",
+    )
+    parser.add_argument("--json", metavar="F", help="write everything as JSON (- is standard output)")
+
+
+def _limit(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the command; returns its exit code."""
+    with ExitStack() as stack:
+        runs = _Runs(arguments, stack)
+        found = history.differences(
+            runs.named(arguments.old), runs.named(arguments.new), threshold=arguments.threshold
+        )
+    stream = people(arguments.json)
+    console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
+    limit = arguments.limit or None
+    for part in (
+        (_heading("A", found.old), _heading("B", found.new)),
+        _cases(found.cases, limit) if found.cases is not None else (),
+        _capabilities(found.capabilities, limit) if found.capabilities is not None else (),
+        _speed(found.speed, limit) if found.speed is not None else (),
+    ):
+        for item in part:
+            console.print(item, soft_wrap=isinstance(item, Text))
+    write_json(found.to_json(), arguments.json)
+    return 1 if found.newly_fails else 0
+
+
+class _Runs:
+    """Finds runs by what the command line calls them; opens the database once, where one is needed."""
+
+    def __init__(self, arguments: argparse.Namespace, stack: ExitStack) -> None:
+        self._arguments = arguments
+        self._stack = stack
+        self._database: history.Database | None = None
+
+    def named(self, name: str) -> Recorded:
+        """Return a run: that of a path that exists, or one in the database."""
+        if Path(name).exists():
+            return history.load(Path(name))
+        if self._arguments.db is None and ("/" in name or name.endswith((".json", ".jsonl"))):
+            raise InvalidInput(f"there is no {name}")
+        if self._database is None:
+            self._database = self._stack.enter_context(history.open(database(self._arguments.db)))
+        kind = Kind(self._arguments.kind) if self._arguments.kind else None
+        return self._database.run(name, kind=kind, device=self._arguments.device)
+
+
+def _heading(letter: str, info: RunInfo) -> Text:
+    device = " · ".join(word for word in (info.device, info.driver) if word) or "unknown device"
+    return Text.assemble((letter, "bold"), f"  {info.id}  {moment(info)}  {device}: ", counts(info))
+
+
+def _cases(found: CaseDifferences, limit: int | None) -> Iterator[RenderableType]:
+    lists = {
+        "newly failing": found.newly_failing,
+        "fixed": found.fixed,
+        "appeared": found.appeared,
+        "vanished": found.vanished,
+        "otherwise changed": found.other,
+    }
+    numbers = ", ".join(f"{len(changes)} {words}" for words, changes in lists.items())
+    yield Text(f"\nCases: {numbers}, {found.same} the same", style="bold")
+    yield from _listed("Newly failing", found.newly_failing, limit, "bold red")
+    yield from _listed("Fixed", found.fixed, limit, "green")
+    for words, changes in (("Appeared", found.appeared), ("Vanished", found.vanished)):
+        yield from _by_category(words, changes, limit)
+    if found.other:
+        yield Text("Otherwise changed:")
+        kinds = Counter((change.old, change.new) for change in found.other)
+        for (old, new), number in kinds.most_common():
+            first = next(change.case for change in found.other if (change.old, change.new) == (old, new))
+            yield Text(f"  {number} {old} → {new}, as {first}")
+
+
+def _listed(words: str, changes: Sequence[CaseChange], limit: int | None, style: str) -> Iterator[Text]:
+    if changes:
+        yield Text(f"{words}:", style=style)
+    for change in changes[:limit]:
+        yield Text(f"  {change.old} → {change.new}  {change.case}")
+        for line in change.detail.splitlines()[:2]:
+            yield Text(f"      {line}", style="dim")
+    yield from _more(len(changes), limit)
+
+
+def _by_category(words: str, changes: Sequence[CaseChange], limit: int | None) -> Iterator[Text]:
+    """Yield what came or went, a line a category and status: single names say little there."""
+    if not changes:
+        return
+    yield Text(f"{words}:")
+    numbers = Counter((change.case.split(".", 1)[0], change.new or change.old) for change in changes)
+    for (category, status), number in sorted(numbers.items())[:limit]:
+        yield Text(f"  {number} {category}: {status}")
+    yield from _more(len(numbers), limit)
+
+
+def _more(count: int, limit: int | None) -> Iterator[Text]:
+    if limit is not None and count > limit:
+        yield Text(f"  … and {count - limit} more (--limit 0 shows all)", style="dim")
+
+
+def _capabilities(changes: Sequence[CapabilityChange], limit: int | None) -> Iterator[RenderableType]:
+    yield Text(f"\nCapabilities: {len(changes) or 'nothing'} changed", style="bold")
+    groups: dict[str, list[CapabilityChange]] = {}
+    for change in changes:
+        groups.setdefault(change.group, []).append(change)
+    for group, members in groups.items():
+        yield Text(f"{group}:")
+        for change in members[:limit]:
+            yield _capability(change)
+        yield from _more(len(members), limit)
+
+
+def _capability(change: CapabilityChange) -> Text:
+    if change.old is None or change.new is None:
+        sign, value = ("+", change.new) if change.old is None else ("-", change.old)
+        words = change.name if value is True else f"{change.name}: {value}"
+        return Text(f"  {sign} {words}", style="green" if sign == "+" else "red")
+    if change.group == "experiment":
+        return Text(f"  {change.name}:\n      A: {change.old}\n      B: {change.new}")
+    return Text(f"  {change.name}: {change.old} → {change.new}")
+
+
+def _speed(found: Comparison, limit: int | None) -> Iterator[RenderableType]:
+    changed = {
+        verdict: sorted(
+            (one for one in found.changes if one.verdict(found.threshold) == verdict),
+            key=lambda one: one.ratio,
+            reverse=verdict == "slower",
+        )
+        for verdict in ("slower", "faster", "same")
+    }
+    yield Text(
+        f"\nSpeed: {len(found.newly_wrong)} rows newly wrong, {len(changed['slower'])} slower, "
+        f"{len(changed['faster'])} faster, {len(changed['same'])} the same within their intervals"
+        f"; {len(found.added)} appeared, {len(found.missing)} vanished",
+        style="bold",
+    )
+    for name, (old, new) in found.context.items():
+        yield Text(f"  {name}: {old} → {new}", style="yellow")
+    for name in found.newly_wrong:
+        yield Text(f"  {name} is WRONG in B: {found.wrong[name]}", style="bold red")
+    if not changed["slower"] and not changed["faster"]:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("row", overflow="fold")
+    for heading in ("A", "B", "B ÷ A"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("B is", no_wrap=True)
+    for verdict, style in (("slower", "bold red"), ("faster", "green")):
+        for one in changed[verdict][:limit]:
+            times = [duration(time.median, one.unit) for time in (one.old, one.new)]
+            table.add_row(Text(one.name), *times, f"{one.ratio:.3f}", Text(verdict, style=style))
+    yield table
+    for verdict in ("slower", "faster"):
+        yield from _more(len(changed[verdict]), limit)

@@ -1,0 +1,146 @@
+"""``vkgroup history``: the runs in a database."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from vkgroup import history
+from vkgroup.cli.arguments import add_db
+from vkgroup.cli.console import Console
+from vkgroup.cli.output import people, write_json
+from vkgroup.errors import InvalidInput
+from vkgroup.history import Kind, RunInfo
+
+_WIDTH = 140
+"""Columns where the output is no terminal."""
+
+_BAD = ("Fail", "Crash", "Timeout", "wrong", "failed")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = "Lists the runs in a database, the latest first; or adds, exports or removes some."
+    add_db(parser, "to list")
+    add_choice(parser)
+    parser.add_argument("--json", metavar="F", help="write the list as JSON (- is standard output)")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    adding = actions.add_parser("add", help="add recorded runs; those that are there already are left alone")
+    adding.add_argument("file", metavar="F", type=Path, help="database; made where there is none")
+    adding.add_argument(
+        "runs",
+        metavar="RUN",
+        nargs="+",
+        type=Path,
+        help="folder with runs, at any depth, or a file: results.jsonl, or JSON of probe or bench",
+    )
+    exporting = actions.add_parser("export", help="write a run as the files that its command writes")
+    exporting.add_argument("file", metavar="F", type=Path, help="database")
+    exporting.add_argument("run", metavar="RUN", help="id, the beginning of one, latest, latest~1, …")
+    exporting.add_argument("--out", metavar="DIR", type=Path, required=True, help="folder for the files")
+    removing = actions.add_parser("remove", help="remove runs")
+    removing.add_argument("file", metavar="F", type=Path, help="database")
+    removing.add_argument("runs", metavar="RUN", nargs="+", help="id, or the beginning of one")
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that choose among runs."""
+    parser.add_argument("--kind", choices=[kind.value for kind in Kind], help="only runs of this command")
+    parser.add_argument(
+        "--device", metavar="D", default="", help="only runs of devices with this in the name"
+    )
+
+
+def database(path: Path | None) -> Path:
+    """Return which database is meant."""
+    if path is None:
+        raise InvalidInput("which database? Name it with --db, or set VKGROUP_DB")
+    return path
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the command; returns its exit code."""
+    if arguments.action == "add":
+        return _add(arguments.file, arguments.runs)
+    if arguments.action == "export":
+        with history.open(arguments.file) as runs:
+            for path in history.export(runs.run(arguments.run), arguments.out):
+                print(path)
+        return 0
+    if arguments.action == "remove":
+        with history.open(arguments.file, write=True) as runs:
+            for name in arguments.runs:
+                info = runs.remove(name)
+                print(f"{info.id}  removed: {info.kind} of {info.device}, {info.started}")
+        return 0
+    return _list(arguments)
+
+
+def _add(file: Path, paths: list[Path]) -> int:
+    found = [(path, history.load_all(path)) for path in paths]  # errors come before anything is written
+    with history.open(file, write=True) as runs:
+        for path, recorded in found:
+            for run in recorded:
+                key, new = runs.add(run)
+                what = "added" if new else "there already"
+                print(f"{key}  {what}: {run.info.kind} of {run.info.device or 'unknown device'}, {path}")
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    kind = Kind(arguments.kind) if arguments.kind else None
+    with history.open(database(arguments.db)) as runs:
+        found = runs.runs(kind=kind, device=arguments.device)
+    stream = people(arguments.json)
+    console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
+    if not found:
+        console.print(Text(f"No such run in {arguments.db}."), soft_wrap=True)
+    else:
+        console.print(_table(found))
+    write_json([info.to_json() for info in found], arguments.json)
+    return 0
+
+
+def _table(found: list[RunInfo]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("run", "command", "started"):
+        table.add_column(name, no_wrap=True)
+    for name in ("device", "driver", "results"):
+        table.add_column(name, overflow="fold")
+    table.add_column("seconds", justify="right", no_wrap=True)
+    for info in found:
+        table.add_row(
+            Text(info.id, style="bold"),
+            Text(info.kind.value),
+            Text(moment(info)),
+            Text(info.device or "–"),
+            Text(info.driver or "–"),
+            counts(info),
+            Text("–" if info.seconds is None else f"{info.seconds:.1f}"),
+        )
+    return table
+
+
+def moment(info: RunInfo) -> str:
+    """Return when a run was started, for people: local time, to the minute."""
+    try:
+        return f"{datetime.fromisoformat(info.started).astimezone():%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError, OSError):
+        return info.started
+
+
+def counts(info: RunInfo) -> Text:
+    """Return a run's counts for people, what is bad first."""
+    words = Text()
+    if not info.finished:
+        words.append("unfinished", style="yellow")
+    for bad in (True, False):
+        for name, number in info.counts.items():
+            if number and (name in _BAD) == bad:
+                words.append(", " if words else "")
+                words.append(f"{number} {name.replace('_', ' ')}", style="bold red" if bad else "")
+    return words
