@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkgroup import history
 from vkgroup.bench import Case, Data, Definition, catalogue
 from vkgroup.bench.caches import Cache
 from vkgroup.cli.main import main
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
+from vkgroup.history import Writer
 from vkgroup.kernels.plan import Plan, Planner
 
 
@@ -118,6 +120,29 @@ def test_a_wrong_result_has_no_time_and_exits_with_1(
     found = [entry for entry in entries if entry["run_name"] == "test.wrong/64/shared"]
     assert [entry.get("error_occurred") for entry in found] == [True]
     assert "real_time" not in found[0]
+
+
+@pytest.mark.usefixtures("ours")
+def test_rows_are_recorded_as_they_come(
+    swiftshader: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, seen = tmp_path / "runs.db", []
+    whole = Writer.document
+
+    def document(self: Writer, name: str, data: Mapping[str, Any]) -> None:
+        whole(self, name, data)
+        with history.open(path) as database:
+            seen.append(database.run("latest").info.finished)
+
+    monkeypatch.setattr(Writer, "document", document)
+    words = _bench(swiftshader, "test", "--size", "64", "--db", str(path), "--peers", "none")
+    assert main([*words, "--json", str(tmp_path / "found.json")]) == 1
+    assert seen == [False] * 3, "after each of two rows and at the end, before it counts as finished"
+    with history.open(path) as database:
+        run = database.run("latest")
+    assert run.info.finished
+    assert run.info.counts["wrong"] == 1
+    assert run.bench == json.loads((tmp_path / "found.json").read_text())
 
 
 @pytest.mark.usefixtures("ours")

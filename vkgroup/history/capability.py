@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _GROUPS = {"features": "feature", "extensions": "extension", "limits": "limit"}
+_ORDER = ("property", *_GROUPS.values(), "experiment")
 _SENTENCES = ("status", "sentence")
 
 
@@ -46,16 +47,18 @@ def capability_changes(
     ----------
     old, new : as `vkgroup.device.Capabilities.to_json` gives them.
     old_experiments, new_experiments : of two probes; compared by status and sentence where both are there.
+
+    Returns
+    -------
+    The changes, a group after the other, each in the order of names.
     """
     before, after = dict(_facts(old)), dict(_facts(new))
     if old_experiments is not None and new_experiments is not None:
         before |= dict(_sentences(old_experiments))
         after |= dict(_sentences(new_experiments))
-    return tuple(
-        CapabilityChange(*key, before.get(key), after.get(key))
-        for key in dict.fromkeys([*before, *after])
-        if before.get(key) != after.get(key)
-    )
+    changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    changed.sort(key=lambda key: (_ORDER.index(key[0]), key[1]))
+    return tuple(CapabilityChange(*key, before.get(key), after.get(key)) for key in changed)
 
 
 def _facts(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Any]]:
