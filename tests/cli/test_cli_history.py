@@ -80,7 +80,10 @@ def test_resuming_goes_on_with_the_recorded_run(recorded: Path, swiftshader: Dri
     assert 0 < sum(killed["counts"].values()) < sum(before["counts"].values())
     assert _conform(swiftshader, recorded / "run", "--db", str(path), "--resume") == 0
     (after,) = _list(capsys, "--db", str(path), "--kind", "conform")
-    assert after | {"seconds": 0} == before | {"seconds": 0}
+    session = {"seconds": 0, "started": ""}
+    assert after | session == before | session
+    assert main(["history", "add", str(path), str(recorded / "run")]) == 0
+    assert f"{after['id']}  there already" in capsys.readouterr().out
 
 
 def test_a_database_that_fails_on_the_way_does_not_end_the_run(

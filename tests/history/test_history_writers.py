@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,11 @@ def test_a_killed_writer_leaves_what_it_committed(tmp_path: Path, make_info, res
         other.add(results)
         other.finish(1.0, {})
     assert _integrity(path) == "ok"
+
+
+def test_a_run_may_be_written_in_a_thread_of_its_own(tmp_path: Path, make_info, results) -> None:
+    with history.open(tmp_path / "runs.db", write=True) as database:
+        writer = database.begin(make_info())
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(writer.add, results).result()
+        assert len(list(database.results(writer.id))) == len(results)

@@ -80,7 +80,11 @@ def _open(path: Path, mode: str) -> sqlite3.Connection:
 
 def _raw(path: Path, options: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        f"{path.resolve().as_uri()}?{options}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
+        f"{path.resolve().as_uri()}?{options}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,  # a run may hand its results over in a thread of its own
     )
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA trusted_schema = OFF")

@@ -91,12 +91,15 @@ class Database:
         ----------
         info : the run; its id, counts and end are not looked at.
         resume : go on with the newest run of the same kind, device, driver, seed and source, where there
-            is one.
+            is one; it counts as started now.
         """
         with guarded(self.path), transaction(self._connection):
             same = self._same(info, finished=True) if resume else None
             if same is not None:
-                self._connection.execute("UPDATE run SET finished = 0, counts = NULL WHERE id = ?", same[:1])
+                self._connection.execute(
+                    "UPDATE run SET finished = 0, counts = NULL, started = ? WHERE id = ?",
+                    (info.started, same[0]),
+                )
                 return Writer(self._connection, self.path, *same)
             key = self._new_key()
             cursor = self._connection.execute(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vkgroup.bench.compare import Comparison, between
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.errors import InvalidInput
 from vkgroup.history.capability import CapabilityChange, capability_changes
 from vkgroup.history.model import Recorded, Results, RunInfo
+
+if TYPE_CHECKING:
+    from vkgroup.bench.compare import Comparison
 
 _RAN = (Status.PASS, Status.UNDEFINED)
 """Statuses of cases that ran and say nothing against the device."""
@@ -161,6 +163,9 @@ def differences(old: Recorded, new: Recorded, *, threshold: float = 0.0) -> Diff
         )
     speed = None
     if old.bench is not None and new.bench is not None:
+        # NumPy and all of bench: not for those who compare cases.
+        from vkgroup.bench.compare import between
+
         speed = between(old.bench, new.bench, threshold, names=(old.info.id, new.info.id))
     if cases is None and capabilities is None and speed is None:
         raise InvalidInput(

@@ -9,15 +9,17 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vkgroup.conformance.results import Result
-from vkgroup.conformance.run import Run
 from vkgroup.history.connection import DatabaseError
 from vkgroup.history.database import Database
 from vkgroup.history.files import count, describe
 from vkgroup.history.model import Kind, RunInfo
 from vkgroup.history.writing import Writer
+
+if TYPE_CHECKING:
+    from vkgroup.conformance.run import Run
 
 
 class Recording:
