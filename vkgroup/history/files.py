@@ -128,44 +128,60 @@ class FileResults:
         self._path = path
 
     def __iter__(self) -> Iterator[Result]:
-        return self._parsed(None)
-
-    def _parsed(self, wanted: Collection[str] | None) -> Iterator[Result]:
-        """Yield results; lines that obviously are none of those wanted are passed over unread."""
-        try:
-            with self._path.open("rb") as file:
-                for number, line in enumerate(file, 1):
-                    if wanted is not None and _names_other(line, wanted):
-                        continue
-                    try:
-                        yield Result.from_json(json.loads(line))
-                    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-                        if not line.endswith(b"\n"):  # a killed run's last line
-                            return
-                        raise InvalidInput(f"{self._path}, line {number}, is no result: {_WANTED}") from None
-        except OSError as error:
-            raise InvalidInput(f"{self._path} cannot be read: {error.strerror}") from error
+        for number, line in self._lines():
+            result = self._result(number, line)
+            if result is not None:
+                yield result
 
     def statuses(self) -> dict[str, Status]:
         """Return each case's status by its name."""
-        return {result.case: result.status for result in self}
+        found: dict[str, Status] = {}
+        for number, line in self._lines():
+            plain = _LINE.fullmatch(line)
+            status = _STATUSES.get(plain[2]) if plain else None
+            if plain and status:
+                found[plain[1].decode()] = status
+            elif result := self._result(number, line):
+                found[result.case] = result.status
+        return found
 
     def of(self, cases: Collection[str]) -> dict[str, Result]:
         """Return the results of these cases by name."""
         wanted = frozenset(cases)
-        if not wanted:
-            return {}
-        return {result.case: result for result in self._parsed(wanted) if result.case in wanted}
+        found: dict[str, Result] = {}
+        for number, line in self._lines() if wanted else ():
+            plain = _LINE.fullmatch(line)
+            if plain and plain[1].decode() not in wanted:
+                continue
+            result = self._result(number, line)
+            if result is not None and result.case in wanted:
+                found[result.case] = result
+        return found
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        try:
+            with self._path.open("rb") as file:
+                yield from enumerate(file, 1)
+        except OSError as error:
+            raise InvalidInput(f"{self._path} cannot be read: {error.strerror}") from error
+
+    def _result(self, number: int, line: bytes) -> Result | None:
+        """Return the result of a line; None for the last one of a killed run, which is cut off."""
+        try:
+            return Result.from_json(json.loads(line))
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            if line.endswith(b"\n"):
+                raise InvalidInput(f"{self._path}, line {number}, is no result: {_WANTED}") from None
+            return None
 
 
-_CASE = re.compile(rb'\{"case": "([\w.+-]+)"')
-"""How lines begin as vkgroup writes them; any other is parsed."""
+_LINE = re.compile(
+    rb'\{"case": "([\w.+-]+)", "status": "(\w+)", "seconds": [\d.e-]+, "defined": \d+, "undefined": \d+, '
+    rb'"detail": "[^\0-\x1f]*"\}\n'
+)
+"""Lines as vkgroup writes them: names and statuses are seen without parsing. Any other line is parsed."""
 
-
-def _names_other(line: bytes, wanted: Collection[str]) -> bool:
-    """Whether a line begins with the name of a case that is not wanted."""
-    found = _CASE.match(line)
-    return found is not None and found[1].decode("ascii", "replace") not in wanted
+_STATUSES = {status.value.encode(): status for status in Status}
 
 
 def _is_database(path: Path) -> bool:
