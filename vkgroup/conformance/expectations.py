@@ -1,9 +1,9 @@
 """What is expected of a device, in the files of Mesa's CI: known failures, cases left out, known flakes.
 
-The files are those that deqp-runner reads (https://gitlab.freedesktop.org/anholt/deqp-runner): a baseline has
-lines ``NAME,STATUS``, of which more columns are ignored, so that ``failures.csv`` and ``results.csv`` of a run
-are baselines too; skips and flakes have a regular expression a line, found anywhere in a name. Empty lines and
-lines that begin with ``#`` are left out in all of them.
+The files are those that deqp-runner reads (https://gitlab.freedesktop.org/anholt/deqp-runner): a baseline
+has lines ``NAME,STATUS``, of which more columns are ignored, so that ``failures.csv`` and ``results.csv`` of
+a run are baselines too; skips and flakes have a regular expression a line, found anywhere in a name. Empty
+lines and lines that begin with ``#`` are left out in all of them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.results import Status
 from vkgroup.errors import InvalidInput
+
+PROMISES = "device.minimum_promises"
+"""The name under which broken promises of the device (`Capabilities.minimum_promises`) can be expected."""
 
 MOST_BYTES = 256 << 20
 """Bytes of a file at most: a results file of the whole suite has a sixth of them."""
@@ -57,9 +61,7 @@ class Outcome(StrEnum):
         return self in _IMPROVED
 
 
-_EXPECTED = frozenset(
-    {Outcome.PASS, Outcome.SKIP, Outcome.EXPECTED_FAIL, Outcome.FLAKE, Outcome.KNOWN_FLAKE}
-)
+_EXPECTED = frozenset({Outcome.PASS, Outcome.SKIP, Outcome.EXPECTED_FAIL, Outcome.FLAKE, Outcome.KNOWN_FLAKE})
 _IMPROVED = frozenset({Outcome.IMPROVED_PASS, Outcome.IMPROVED_FAIL, Outcome.IMPROVED_SKIP})
 
 PLAIN = {
@@ -72,7 +74,7 @@ PLAIN = {
 }
 """The outcome of each status where nothing is expected."""
 
-# deqp-runner, runner_results.rs, RunnerStatus::with_baseline: what is found, to what is expected, to what that is.
+# What is found, and what that is beside what is expected (deqp-runner, RunnerStatus::with_baseline).
 _BESIDE: dict[Outcome, dict[str, Outcome]] = {
     Outcome.FAIL: {
         "Fail": Outcome.EXPECTED_FAIL,
@@ -118,6 +120,11 @@ class Expectations:
     skips: tuple[re.Pattern[str], ...] = ()
     flakes: tuple[re.Pattern[str], ...] = ()
 
+    def strangers(self) -> list[str]:
+        """Return the names in the baselines that are of no case of the suite."""
+        known = cases_by_name() if self.baseline else {}
+        return [name for name in self.baseline if name not in known and name != PROMISES]
+
     def skipped(self, name: str) -> bool:
         """Return whether a case is left out."""
         return any(pattern.search(name) for pattern in self.skips)
@@ -149,7 +156,8 @@ def read_expectations(
             if name in entries:
                 other = entries[name]
                 raise InvalidInput(
-                    f"{path}:{entry.line}: {name} stands at {other.path}:{other.line} already: remove one of them"
+                    f"{path}:{entry.line}: {name} stands at {other.path}:{other.line} already: "
+                    "remove one of them"
                 )
             entries[name] = entry
     return Expectations(entries, _read_patterns(skips), _read_patterns(flakes))
@@ -176,8 +184,8 @@ def parse_line(line: str, where: str) -> tuple[str, str]:
         raise InvalidInput(f"{where}: {_short(line)} is no line NAME,STATUS and no comment (#)")
     if status not in _STATUSES:
         raise InvalidInput(
-            f"{where}: {_short(status)} is no status; a baseline has Fail, Crash or Timeout (or another word of "
-            "deqp-runner), and comments on lines of their own"
+            f"{where}: {_short(status)} is no status; a baseline has Fail, Crash or Timeout (or another word "
+            "of deqp-runner), and comments on lines of their own"
         )
     return name, status
 

@@ -1,4 +1,4 @@
-"""A run beside what is expected of it: each case's outcome, flakes told from failures by judging them again."""
+"""A run beside what is expected of it: each case's outcome, and flakes told from failures."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vkgroup.conformance import plan
-from vkgroup.conformance.expectations import PLAIN, Expectations, Expected, Outcome
+from vkgroup.conformance.expectations import PLAIN, PROMISES, Expectations, Expected, Outcome
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.results import Result, Status
 from vkgroup.conformance.run import Run
 from vkgroup.conformance.store import read_results, write_whole
-
-PROMISES = "device.minimum_promises"
-"""The name under which broken promises of the device (`Capabilities.minimum_promises`) can be expected."""
 
 AGAIN = "reruns.jsonl"
 """The file in a run's folder with the results of cases that were judged again."""
@@ -111,8 +108,8 @@ class Judged:
     def judge_again(self, repeat: Repeat, shuffle: int | None = None) -> int:
         """Judge what is unexpected a second time; returns how many cases were judged.
 
-        Whole batches are judged again, as deqp-runner repeats whole case lists: a wrong result that depends on
-        what else is in a shader is none that comes and goes.
+        Whole batches are judged again, as deqp-runner repeats whole case lists: a wrong result that depends
+        on what else is in a shader is none that comes and goes.
         """
         doubtful = {
             name
@@ -122,10 +119,15 @@ class Judged:
         if not doubtful:
             return 0
         known = cases_by_name()
-        ran = [known[r.case] for r in self.run.results if r.status != Status.NOT_SUPPORTED and r.case in known]
+        ran = [
+            known[r.case] for r in self.run.results if r.status != Status.NOT_SUPPORTED and r.case in known
+        ]
         batches = plan.batches(ran, self.run.capabilities, shuffle=shuffle)
         cases = [
-            case for batch in batches if any(case.name in doubtful for case in batch.cases) for case in batch.cases
+            case
+            for batch in batches
+            if any(case.name in doubtful for case in batch.cases)
+            for case in batch.cases
         ]
         for result in repeat(cases):
             self.again.setdefault(result.case, result)

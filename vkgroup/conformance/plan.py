@@ -51,8 +51,8 @@ def batches(
     Parameters
     ----------
     most : cases a batch at most; None leaves it to the families.
-    shuffle : seed of another order, of the cases that can share a batch and of the batches; what may hang stays
-        last. Some whole batches of an order, planned again with its seed, are the same batches.
+    shuffle : seed of another order, of the cases that can share a batch and of the batches; what may hang
+        stays last. Some whole batches of an order, planned again with its seed, are the same batches.
     """
     planned = list(_in_order(cases, capabilities, most, shuffle))
     if shuffle is not None:

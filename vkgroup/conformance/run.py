@@ -142,8 +142,8 @@ def run(
     out : folder for ``results.jsonl``; nothing is written without.
     resume : go on with the run in `out`.
     timeout : seconds that one dispatch may take.
-    time_limit : seconds after which no case is begun any more; cases that are not reached are in `Run.missing`
-        and have no result, so that `resume` goes on with them.
+    time_limit : seconds after which no case is begun any more; cases that are not reached are in
+        `Run.missing` and have no result, so that `resume` goes on with them.
     shuffle : seed of another order of the cases, with other neighbours in their batches.
     isolate : run in worker processes, which a crashing driver cannot take along. Without, everything
         happens in this process, and a crash of the driver is a crash of it.

@@ -1,8 +1,8 @@
 """Shards: parts of a selection of cases, for as many machines or jobs to judge.
 
-Which part a case falls to depends on the selection alone, and not on the device: any two shards share no case,
-and all of them together have each. Cases that can share a batch stay together in chunks, dealt in turns, so that
-shards are of about one size, have their share of everything, and fill their batches.
+Which part a case falls to depends on the selection alone, and not on the device: any two shards share no
+case, and all of them together have each. Cases that can share a batch stay together in chunks, dealt in
+turns, so that shards are of about one size, have their share of everything, and fill their batches.
 """
 
 from __future__ import annotations

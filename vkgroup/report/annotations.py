@@ -1,10 +1,10 @@
 """What is unexpected, where GitHub and GitLab show it: workflow commands, a code quality report.
 
-GitHub reads lines ``::error …`` on standard output (docs.github.com, "Workflow commands for GitHub Actions") and
-shows ten of a kind a step. GitLab reads a file of JSON that the job names as its artifact
+GitHub reads lines ``::error …`` on standard output (docs.github.com, "Workflow commands for GitHub Actions")
+and shows ten of a kind a step. GitLab reads a file of JSON that the job names as its artifact
 ``reports: codequality`` (docs.gitlab.com, "Code Quality", "Code Quality report format"): description,
-check_name, fingerprint, severity and location are what it takes from each entry. GitLab shows the JUnit file too
-(``reports: junit``), below 30 MB a file.
+check_name, fingerprint, severity and location are what it takes from each entry. GitLab shows the JUnit file
+too (``reports: junit``; docs.gitlab.com, "Unit test reports"), below 30 MB a file.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _SEVERITY = {Outcome.CRASH: "critical", Outcome.TIMEOUT: "critical", Outcome.FAI
 def github(judged: Judged, folder: Path) -> list[str]:
     """Return the workflow commands: errors for what is unexpected, warnings for new flakes.
 
-    An unexpected improvement points to the line of the baseline. What is more than GitHub shows is summed up in
-    the last of a kind.
+    What the baseline has another status for points to its line there. What is more than GitHub shows is
+    summed up in the last of a kind.
     """
     said = {result.case: judged.words(result) for result in judged.results}
     names = [name for name, outcome in judged.unexpected.items() if outcome != Outcome.MISSING]
@@ -74,8 +74,8 @@ def _property(text: str) -> str:
 def write_gitlab(judged: Judged, folder: Path) -> Path:
     """Write the code quality report into a run's folder and return its path.
 
-    An entry is a case that is unexpected, or a new flake (severity ``info``). It stands at the line of the baseline
-    that expects otherwise; where there is none, at that of ``failures.csv``.
+    An entry is a case that is unexpected, or a new flake (severity ``info``). It stands at the line of the
+    baseline that expects otherwise; where there is none, at that of ``failures.csv``.
     """
     said = {result.case: judged.words(result) for result in judged.results}
     lines = {name: number for number, name in enumerate(judged.unexpected, 1)}

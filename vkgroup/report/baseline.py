@@ -23,9 +23,9 @@ def check_baseline(path: Path) -> None:
 def save_baseline(path: Path, judged: Judged) -> None:
     """Write the failures of a run, as lines ``NAME,STATUS`` that deqp-runner reads too.
 
-    Where the file exists it is brought up to date: its comments stay, and so do the lines of cases that this run
-    has no verdict on (others' shards, what was left out or not reached, flakes); the other lines get the status
-    that was found, or go where nothing fails any more. Flakes are not added.
+    Where the file exists it is brought up to date: its comments stay, and so do the lines of cases that this
+    run has no verdict on (others' shards, what was left out or not reached, flakes); the other lines get the
+    status that was found, or go where nothing fails any more. Flakes are not added.
 
     Raises
     ------

@@ -30,13 +30,17 @@ def write_summary(run: Run, path: Path, judged: Judged | None = None) -> None:
 def write_junit(run: Run, path: Path, judged: Judged | None = None) -> None:
     """Write the run as JUnit XML: a suite a category, failures with their words.
 
-    With `judged` a case fails where it is unexpected, and so does an improvement; expected failures and what was
-    left out are skipped, flakes pass and say so in ``system-out``, and what was not reached is one error.
+    With `judged` a case fails where it is unexpected, and so does an improvement; expected failures and what
+    was left out are skipped, flakes pass and say so in ``system-out``, and what was not reached is one error.
     """
-    judged = judged or Judged(run)
-    results = judged.results + [
-        Result(name, Status.NOT_SUPPORTED, detail="left out by --skips") for name in judged.left_out
-    ]
+    results = list(run.results)
+    if judged is None:
+        judged = Judged(run)
+    else:
+        left_out = (
+            Result(name, Status.NOT_SUPPORTED, detail="left out by --skips") for name in judged.left_out
+        )
+        results = [*judged.results, *left_out]
     suites = ElementTree.Element("testsuites", name="vkgroup conform", tests=str(len(results)))
     by_category: dict[str, ElementTree.Element] = {}
     for result in sorted(results, key=lambda result: result.case):
@@ -57,7 +61,9 @@ def write_junit(run: Run, path: Path, judged: Judged | None = None) -> None:
         counted = {"tests": "testcase", "failures": "*/failure", "errors": "*/error", "skipped": "*/skipped"}
         suite.attrib.update({key: str(len(suite.findall(found))) for key, found in counted.items()})
     ElementTree.indent(suites)
-    write_text(path, '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, "unicode") + "\n")
+    write_text(
+        path, '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, "unicode") + "\n"
+    )
 
 
 def _suite(
