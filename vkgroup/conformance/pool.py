@@ -176,16 +176,14 @@ class Pool:
     setup : what each worker is told.
     jobs : worker processes.
     module : what they run.
-    deadline : the `time.monotonic` from which on no batch is begun; what has no verdict then has no result.
+    deadline : the `time.monotonic` from which on no batch is begun; what has no verdict has no result.
     """
 
-    def __init__(
-        self, setup: Setup, jobs: int, module: str = WORKER, *, deadline: float | None = None
-    ) -> None:
+    def __init__(self, setup: Setup, jobs: int, module: str = WORKER, deadline: float = math.inf) -> None:
         self._setup = setup
         self._module = module
         self._jobs = jobs
-        self._deadline = math.inf if deadline is None else deadline
+        self._deadline = deadline
         self._batches: deque[Work] = deque()
         self._last: list[Work] = []
         self._hung = ""
@@ -250,12 +248,11 @@ class Pool:
     def _next(self) -> Work | None:
         """Take a batch; None when all are taken."""
         with self._lock:
-            over = self._stopping.is_set() or self._late()
-            return self._batches.popleft() if self._batches and not over else None
+            return self._batches.popleft() if self._batches and not self._late() else None
 
     def _late(self) -> bool:
-        """Return whether the run's time is over."""
-        return time.monotonic() >= self._deadline
+        """Return whether the run is ending, or its time is over."""
+        return self._stopping.is_set() or time.monotonic() >= self._deadline
 
     def _start(self) -> Worker:
         """Start a worker; one that dies on the way is given another chance, for others may have killed it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
@@ -162,7 +163,7 @@ def run(
     found = Run(capabilities, seed, jobs or default_jobs(), datetime.now(UTC).isoformat(timespec="seconds"))
     store = Store(out, _identity(capabilities, seed), resume=resume) if out is not None else None
     start = time.perf_counter()
-    deadline = None if time_limit is None else time.monotonic() + time_limit
+    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     with store or nullcontext():
         session = _Session(found, _command(device, seed), store, on_results)
         pending = session.sort_out(chosen)
@@ -249,18 +250,14 @@ class _Session:
 
 
 def _run_here(
-    device: DeviceInfo, batches: list[plan.Batch], session: _Session, setup: Setup, deadline: float | None
+    device: DeviceInfo, batches: list[plan.Batch], session: _Session, setup: Setup, deadline: float
 ) -> None:
     """Judge batches in this process until a `time.monotonic`; a lost device is opened again."""
     waiting = deque(batches)
-
-    def over() -> bool:
-        return deadline is not None and time.monotonic() >= deadline
-
-    while waiting and not over():
+    while waiting and time.monotonic() < deadline:
         with open_device(device, robust=False) as opened:
             executor = Executor(opened, seed=setup.seed, timeout=setup.timeout, transform=setup.transform)
-            while waiting and not over():
+            while waiting and time.monotonic() < deadline:
                 batch = waiting.popleft()
                 try:
                     session.take(judge_batch(executor, batch))
