@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from rich.text import Text
 
 from vkgroup.cli.arguments import add_db, add_device, seconds
 from vkgroup.cli.console import Console
+from vkgroup.cli.expecting import Expecting, add_expecting, read_expecting
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run, select
 from vkgroup.conformance.caselist import read_caselist
+from vkgroup.conformance.judged import Judged
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput
 from vkgroup.history import Recording
@@ -62,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=20.0,
         help="seconds a dispatch may take (default: 20)",
     )
+    add_expecting(parser)
 
 
 def _positive(text: str) -> int:
@@ -92,7 +96,9 @@ def execute(arguments: argparse.Namespace) -> int:
         raise InvalidInput(f"--junit {arguments.junit} is a folder: name a file")
     if arguments.resume and arguments.out is None:
         raise InvalidInput("--resume needs the folder of the run to resume: --out DIR")
-    cases = _cases(arguments, Console(stderr=True, highlight=False))
+    remarks = Console(stderr=True, highlight=False)
+    expecting = read_expecting(arguments, _cases(arguments, remarks), remarks)
+    cases = expecting.cases
     if arguments.list:
         sys.stdout.write("".join(f"{case.name}\n" for case in cases))
         return 0
@@ -101,13 +107,20 @@ def execute(arguments: argparse.Namespace) -> int:
     number = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
     console.print(Text(f"Judging {device.name} on {number}, results in {out}"), soft_wrap=True)
     with Recording(arguments.db, out, resume=arguments.resume) as recording:
-        found = _run(arguments, device, cases, out, recording)
-        write_summary(found, out / "summary.json")
+        found = _run(expecting, device, cases, out, arguments.time_limit, recording)
+
+        def judge(again: Sequence[AnyCase], left: float | None) -> Run:
+            return _run(expecting, device, tuple(again), None, left, None)
+
+        judged = expecting.judged(found, out, judge, console)
+        write_summary(found, out / "summary.json", judged)
         recording.finish_conform(found)
-        _report(found, out, console)
+        expecting.write(judged, out)
         if arguments.junit is not None:
-            write_junit(found, arguments.junit)
-    return 1 if found.failures or found.capabilities.minimum_promises() else 0
+            write_junit(found, arguments.junit, judged)
+        _report(judged, out, console)
+        expecting.report(judged, out, console)
+    return 0 if judged.success else 1
 
 
 def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ...]:
@@ -139,13 +152,15 @@ def _default_folder(device: str) -> Path:
 
 
 def _run(
-    arguments: argparse.Namespace,
+    expecting: Expecting,
     device: DeviceInfo,
     cases: tuple[AnyCase, ...],
-    out: Path,
-    recording: Recording,
+    out: Path | None,
+    time_limit: float | None,
+    recording: Recording | None,
 ) -> Run:
-    """Run the cases under a progress bar."""
+    """Run the cases under a progress bar; without a folder nothing is kept."""
+    arguments = expecting.arguments
     counts = dict.fromkeys(Status, 0)
     with Progress(
         TextColumn("{task.description}"),
@@ -156,10 +171,11 @@ def _run(
         console=Console(stderr=True),
         transient=True,
     ) as progress:
-        task = progress.add_task("conform", total=len(cases), verdicts="")
+        task = progress.add_task("conform" if out is not None else "again", total=len(cases), verdicts="")
 
         def on_results(results: list[Result]) -> None:
-            recording.add(results)
+            if recording is not None:
+                recording.add(results)
             for result in results:
                 counts[result.status] += 1
             bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
@@ -173,19 +189,23 @@ def _run(
             out=out,
             resume=arguments.resume,
             timeout=arguments.timeout,
-            on_start=recording.begin_conform,
+            time_limit=time_limit,
+            shuffle=expecting.shuffle,
+            on_start=None if recording is None else recording.begin_conform,
             on_results=on_results,
         )
 
 
-def _report(found: Run, out: Path, console: Console) -> None:
-    """Print the table by category, the first failures and where everything is."""
-    for result in found.failures[:SHOWN_FAILURES]:
+def _report(judged: Judged, out: Path, console: Console) -> None:
+    """Print the table by category, the first unexpected failures and where everything is."""
+    found = judged.run
+    failures = [result for result in found.failures if not judged.outcomes[result.case].expected]
+    for result in failures[:SHOWN_FAILURES]:
         console.print(Text(f"{result.status}: {result.case}", style=_COLOURS[result.status]), soft_wrap=True)
         for line in result.detail.splitlines():
             console.print(Text(f"    {line}"), soft_wrap=True)
-    if len(found.failures) > SHOWN_FAILURES:
-        more = len(found.failures) - SHOWN_FAILURES
+    if len(failures) > SHOWN_FAILURES:
+        more = len(failures) - SHOWN_FAILURES
         console.print(Text(f"… and {more} more in {out / 'results.jsonl'}"), soft_wrap=True)
     for promise in found.capabilities.minimum_promises():
         console.print(Text(f"The device breaks a promise of Vulkan: {promise}", style="bold red"))

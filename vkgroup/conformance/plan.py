@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 from vkgroup.conformance.barriers import BARRIERS, SEEN_TO_HANG
@@ -39,7 +40,9 @@ class Batch:
         return [replace(self, cases=self.cases[:middle]), replace(self, cases=self.cases[middle:])]
 
 
-def batches(cases: Iterable[AnyCase], capabilities: Capabilities, most: int | None = None) -> Iterator[Batch]:
+def batches(
+    cases: Iterable[AnyCase], capabilities: Capabilities, most: int | None = None, shuffle: int | None = None
+) -> Iterator[Batch]:
     """Split cases into batches for a device, cases that share data side by side, and what may hang last.
 
     A GPU that hangs takes the devices of all workers along, and may hang again in whatever comes next (both
@@ -48,13 +51,25 @@ def batches(cases: Iterable[AnyCase], capabilities: Capabilities, most: int | No
     Parameters
     ----------
     most : cases a batch at most; None leaves it to the families.
+    shuffle : seed of another order, of the cases that can share a batch and of the batches; what may hang
+        stays last. Some whole batches of an order, planned again with its seed, are the same batches.
     """
+    planned = list(_in_order(cases, capabilities, most, shuffle))
+    if shuffle is not None:
+        planned.sort(key=lambda batch: (risk(batch.cases[0]), _place(shuffle, batch.cases[0])))
+    return iter(planned)
+
+
+def _in_order(
+    cases: Iterable[AnyCase], capabilities: Capabilities, most: int | None, shuffle: int | None
+) -> Iterator[Batch]:
+    """Yield the batches group by group; see `batches`."""
     groups: dict[tuple[str, Hashable], list[AnyCase]] = {}
     for case in cases:
         family = family_of(case)
         groups.setdefault((family.name, family.batch_key(case)), []).append(case)
     for (name, _), members in sorted(groups.items(), key=lambda group: risk(group[1][0])):
-        members.sort(key=_neighbours)
+        members.sort(key=neighbours if shuffle is None else lambda case: _place(shuffle, case))
         step = family_named(name).batch_size(members[0], capabilities)
         if most is not None:
             step = min(step, most)
@@ -70,6 +85,11 @@ def risk(case: AnyCase) -> int:
     return 2 if (case.stage, case.pattern) in SEEN_TO_HANG else 1
 
 
-def _neighbours(case: Any) -> tuple[str, ...]:
+def _place(seed: int, case: AnyCase) -> bytes:
+    """Return a case's place in the order of a seed, which does not depend on the other cases."""
+    return blake2b(f"{seed} {case.name}".encode(), digest_size=8).digest()
+
+
+def neighbours(case: Any) -> tuple[str, ...]:
     """Return what brings cases together in a batch: those of one type read the same data."""
     return (case.type, case.operation, case.operand) if isinstance(case, Case) else ()

@@ -8,6 +8,7 @@ about the time of a death are judged again in the same way. Batches that may han
 
 from __future__ import annotations
 
+import math
 import subprocess
 import tempfile
 import threading
@@ -38,6 +39,9 @@ PAUSES = (0.5, 2.0, 8.0, 20.0)
 
 FIRST_PAUSES = 2
 """How many of them there are as long as no worker has ever opened the device."""
+
+GRACE_SECONDS = 10.0
+"""Seconds that batches at work may still take when a run's time is over."""
 
 SECONDS_PER_CASE = 2.0
 """Seconds that each further case adds to the time of a batch: slow compilers are not hangs."""
@@ -172,12 +176,14 @@ class Pool:
     setup : what each worker is told.
     jobs : worker processes.
     module : what they run.
+    deadline : the `time.monotonic` from which on no batch is begun; what has no verdict has no result.
     """
 
-    def __init__(self, setup: Setup, jobs: int, module: str = WORKER) -> None:
+    def __init__(self, setup: Setup, jobs: int, module: str = WORKER, deadline: float = math.inf) -> None:
         self._setup = setup
         self._module = module
         self._jobs = jobs
+        self._deadline = deadline
         self._batches: deque[Work] = deque()
         self._last: list[Work] = []
         self._hung = ""
@@ -242,7 +248,11 @@ class Pool:
     def _next(self) -> Work | None:
         """Take a batch; None when all are taken."""
         with self._lock:
-            return self._batches.popleft() if self._batches and not self._stopping.is_set() else None
+            return self._batches.popleft() if self._batches and not self._late() else None
+
+    def _late(self) -> bool:
+        """Return whether the run is ending, or its time is over."""
+        return self._stopping.is_set() or time.monotonic() >= self._deadline
 
     def _start(self) -> Worker:
         """Start a worker; one that dies on the way is given another chance, for others may have killed it.
@@ -275,6 +285,8 @@ class Pool:
                     self._results.put(_Answer(batch, answer))
                     continue
                 worker = None
+                if self._late():
+                    return
                 with self._lock:
                     self._deaths.append((time.monotonic(), answer))
                     self._suspects.append(_Suspect(batch, answer, alone=count == 1))
@@ -288,6 +300,7 @@ class Pool:
     def _ask(self, worker: Worker, batch: Work) -> list[Result] | _Death:
         """Let a worker judge a batch; where it dies of it, it is gone afterwards."""
         seconds = self._setup.timeout + SECONDS_PER_CASE * len(batch)
+        seconds = max(0.0, min(seconds, self._deadline + GRACE_SECONDS - time.monotonic()))
         try:
             answer = worker.run(batch, seconds)
         except WorkerDied as error:
@@ -308,7 +321,7 @@ class Pool:
     def _judge_alone(self, on_results: Callable[[list[Result]], None]) -> None:
         """Judge the batches that may hang, and again those that workers died of, with nobody else at work."""
         worker: Worker | None = None
-        while self._suspects:
+        while self._suspects and not self._late():
             suspect = self._suspects.popleft()
             if suspect.alone and suspect.death is not None:
                 answer: list[Result] | _Death = suspect.death
@@ -320,6 +333,8 @@ class Pool:
                 continue
             if not suspect.alone:
                 worker = None
+            if self._late():
+                break
             if len(suspect.batch) == 1:
                 name = suspect.batch.cases[0].name
                 on_results([self._doubted(Result(name, answer.status, detail=answer.detail))])

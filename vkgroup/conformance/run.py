@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
@@ -44,6 +45,7 @@ class Run:
     results : every case's result, in the order in which they came.
     seconds : wall-clock seconds of this session of the run.
     executed : cases that this session sent to the device.
+    missing : names of the cases that were not reached before the run's time was over.
     """
 
     capabilities: Capabilities
@@ -53,6 +55,7 @@ class Run:
     results: list[Result] = field(default_factory=list)
     seconds: float = 0.0
     executed: int = 0
+    missing: list[str] = field(default_factory=list)
 
     @property
     def counts(self) -> Counter[Status]:
@@ -88,6 +91,7 @@ class Run:
             "executed": self.executed,
             "cases_per_second": round(self.executed / self.seconds, 1) if self.seconds else None,
             "cases": len(self.results),
+            "missing": len(self.missing),
             "lanes": {
                 "defined": sum(result.defined for result in self.results),
                 "undefined": sum(result.undefined for result in self.results),
@@ -121,6 +125,8 @@ def run(
     out: Path | None = None,
     resume: bool = False,
     timeout: float = 20.0,
+    time_limit: float | None = None,
+    shuffle: int | None = None,
     isolate: bool = True,
     transform: Transform | None = None,
     on_start: Callable[[Run], None] | None = None,
@@ -138,6 +144,9 @@ def run(
     out : folder for ``results.jsonl``; nothing is written without.
     resume : go on with the run in `out`.
     timeout : seconds that one dispatch may take.
+    time_limit : seconds after which no case is begun any more; cases that are not reached are in
+        `Run.missing` and have no result, so that `resume` goes on with them.
+    shuffle : seed of another order of the cases, with other neighbours in their batches.
     isolate : run in worker processes, which a crashing driver cannot take along. Without, everything
         happens in this process, and a crash of the driver is a crash of it.
     transform : see `vkgroup.conformance.execute.Transform`; must be picklable with `isolate`.
@@ -156,17 +165,21 @@ def run(
     found = Run(capabilities, seed, jobs or default_jobs(), datetime.now(UTC).isoformat(timespec="seconds"))
     store = Store(out, _identity(capabilities, seed), resume=resume) if out is not None else None
     start = time.perf_counter()
+    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     with store or nullcontext():
         if on_start is not None:
             on_start(found)
         session = _Session(found, _command(device, seed), store, on_results)
         pending = session.sort_out(chosen)
-        found.executed = len(pending)
-        batches = list(plan.batches(pending, capabilities))
+        batches = list(plan.batches(pending, capabilities, shuffle=shuffle))
+        setup = Setup(device, seed, timeout, transform)
         if isolate:
-            Pool(Setup(device, seed, timeout, transform), found.jobs).run(batches, session.take)
+            Pool(setup, found.jobs, deadline=deadline).run(batches, session.take)
         else:
-            _run_here(device, batches, session, Setup(device, seed, timeout, transform))
+            _run_here(device, batches, session, setup, deadline)
+    reached = {result.case for result in found.results}
+    found.missing = [case.name for case in chosen if case.name not in reached]
+    found.executed = len(pending) - len(found.missing)
     found.seconds = time.perf_counter() - start
     return found
 
@@ -240,13 +253,15 @@ class _Session:
         return replace(result, detail=f"{sentence}\n{result.detail}\nrepeat: {command}".strip())
 
 
-def _run_here(device: DeviceInfo, batches: list[plan.Batch], session: _Session, setup: Setup) -> None:
-    """Judge batches in this process; a lost device is opened again."""
+def _run_here(
+    device: DeviceInfo, batches: list[plan.Batch], session: _Session, setup: Setup, deadline: float
+) -> None:
+    """Judge batches in this process until a `time.monotonic`; a lost device is opened again."""
     waiting = deque(batches)
-    while waiting:
+    while waiting and time.monotonic() < deadline:
         with open_device(device, robust=False) as opened:
             executor = Executor(opened, seed=setup.seed, timeout=setup.timeout, transform=setup.transform)
-            while waiting:
+            while waiting and time.monotonic() < deadline:
                 batch = waiting.popleft()
                 try:
                     session.take(judge_batch(executor, batch))

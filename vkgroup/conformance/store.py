@@ -63,10 +63,10 @@ class Store:
         """Take up the run that is in the folder, or begin one where none is."""
         results, run = self.folder / RESULTS, self.folder / RUN
         if not results.stat().st_size:
-            _write_whole(run, json.dumps(identity, indent=2) + "\n")
+            write_whole(run, json.dumps(identity, indent=2) + "\n")
         elif resume:
             _check_identity(run, identity)
-            self.done = _read(results)
+            self.done = read_results(results)
         else:
             raise InvalidInput(
                 f"{self.folder} already holds a run: go on with it (--resume), or name another folder (--out)"
@@ -109,7 +109,7 @@ class Store:
         self.close()
 
 
-def _write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
     """Write a file that is there whole or not at all."""
     aside = path.with_suffix(".unfinished")
     aside.write_text(text, encoding="utf-8")
@@ -146,7 +146,7 @@ def _check_identity(run: Path, identity: dict[str, Any]) -> None:
         )
 
 
-def _read(path: Path) -> dict[str, Result]:
+def read_results(path: Path) -> dict[str, Result]:
     """Read the whole lines of a results file and cut off a last one that is not whole."""
     done: dict[str, Result] = {}
     whole = 0

@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from vkgroup.report.annotations import SERVICES, github, write_gitlab
+from vkgroup.report.baseline import check_baseline, save_baseline
 from vkgroup.report.conformance import write_junit, write_summary
+from vkgroup.report.tables import write_tables
 
-__all__ = ["write_junit", "write_summary"]
+__all__ = [
+    "SERVICES",
+    "check_baseline",
+    "github",
+    "save_baseline",
+    "write_gitlab",
+    "write_junit",
+    "write_summary",
+    "write_tables",
+]

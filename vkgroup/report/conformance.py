@@ -7,54 +7,90 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-from vkgroup.conformance import AGAINST_THE_DEVICE, Run, Status
+from vkgroup.conformance import Result, Run, Status
+from vkgroup.conformance.expectations import Outcome
+from vkgroup.conformance.judged import Judged
 from vkgroup.errors import InvalidInput
 
 # Characters that XML 1.0 cannot hold in any form (W3C XML 1.0, 2.2 Characters).
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_summary(run: Run, path: Path) -> None:
-    """Write the run in short; see `vkgroup.conformance.run.Run.summary` for what is in it."""
-    _write(path, json.dumps(run.summary(), indent=2, ensure_ascii=False) + "\n")
+def write_summary(run: Run, path: Path, judged: Judged | None = None) -> None:
+    """Write the run in short; see `vkgroup.conformance.run.Run.summary` for what is in it.
+
+    With `judged` also, under ``outcomes``, how many cases have each outcome that occurs (`Outcome`).
+    """
+    summary = run.summary()
+    if judged is not None:
+        summary["outcomes"] = {outcome.value: count for outcome, count in sorted(judged.counts.items())}
+    write_text(path, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
 
 
-def write_junit(run: Run, path: Path) -> None:
-    """Write the run as JUnit XML: a suite a category, failures with their words."""
-    suites = ElementTree.Element("testsuites", name="vkgroup conform", tests=str(len(run.results)))
-    by_category: dict[str, ElementTree.Element] = {}
-    counts: dict[str, dict[str, int]] = {}
-    for result in sorted(run.results, key=lambda result: result.case):
-        *group, name = result.case.split(".", 3)
-        category = result.case.split(".", 1)[0]
-        if category not in by_category:
-            by_category[category] = ElementTree.SubElement(suites, "testsuite", name=category)
-            counts[category] = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
-        case = ElementTree.SubElement(
-            by_category[category],
-            "testcase",
-            classname=".".join(group),
-            name=name,
-            time=f"{result.seconds:.6f}",
+def write_junit(run: Run, path: Path, judged: Judged | None = None) -> None:
+    """Write the run as JUnit XML: a suite a category, failures with their words.
+
+    With `judged` a case fails where it is unexpected, and so does an improvement; expected failures and what
+    was left out are skipped, flakes pass and say so in ``system-out``, and what was not reached is one error.
+    """
+    results = list(run.results)
+    if judged is None:
+        judged = Judged(run)
+    else:
+        left_out = (
+            Result(name, Status.NOT_SUPPORTED, detail="left out by --skips") for name in judged.left_out
         )
-        count = counts[category]
-        count["tests"] += 1
-        if result.status in AGAINST_THE_DEVICE:
-            kind = "failure" if result.status == Status.FAIL else "error"
-            count["failures" if kind == "failure" else "errors"] += 1
-            element = ElementTree.SubElement(case, kind, message=result.status.value)
-            element.text = _NOT_XML.sub("\ufffd", result.detail)
-        elif result.status != Status.PASS:
-            count["skipped"] += 1
-            message = _NOT_XML.sub("\ufffd", result.detail) or "no lane's result is defined"
-            ElementTree.SubElement(case, "skipped", message=message)
-    for category, suite in by_category.items():
-        suite.attrib.update({key: str(value) for key, value in counts[category].items()})
+        results = [*judged.results, *left_out]
+    suites = ElementTree.Element("testsuites", name="vkgroup conform", tests=str(len(results)))
+    by_category: dict[str, ElementTree.Element] = {}
+    for result in sorted(results, key=lambda result: result.case):
+        *group, name = result.case.split(".", 3)
+        suite = _suite(suites, by_category, group[0])
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=".".join(group), name=name, time=f"{result.seconds:.6f}"
+        )
+        _say(case, result, judged)
+    if run.missing:
+        case = ElementTree.SubElement(
+            _suite(suites, by_category, "run"), "testcase", classname="run", name="time limit", time="0.0"
+        )
+        words = f"{len(run.missing)} cases were not reached: go on with --resume"
+        ElementTree.SubElement(case, "error", message=Outcome.MISSING.value).text = words
+        suites.set("tests", str(len(results) + 1))
+    for suite in by_category.values():
+        counted = {"tests": "testcase", "failures": "*/failure", "errors": "*/error", "skipped": "*/skipped"}
+        suite.attrib.update({key: str(len(suite.findall(found))) for key, found in counted.items()})
     ElementTree.indent(suites)
-    _write(path, '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, "unicode") + "\n")
+    write_text(
+        path, '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, "unicode") + "\n"
+    )
 
 
-def _write(path: Path, text: str) -> None:
+def _suite(
+    suites: ElementTree.Element, known: dict[str, ElementTree.Element], category: str
+) -> ElementTree.Element:
+    if category not in known:
+        known[category] = ElementTree.SubElement(suites, "testsuite", name=category)
+    return known[category]
+
+
+def _say(case: ElementTree.Element, result: Result, judged: Judged) -> None:
+    """Add to a test case what became of it; nothing where it passes."""
+    outcome = judged.outcomes[result.case]
+    words = _NOT_XML.sub("\ufffd", judged.words(result))
+    if not outcome.expected:
+        kind = "failure" if outcome == Outcome.FAIL or outcome.improved else "error"
+        ElementTree.SubElement(case, kind, message=outcome.value).text = words
+    elif outcome == Outcome.SKIP:
+        ElementTree.SubElement(case, "skipped", message=words or "no lane's result is defined")
+    elif outcome == Outcome.EXPECTED_FAIL:
+        ElementTree.SubElement(case, "skipped", message=f"{outcome}: {words}".strip())
+    elif outcome != Outcome.PASS:
+        ElementTree.SubElement(case, "system-out").text = f"{outcome}: {words}"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file, and the folders that it is in; InvalidInput where that is impossible."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -1,0 +1,129 @@
+"""``vkgroup conform`` in continuous integration: expectations, shards and limits from the command line.
+
+SwiftShader gives wrong answers to votes on vectors (docs/driver-findings.md), so nothing need be planted.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from vkgroup.cli.main import main
+
+FILTER = "vote.compute.subgroupAllEqual.*int.all.exact"
+WRONG = "vote.compute.subgroupAllEqual.ivec2.all.exact"
+RIGHT = "vote.compute.subgroupAllEqual.int.all.exact"
+
+pytestmark = pytest.mark.usefixtures("swiftshader")
+
+
+@pytest.fixture
+def conform(tmp_path, monkeypatch, capsys):
+    """Run the command in an empty folder, and return its exit code and what it printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str]:
+        code = main(["conform", "--filter", RIGHT, "--filter", WRONG, *arguments])
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return code, captured.out + captured.err
+
+    return run
+
+
+DEVICE = ("--device", "swiftshader", "--jobs", "1")
+
+
+def test_a_saved_baseline_is_expected_and_what_differs_from_it_is_not(conform) -> None:
+    code, _ = conform(*DEVICE, "--out", "one", "--save-baseline", "fails.txt")
+    assert code == 1
+    text = Path("fails.txt").read_text()
+    assert text.splitlines()[1:] == [f"{WRONG},Fail"]
+
+    code, said = conform(*DEVICE, "--out", "two", "--baseline", "fails.txt", "--junit", "two.xml")
+    assert (code, Path("two/failures.csv").read_text()) == (0, "")
+    assert "1 failing as the baseline says" in said
+    assert f"Fail: {WRONG}" not in said
+    assert not list(ElementTree.parse("two.xml").getroot().iter("failure"))
+
+    Path("fails.txt").write_text(f"# moved\n{RIGHT},Fail\ndEQP-VK.other,Fail\n")
+    code, said = conform(*DEVICE, "--out", "three", "--baseline", "fails.txt", "--annotations", "github")
+    assert code == 1
+    rows = [f"{RIGHT},UnexpectedImprovement(Pass)", f"{WRONG},Fail"]
+    assert Path("three/failures.csv").read_text().splitlines() == rows
+    assert "1 of 2 names in the baseline are of no case of this suite, and have no effect: dEQP-VK" in said
+    errors = [line for line in said.splitlines() if line.startswith("::error ")]
+    assert len(errors) == 2
+    assert "file=fails.txt,line=2" in errors[0]
+    again = [json.loads(line)["status"] for line in Path("three/reruns.jsonl").read_text().splitlines()]
+    assert sorted(again) == ["Fail", "Pass"]
+
+
+def test_skips_flakes_and_gitlab(conform) -> None:
+    Path("skips.txt").write_text("# slow\nAllEqual\\.int\\.\n")
+    Path("flakes.txt").write_text("ivec2\n")
+    code, said = conform(
+        *DEVICE, "--out", "run", "--skips", "skips.txt", "--flakes", "flakes.txt", "--annotations", "gitlab"
+    )
+    assert code == 0
+    assert "1 known to flake, 1 left out by --skips" in said
+    table = [row.rpartition(",")[0] for row in Path("run/results.csv").read_text().splitlines()]
+    assert table == [f"{RIGHT},Skip", f"{WRONG},KnownFlake"]
+    assert json.loads(Path("run/gl-code-quality-report.json").read_text()) == []
+
+
+def test_a_run_out_of_time_says_how_to_go_on(conform) -> None:
+    limited = (*DEVICE, "--out", "run", "--shuffle", "--time-limit", "0.000001")
+    code, said = conform(*limited)
+    assert code == 1
+    assert "2 of 2 cases were not reached in 1e-06 s: go on with --resume --out run" in said
+    assert Path("run/failures.csv").read_text() == f"{RIGHT},Missing\n{WRONG},Missing\n"
+    Path("fails.txt").write_text(f"{WRONG},Fail\n")
+    code, _ = conform(*DEVICE, "--out", "run", "--resume", "--shuffle", "7", "--baseline", "fails.txt")
+    assert code == 0
+
+
+def test_shards_are_listed_without_a_device(conform) -> None:
+    shards = [conform("--list", "--shard", f"{index}/3") for index in (1, 2, 3)]
+    assert sorted(said for _, said in shards) == ["", f"{RIGHT}\n", f"{WRONG}\n"]
+    assert {code for code, _ in shards} == {0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--baseline", "none.txt"), "cannot read none.txt: No such file or directory"),
+        (("--baseline", "bad.txt"), "bad.txt:1: 'x' is no line NAME,STATUS"),
+        (("--skips", "("), "cannot read (: No such file"),
+        (("--flakes", "open.txt"), "open.txt:1: '(' is no regular expression"),
+        (("--save-baseline", "bad.txt"), "bad.txt:1: 'x' is no line NAME,STATUS"),
+        (("--save-baseline", "."), "--save-baseline . is a folder"),
+    ],
+)
+def test_bad_files_are_told_before_anything_is_judged(conform, arguments, complaint) -> None:
+    Path("bad.txt").write_text("x\n")
+    Path("open.txt").write_text("(\n")
+    code, said = conform(*DEVICE, "--out", "run", *arguments)
+    assert code == 2
+    assert complaint in said
+    assert not Path("run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--shard", "9/8"), "there is no shard 9/8"),
+        (("--shard", "x"), "'x' names no shard: 2/8 is the second of eight"),
+        (("--time-limit", "0"), "positive number of seconds"),
+        (("--shuffle", "x"), "invalid int value"),
+        (("--annotations", "jenkins"), "invalid choice: 'jenkins'"),
+    ],
+)
+def test_bad_usage_is_told(conform, capsys, arguments, complaint) -> None:
+    with pytest.raises(SystemExit) as ended:
+        conform(*DEVICE, *arguments)
+    assert ended.value.code == 2
+    assert complaint in capsys.readouterr().err

@@ -1,0 +1,125 @@
+"""The files of deqp-runner: what they say of a result, and what is said where they are not understood."""
+
+from __future__ import annotations
+
+import pytest
+
+from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
+from vkgroup.conformance.results import Status
+from vkgroup.errors import InvalidInput
+
+
+def read(tmp_path, **texts: str | bytes) -> Expectations:
+    """Read expectations from files of one kind each."""
+    paths = {}
+    for kind, text in texts.items():
+        path = tmp_path / f"{kind}.txt"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        paths[kind] = [path]
+    return read_expectations(**paths)
+
+
+MESA = """\
+# Comments, with a comma, and empty lines
+
+vote.a,Fail
+ vote.b,Crash\r
+vote.c,Timeout,0.25
+vote.d,Missing
+vote.e,ExpectedFail
+vote.f,Pass,1.5
+vote.g,UnexpectedImprovement(Pass)
+vote.h,Flake
+"""
+
+# deqp-runner's own unit test (runner_results.rs, status_map), and the rest of its table.
+TABLE = {
+    "vote.a": "ExpectedFail Crash UnexpectedImprovement(Pass) Timeout UnexpectedImprovement(Skip)",
+    "vote.b": "UnexpectedImprovement(Fail) ExpectedFail UnexpectedImprovement(Pass) Timeout "
+    "UnexpectedImprovement(Skip)",
+    "vote.c": "UnexpectedImprovement(Fail) Crash UnexpectedImprovement(Pass) ExpectedFail "
+    "UnexpectedImprovement(Skip)",
+    "vote.d": "Fail Crash UnexpectedImprovement(Pass) Timeout UnexpectedImprovement(Skip)",
+    "vote.e": "ExpectedFail ExpectedFail Pass Timeout Skip",
+    "vote.f": "Fail Crash Pass Timeout Skip",
+    "vote.g": "Fail Crash Pass Timeout Skip",
+    "vote.h": "Fail Crash Pass Timeout Skip",
+    "vote.other": "Fail Crash Pass Timeout Skip",
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_a_baseline_means_what_it_means_to_deqp_runner(tmp_path, name) -> None:
+    expectations = read(tmp_path, baselines=MESA)
+    statuses = Status.FAIL, Status.CRASH, Status.PASS, Status.TIMEOUT, Status.NOT_SUPPORTED
+    assert [expectations.outcome(name, status) for status in statuses] == TABLE[name].split()
+    assert expectations.outcome(name, Status.UNDEFINED) == expectations.outcome(name, Status.NOT_SUPPORTED)
+
+
+def test_a_baseline_knows_where_each_line_stands(tmp_path) -> None:
+    entry = read(tmp_path, baselines="\ufeff# one\n\nvote.a,Fail\n").baseline["vote.a"]
+    assert (entry.status, entry.line, entry.path.name) == ("Fail", 3, "baselines.txt")
+
+
+def test_patterns_are_found_anywhere_in_a_name(tmp_path) -> None:
+    lines = "# vote\n\nshuffle\\..*int8\n^quad\\.compute\n[[x]y$\n"
+    expectations = read(tmp_path, skips=lines)
+    names = ["shuffle.compute.x.int8_t.all", "quad.compute.x", "not.quad.compute.x", "vote.x", "# vote"]
+    assert [expectations.skipped(name) for name in names] == [True, True, False, False, False]
+
+
+def test_what_flakes_is_known_where_it_is_unexpected_alone(tmp_path) -> None:
+    expectations = read(tmp_path, baselines="vote.a,Fail\n", flakes="vote")
+    assert expectations.outcome("vote.a", Status.FAIL) == Outcome.EXPECTED_FAIL
+    assert expectations.outcome("vote.a", Status.PASS) == Outcome.KNOWN_FLAKE
+    assert expectations.outcome("vote.b", Status.CRASH) == Outcome.KNOWN_FLAKE
+    assert expectations.outcome("vote.b", Status.PASS) == Outcome.PASS
+    assert expectations.outcome("quad.b", Status.CRASH) == Outcome.CRASH
+
+
+def test_names_of_other_suites_are_told(tmp_path) -> None:
+    ours = "vote.compute.subgroupAll.bool.all.exact"
+    text = f"{ours},Fail\ndEQP-VK.subgroups.vote.x,Fail\ndevice.minimum_promises,Fail\n"
+    assert read(tmp_path, baselines=text).strangers() == ["dEQP-VK.subgroups.vote.x"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "complaint"),
+    [
+        ("baselines", "vote.a,Fail\nvote.b\n", r"baselines.txt:2: 'vote.b' is no line NAME,STATUS"),
+        ("baselines", ",Fail\n", "no line NAME,STATUS"),
+        ("baselines", "vote.a,\n", "no line NAME,STATUS"),
+        ("baselines", "vote.a,fail\n", "'fail' is no status; a baseline has Fail, Crash or Timeout"),
+        ("baselines", "vote.a,Fail # why\n", "comments on lines of their own"),
+        ("baselines", "vote.a,Fail\n\nvote.a,Crash\n", r"baselines.txt:3: vote.a stands on line 1 already"),
+        ("baselines", b"\xff\xfe\x00", "no text in UTF-8"),
+        ("baselines", "vote.a\0,Fail", "zero bytes"),
+        ("skips", "fine\nvote.(a\n", r"skips.txt:2: 'vote.\(a' is no regular expression: missing \)"),
+        ("flakes", "a{99999999999999999999}", "no regular expression"),
+        ("skips", b"\x80", "no text in UTF-8"),
+    ],
+)
+def test_bad_files_are_told_with_their_line(tmp_path, kind, text, complaint) -> None:
+    with pytest.raises(InvalidInput, match=complaint):
+        read(tmp_path, **{kind: text})
+
+
+def test_files_that_cannot_be_read_are_told(tmp_path, monkeypatch) -> None:
+    with pytest.raises(InvalidInput, match=r"cannot read .*none.txt: No such file"):
+        read_expectations(baselines=[tmp_path / "none.txt"])
+    with pytest.raises(InvalidInput, match="Is a directory"):
+        read_expectations(skips=[tmp_path])
+    monkeypatch.setattr("vkgroup.conformance.expectations.MOST_BYTES", 1 << 20)
+    (tmp_path / "huge.txt").write_text("#" * (2 << 20))
+    with pytest.raises(InvalidInput, match="larger than 1 MiB"):
+        read_expectations(flakes=[tmp_path / "huge.txt"])
+
+
+def test_several_baselines_must_agree_on_who_says_what(tmp_path) -> None:
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_text("vote.a,Fail\n")
+    two.write_text("# more\nvote.b,Fail\n")
+    assert sorted(read_expectations([one, two]).baseline) == ["vote.a", "vote.b"]
+    two.write_text("# more\nvote.a,Fail\n")
+    with pytest.raises(InvalidInput, match=r"two.txt:2: vote.a stands at .*one.txt:1 already"):
+        read_expectations([one, two])

@@ -1,0 +1,208 @@
+"""A run beside what is expected: failures, flakes and improvements told apart, planted and made up."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+
+import pytest
+from rewriting import instructions, rewritten
+
+import vkgroup.conformance as conformance
+from vkgroup.conformance import Result, Run, Status, plan, pool, select
+from vkgroup.conformance.expectations import Outcome, read_expectations
+from vkgroup.conformance.judged import Judged, read_again, write_again
+from vkgroup.device import Capabilities, Subgroup
+from vkgroup.opening import select as select_device
+
+ALL, ANY, ELECT = 334, 335, 333
+GUILTY = "vote.compute.subgroupAll.bool.data_mask.exact"
+GLOBS = (
+    "vote.compute.subgroupA[ln][ly].bool.data_mask.exact",
+    "basic.compute.subgroupElect.bool.data_mask.exact",
+)
+
+
+class Planted:
+    """Puts wrong votes into the modules that pass by, the first few or all."""
+
+    def __init__(self, times: float) -> None:
+        self.left = times
+
+    def __call__(self, data: bytes) -> bytes:
+        if not any(instruction[0] == ALL for instruction in instructions(data)):
+            return data
+        self.left -= 1
+        if self.left < 0:
+            return data
+        return rewritten(data, lambda words: [[ANY, *words[1:]]] if words[0] == ALL else [words])
+
+
+def expectations(tmp_path, baseline="", flakes=""):
+    (tmp_path / "fails.txt").write_text(baseline)
+    (tmp_path / "flakes.txt").write_text(flakes)
+    return read_expectations([tmp_path / "fails.txt"], (), [tmp_path / "flakes.txt"])
+
+
+@pytest.mark.usefixtures("swiftshader")
+class TestOnADriver:
+    """Runs in this process, which `transform` can count in."""
+
+    @staticmethod
+    def judged(tmp_path, times: float, **texts: str) -> Judged:
+        planted = Planted(times)
+
+        def judge(cases):
+            return conformance.run(
+                select_device("swiftshader"), cases=cases, isolate=False, transform=planted
+            )
+
+        judged = Judged(judge(select(GLOBS)), expectations(tmp_path, **texts))
+        judged.judge_again(lambda cases: judge(cases).results)
+        return judged
+
+    def test_a_failure_is_one_that_fails_again(self, tmp_path) -> None:
+        judged = self.judged(tmp_path, 99)
+        assert judged.unexpected == {GUILTY: Outcome.FAIL}
+        assert not judged.success
+        assert judged.again[GUILTY].status == Status.FAIL
+
+    def test_what_does_not_fail_again_is_a_flake(self, tmp_path) -> None:
+        judged = self.judged(tmp_path, 1)
+        assert judged.outcomes[GUILTY] == Outcome.FLAKE
+        assert judged.success
+        (result,) = (result for result in judged.results if result.case == GUILTY)
+        assert "judged again: Pass" in judged.words(result)
+
+    def test_a_known_failure_is_expected_and_not_judged_again(self, tmp_path) -> None:
+        judged = self.judged(tmp_path, 1, baseline=f"{GUILTY},Fail\n")
+        assert judged.outcomes[GUILTY] == Outcome.EXPECTED_FAIL
+        assert judged.success
+        assert not judged.again
+
+    def test_a_known_flake_is_not_judged_again(self, tmp_path) -> None:
+        judged = self.judged(tmp_path, 1, flakes="subgroupAll\\.")
+        assert judged.outcomes[GUILTY] == Outcome.KNOWN_FLAKE
+        assert judged.success
+        assert not judged.again
+
+    def test_a_pass_against_the_baseline_is_an_improvement(self, tmp_path) -> None:
+        judged = self.judged(tmp_path, 0, baseline=f"# one\n{GUILTY},Crash\n")
+        assert judged.unexpected == {GUILTY: Outcome.IMPROVED_PASS}
+        (result,) = (result for result in judged.results if result.case == GUILTY)
+        assert "fails.txt:2 expects Crash: remove the line" in judged.words(result)
+
+
+WHOLE = Capabilities(
+    name="a device",
+    type="cpu",
+    subgroup=Subgroup(size=4, supported_stages=("compute",), supported_operations=("basic",)),
+)
+CASES = select(("shuffle.compute.*.int.all.exact*", "shuffle.compute.*.uint.all.exact*"))
+
+
+def run(statuses: dict[str, Status]) -> Run:
+    """A run of `CASES` that passed but for some."""
+    found = Run(WHOLE, seed=0, jobs=1, started="")
+    found.results = [Result(case.name, statuses.get(case.name, Status.PASS), 0.5) for case in CASES]
+    return found
+
+
+def test_the_batches_of_what_is_unexpected_are_judged_again_and_no_others() -> None:
+    judged = Judged(run({CASES[0].name: Status.FAIL}))
+    batches = list(plan.batches(CASES, judged.run.capabilities))
+    assert len(batches) > 1
+    asked = []
+    judged.judge_again(lambda cases: asked.extend(cases) or [])
+    assert asked == next(batch.cases for batch in batches if CASES[0] in batch.cases)
+    assert judged.outcomes[CASES[0].name] == Outcome.FAIL
+
+
+def test_what_fails_at_the_second_time_only_flakes_too() -> None:
+    judged = Judged(run({CASES[0].name: Status.FAIL}))
+    mates = []
+
+    def repeat(cases):
+        mates.extend(case.name for case in cases if case != CASES[0])
+        return [Result(CASES[0].name, Status.FAIL), Result(mates[0], Status.FAIL, detail="wrong this time")]
+
+    judged.judge_again(repeat)
+    assert judged.outcomes[mates[0]] == Outcome.FLAKE
+    (result,) = (result for result in judged.results if result.case == mates[0])
+    assert "wrong this time" in judged.words(result)
+
+
+def test_two_kinds_of_failure_are_no_flake() -> None:
+    judged = Judged(run({CASES[0].name: Status.FAIL}))
+    judged.judge_again(lambda cases: [Result(CASES[0].name, Status.CRASH)])
+    assert judged.unexpected == {CASES[0].name: Outcome.FAIL}
+
+
+def test_second_results_are_kept_and_not_asked_for_again(tmp_path) -> None:
+    judged = Judged(run({CASES[0].name: Status.FAIL}))
+    judged.judge_again(lambda cases: [Result(case.name, Status.PASS) for case in cases])
+    write_again(tmp_path, judged.again)
+    resumed = Judged(judged.run, again=read_again(tmp_path))
+    assert resumed.outcomes == judged.outcomes
+    assert resumed.judge_again(lambda cases: pytest.fail("judged a third time")) == 0
+    assert read_again(tmp_path / "elsewhere") == {}
+
+
+def test_what_was_left_out_is_skipped_and_what_was_not_reached_is_missing() -> None:
+    found = run({})
+    found.missing = ["vote.z"]
+    judged = Judged(found, left_out=["vote.a"])
+    assert judged.outcomes["vote.a"] == Outcome.SKIP
+    assert judged.unexpected == {"vote.z": Outcome.MISSING}
+    assert judged.judge_again(lambda cases: pytest.fail("nothing has failed")) == 0
+
+
+def test_a_broken_promise_can_be_expected(tmp_path) -> None:
+    broken, kept = run({}), run({})
+    broken.capabilities = replace(WHOLE, subgroup=replace(WHOLE.subgroup, size=3))
+    name = "device.minimum_promises"
+    known = expectations(tmp_path, f"{name},Fail\n")
+    assert Judged(broken).unexpected == {name: Outcome.FAIL}
+    assert Judged(broken, known).success
+    assert Judged(kept).success
+    assert Judged(kept, known).unexpected == {name: Outcome.IMPROVED_PASS}
+
+
+def elect_waits(data: bytes) -> bytes:
+    """Keep the worker busy for a minute where a module elects."""
+    if any(instruction[0] == ELECT for instruction in instructions(data)):
+        time.sleep(60)
+    return data
+
+
+@pytest.mark.usefixtures("swiftshader")
+class TestTimeLimit:
+    """A run ends when its time is over, and what it has not reached has no verdict."""
+
+    GLOBS = ("basic.compute.subgroupElect.bool.all.exact", "vote.compute.subgroupA[ln][ly].bool.all.exact")
+
+    def test_what_is_not_reached_is_missing_until_the_run_goes_on(self, tmp_path) -> None:
+        device = select_device("swiftshader")
+        found = conformance.run(device, filters=self.GLOBS, out=tmp_path, time_limit=1e-9, isolate=False)
+        assert not found.results
+        assert sorted(found.missing) == sorted(case.name for case in select(self.GLOBS))
+        assert found.executed == 0
+        assert found.summary()["missing"] == 3
+        found = conformance.run(device, filters=self.GLOBS, out=tmp_path, resume=True, isolate=False)
+        assert not found.missing
+        assert {result.status for result in found.results} == {Status.PASS}
+
+    def test_a_worker_that_is_too_late_is_ended_without_a_verdict(self, tmp_path, monkeypatch) -> None:
+        here = os.path.dirname(__file__)
+        path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+        monkeypatch.setenv("PYTHONPATH", path)
+        monkeypatch.setattr(pool, "GRACE_SECONDS", 0.2)
+        start = time.monotonic()
+        found = conformance.run(
+            select_device("swiftshader"), filters=self.GLOBS, jobs=1, transform=elect_waits, time_limit=3.0
+        )
+        assert time.monotonic() - start < 20
+        assert "basic.compute.subgroupElect.bool.all.exact" in found.missing
+        assert not found.failures
+        assert len(found.results) + len(found.missing) == 3

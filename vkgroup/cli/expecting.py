@@ -1,0 +1,203 @@
+"""Options of ``vkgroup conform`` for continuous integration: what is expected, which part, how long."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.text import Text
+
+from vkgroup.cli.arguments import seconds
+from vkgroup.cli.console import Console
+from vkgroup.conformance import AnyCase, Result, Run
+from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
+from vkgroup.conformance.judged import AGAIN, Judged, read_again, write_again
+from vkgroup.conformance.shards import Shard, parse_shard
+from vkgroup.errors import InvalidInput
+from vkgroup.report import SERVICES, check_baseline, github, save_baseline, write_gitlab, write_tables
+
+SHOWN = 20
+"""Names of a kind that are printed at most."""
+
+Judge = Callable[[Sequence[AnyCase], float | None], Run]
+"""Judges cases once more, in at most so many seconds, apart from the run's folder."""
+
+
+def add_expecting(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    for option, purpose in (
+        ("--baseline", "files of expected failures, NAME,STATUS a line (deqp-runner's format)"),
+        ("--skips", "files of regular expressions: cases to leave out"),
+        ("--flakes", "files of regular expressions: cases that fail at times"),
+    ):
+        parser.add_argument(
+            option, metavar="F", type=Path, nargs="+", action="extend", default=[], help=purpose
+        )
+    parser.add_argument(
+        "--save-baseline", metavar="F", type=Path, help="write the failures found, or bring F up to date"
+    )
+    parser.add_argument(
+        "--annotations",
+        metavar="|".join(SERVICES),
+        choices=SERVICES,
+        help="what is unexpected, for GitHub (printed) or GitLab (a file in the results' folder)",
+    )
+    parser.add_argument(
+        "--shard", metavar="I/N", type=_shard, help="judge only the I-th of N parts of the cases"
+    )
+    parser.add_argument(
+        "--shuffle",
+        metavar="N",
+        type=int,
+        nargs="?",
+        const=True,
+        help="judge in another order, of this seed (default: --seed's)",
+    )
+    parser.add_argument(
+        "--time-limit",
+        metavar="S",
+        type=seconds,
+        help="seconds the run may take: what is not reached is missing, and --resume goes on",
+    )
+
+
+def _shard(text: str) -> Shard:
+    try:
+        return parse_shard(text)
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+@dataclass
+class Expecting:
+    """What the options say, read before anything is judged.
+
+    Attributes
+    ----------
+    expectations : of the files.
+    cases : those to judge.
+    left_out : names of those that the skips leave out.
+    """
+
+    arguments: argparse.Namespace
+    expectations: Expectations
+    cases: tuple[AnyCase, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def shuffle(self) -> int | None:
+        """The seed of the order; None where cases are judged in their own."""
+        shuffle: int | bool | None = self.arguments.shuffle
+        return self.arguments.seed if shuffle is True else shuffle
+
+    def judged(self, found: Run, out: Path, judge: Judge, console: Console) -> Judged:
+        """Compare a run with what is expected; judge again, where asked for, what is not."""
+        resumed = read_again(out) if self.arguments.resume else {}
+        judged = Judged(found, self.expectations, self.left_out, resumed)
+        asked = self.arguments.baseline or self.arguments.flakes or self.arguments.save_baseline
+        left = None if self.arguments.time_limit is None else self.arguments.time_limit - found.seconds
+        if asked and (left is None or left > 0):
+            start = time.monotonic()
+
+            def repeat(cases: Sequence[AnyCase]) -> list[Result]:
+                return judge(cases, left).results
+
+            count = judged.judge_again(repeat, self.shuffle)
+            if count:
+                write_again(out, judged.again)
+                spent = time.monotonic() - start
+                console.print(
+                    Text(
+                        f"Judged {count} {'case' if count == 1 else 'cases'} again, the batches of what is "
+                        f"unexpected, in {spent:.1f} s: {out / AGAIN}"
+                    ),
+                    soft_wrap=True,
+                )
+        return judged
+
+    def write(self, judged: Judged, out: Path) -> None:
+        """Write what the options ask for, and the tables."""
+        write_tables(judged, out)
+        if self.arguments.save_baseline is not None:
+            save_baseline(self.arguments.save_baseline, judged)
+        if self.arguments.annotations == "gitlab":
+            write_gitlab(judged, out)
+
+    def report(self, judged: Judged, out: Path, console: Console) -> None:
+        """Print what is expected and what is not, and annotations for GitHub."""
+        _kinds(judged, out, console)
+        if judged.run.missing:
+            missing = len(judged.run.missing)
+            console.print(
+                Text(
+                    f"{missing} of {missing + len(judged.run.results)} cases were not reached in "
+                    f"{self.arguments.time_limit:g} s: go on with --resume --out {out}"
+                ),
+                soft_wrap=True,
+            )
+        if self.arguments.save_baseline is not None:
+            console.print(Text(f"Baseline: {self.arguments.save_baseline}"), soft_wrap=True)
+        if self.arguments.annotations == "github":
+            sys.stdout.flush()
+            sys.stdout.write("".join(f"{line}\n" for line in github(judged, out)))
+
+
+def read_expecting(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], console: Console) -> Expecting:
+    """Read the files and choose the cases; InvalidInput where that is impossible."""
+    if arguments.save_baseline is not None:
+        check_baseline(arguments.save_baseline)
+    expectations = read_expectations(arguments.baseline, arguments.skips, arguments.flakes)
+    strangers = expectations.strangers()
+    if strangers:
+        console.print(
+            Text(
+                f"{len(strangers)} of {len(expectations.baseline)} names in the baseline are of no case of "
+                f"this suite, and have no effect: {', '.join(strangers[:3])}{', …' * (len(strangers) > 3)}"
+            ),
+            soft_wrap=True,
+        )
+    if arguments.shard is not None:
+        cases = arguments.shard.of(cases)
+    left_out = (
+        {case.name for case in cases if expectations.skipped(case.name)} if expectations.skips else set()
+    )
+    kept = tuple(case for case in cases if case.name not in left_out)
+    return Expecting(arguments, expectations, kept, tuple(sorted(left_out)))
+
+
+def _kinds(judged: Judged, out: Path, console: Console) -> None:
+    """Print how many results were expected, and the names of what was not."""
+    counts = judged.counts
+    known = [
+        f"{counts[outcome]} {words}"
+        for outcome, words in (
+            (Outcome.EXPECTED_FAIL, "failing as the baseline says"),
+            (Outcome.KNOWN_FLAKE, "known to flake"),
+        )
+        if counts[outcome]
+    ]
+    if judged.left_out:
+        known.append(f"{len(judged.left_out)} left out by --skips")
+    if known:
+        console.print(Text("Expected: " + ", ".join(known)))
+    _names("New flakes (name them in --flakes):", judged.named(Outcome.FLAKE), out / "results.csv", console)
+    unexpected = [
+        f"{name},{outcome}" for name, outcome in judged.unexpected.items() if outcome != Outcome.MISSING
+    ]
+    if judged.expectations.baseline or judged.expectations.flakes:
+        _names("Unexpected results:", unexpected, out / "failures.csv", console)
+
+
+def _names(title: str, names: list[str], file: Path, console: Console) -> None:
+    """Print some names, and where the others are."""
+    if not names:
+        return
+    console.print(Text(title))
+    for name in names[:SHOWN]:
+        console.print(Text(f"  {name}"), soft_wrap=True)
+    if len(names) > SHOWN:
+        console.print(Text(f"  … and {len(names) - SHOWN} more in {file}"), soft_wrap=True)

@@ -1,0 +1,231 @@
+"""What is expected of a device, in the files of Mesa's CI: known failures, cases left out, known flakes.
+
+The files are those that deqp-runner reads (https://gitlab.freedesktop.org/anholt/deqp-runner): a baseline
+has lines ``NAME,STATUS``, of which more columns are ignored, so that ``failures.csv`` and ``results.csv`` of
+a run are baselines too; skips and flakes have a regular expression a line, found anywhere in a name. Empty
+lines and lines that begin with ``#`` are left out in all of them.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from vkgroup.conformance.families import cases_by_name
+from vkgroup.conformance.results import Status
+from vkgroup.errors import InvalidInput
+
+PROMISES = "device.minimum_promises"
+"""The name under which broken promises of the device (`Capabilities.minimum_promises`) can be expected."""
+
+MOST_BYTES = 256 << 20
+"""Bytes of a file at most: a results file of the whole suite has a sixth of them."""
+
+
+class Outcome(StrEnum):
+    """What a result is beside what was expected, in deqp-runner's words (its ``RunnerStatus``)."""
+
+    PASS = "Pass"
+    FAIL = "Fail"
+    CRASH = "Crash"
+    TIMEOUT = "Timeout"
+    SKIP = "Skip"
+    """Not judged: left out, not supported, or without any defined lane."""
+    MISSING = "Missing"
+    """Not reached before the run's time was over."""
+    EXPECTED_FAIL = "ExpectedFail"
+    """Fails as the baseline says."""
+    FLAKE = "Flake"
+    """Failed and did not fail, in one run."""
+    KNOWN_FLAKE = "KnownFlake"
+    """Unexpected, but the flakes name it."""
+    IMPROVED_PASS = "UnexpectedImprovement(Pass)"
+    """Passes; the baseline has another status."""
+    IMPROVED_FAIL = "UnexpectedImprovement(Fail)"
+    """Fails; the baseline has a crash or a time-out."""
+    IMPROVED_SKIP = "UnexpectedImprovement(Skip)"
+    """Is not judged any more; the baseline has a failure."""
+
+    @property
+    def expected(self) -> bool:
+        """Whether a run with it succeeds."""
+        return self in _EXPECTED
+
+    @property
+    def improved(self) -> bool:
+        """Whether the baseline expects worse."""
+        return self in _IMPROVED
+
+
+_EXPECTED = frozenset({Outcome.PASS, Outcome.SKIP, Outcome.EXPECTED_FAIL, Outcome.FLAKE, Outcome.KNOWN_FLAKE})
+_IMPROVED = frozenset({Outcome.IMPROVED_PASS, Outcome.IMPROVED_FAIL, Outcome.IMPROVED_SKIP})
+
+PLAIN = {
+    Status.PASS: Outcome.PASS,
+    Status.FAIL: Outcome.FAIL,
+    Status.CRASH: Outcome.CRASH,
+    Status.TIMEOUT: Outcome.TIMEOUT,
+    Status.UNDEFINED: Outcome.SKIP,
+    Status.NOT_SUPPORTED: Outcome.SKIP,
+}
+"""The outcome of each status where nothing is expected."""
+
+# What is found, and what that is beside what is expected (deqp-runner, RunnerStatus::with_baseline).
+_BESIDE: dict[Outcome, dict[str, Outcome]] = {
+    Outcome.FAIL: {
+        "Fail": Outcome.EXPECTED_FAIL,
+        "ExpectedFail": Outcome.EXPECTED_FAIL,
+        "Crash": Outcome.IMPROVED_FAIL,
+        "Timeout": Outcome.IMPROVED_FAIL,
+    },
+    Outcome.PASS: dict.fromkeys(("Fail", "Crash", "Missing", "Timeout"), Outcome.IMPROVED_PASS),
+    Outcome.CRASH: dict.fromkeys(("Crash", "ExpectedFail"), Outcome.EXPECTED_FAIL),
+    Outcome.TIMEOUT: {"Timeout": Outcome.EXPECTED_FAIL},
+    Outcome.SKIP: dict.fromkeys(("Fail", "Crash", "Missing", "Timeout"), Outcome.IMPROVED_SKIP),
+}
+
+_STATUSES = frozenset(outcome.value for outcome in Outcome) | {
+    "Warn",
+    "UnexpectedImprovement(Crash)",
+    "UnexpectedImprovement(Timeout)",
+    "UnexpectedImprovement(Warn)",
+}
+"""Every word that deqp-runner has for a status."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A line of a baseline: a status in deqp-runner's words, and where it stands (lines from 1)."""
+
+    status: str
+    path: Path
+    line: int
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """What is expected of a device.
+
+    Attributes
+    ----------
+    baseline : what stands in the baselines, by the name of the case.
+    skips, flakes : the regular expressions, compiled.
+    """
+
+    baseline: dict[str, Expected] = field(default_factory=dict)
+    skips: tuple[re.Pattern[str], ...] = ()
+    flakes: tuple[re.Pattern[str], ...] = ()
+
+    def strangers(self) -> list[str]:
+        """Return the names in the baselines that are of no case of the suite."""
+        known = cases_by_name() if self.baseline else {}
+        return [name for name in self.baseline if name not in known and name != PROMISES]
+
+    def skipped(self, name: str) -> bool:
+        """Return whether a case is left out."""
+        return any(pattern.search(name) for pattern in self.skips)
+
+    def outcome(self, name: str, status: Status) -> Outcome:
+        """Return what a case's status is beside what is expected of it."""
+        found = PLAIN[status]
+        expected = self.baseline.get(name)
+        if expected is not None:
+            found = _BESIDE[found].get(expected.status, found)
+        if not found.expected and any(pattern.search(name) for pattern in self.flakes):
+            return Outcome.KNOWN_FLAKE
+        return found
+
+
+def read_expectations(
+    baselines: Sequence[Path] = (), skips: Sequence[Path] = (), flakes: Sequence[Path] = ()
+) -> Expectations:
+    """Read the files; several of a kind count as one.
+
+    Raises
+    ------
+    InvalidInput
+        A file cannot be read, or a line of it not be understood: says which, and what belongs there.
+    """
+    entries: dict[str, Expected] = {}
+    for path in baselines:
+        for name, entry in read_baseline(path).items():
+            if name in entries:
+                other = entries[name]
+                raise InvalidInput(
+                    f"{path}:{entry.line}: {name} stands at {other.path}:{other.line} already: "
+                    "remove one of them"
+                )
+            entries[name] = entry
+    return Expectations(entries, _read_patterns(skips), _read_patterns(flakes))
+
+
+def read_baseline(path: Path) -> dict[str, Expected]:
+    """Read one baseline; see `read_expectations` for what is raised."""
+    entries: dict[str, Expected] = {}
+    for number, line in _lines(path):
+        name, status = parse_line(line, f"{path}:{number}")
+        if name in entries:
+            raise InvalidInput(
+                f"{path}:{number}: {name} stands on line {entries[name].line} already: remove one of them"
+            )
+        entries[name] = Expected(status, path, number)
+    return entries
+
+
+def parse_line(line: str, where: str) -> tuple[str, str]:
+    """Return name and status of a baseline's line; InvalidInput, which begins with `where`, if it is none."""
+    name, comma, rest = line.partition(",")
+    status = rest.partition(",")[0]
+    if not (name and comma and status):
+        raise InvalidInput(f"{where}: {_short(line)} is no line NAME,STATUS and no comment (#)")
+    if status not in _STATUSES:
+        raise InvalidInput(
+            f"{where}: {_short(status)} is no status; a baseline has Fail, Crash or Timeout (or another word "
+            "of deqp-runner), and comments on lines of their own"
+        )
+    return name, status
+
+
+def _read_patterns(paths: Sequence[Path]) -> tuple[re.Pattern[str], ...]:
+    return tuple(_pattern(line, path, number) for path in paths for number, line in _lines(path))
+
+
+def _pattern(text: str, path: Path, number: int) -> re.Pattern[str]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise InvalidInput(f"{path}:{number}: {_short(text)} is no regular expression: {error}") from error
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file that say something, with their numbers."""
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        stripped = line.strip()
+        if stripped and not stripped.startswith("#"):
+            yield number, stripped
+
+
+def read_text(path: Path) -> str:
+    """Read a file of expectations; InvalidInput where that is not to be had."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"cannot read {path}: it is no text in UTF-8") from error
+    if len(text) > MOST_BYTES:
+        raise InvalidInput(f"cannot read {path}: it is larger than {MOST_BYTES >> 20} MiB")
+    if "\0" in text:
+        raise InvalidInput(f"cannot read {path}: it is no text, there are zero bytes in it")
+    return text
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:79] + "…")

@@ -1,0 +1,26 @@
+"""``results.csv`` and ``failures.csv``, as deqp-runner writes them.
+
+No header; sorted by name; ``NAME,OUTCOME,SECONDS`` for every case, ``NAME,OUTCOME`` for what is unexpected
+(deqp-runner, runner_results.rs: ``write_results``, ``write_failures``). Without a baseline in the run, either
+is one for the next.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vkgroup.conformance.judged import Judged
+from vkgroup.report.conformance import write_text
+
+RESULTS, FAILURES = "results.csv", "failures.csv"
+
+
+def write_tables(judged: Judged, folder: Path) -> None:
+    """Write both files into a run's folder; InvalidInput where that is impossible."""
+    seconds = {result.case: result.seconds for result in judged.results}
+    results = [
+        f"{name},{outcome},{seconds.get(name, 0.0):.6f}\n" for name, outcome in judged.outcomes.items()
+    ]
+    write_text(folder / RESULTS, "".join(results))
+    failures = [f"{name},{outcome}\n" for name, outcome in judged.unexpected.items()]
+    write_text(folder / FAILURES, "".join(failures))
