@@ -5,8 +5,8 @@
     {"where": "workgroup 2 subgroup 3", "slot": 0, "size": 4, "active": "0xf", "wrong": [0, 2],
      "rows": {"input": ["1", "2", "3", "4"], "expected": ["True", null, "True", "True"], "got": [...]}}
 
-``active`` and ``wrong`` are who executed the operation and whose result is illegal. Each row has a text for each
-lane; None where the lane recorded nothing or, of ``expected``, where any value is legal.
+``active`` and ``wrong`` are who executed the operation and whose result is illegal. Each row has a text for
+each lane; None where the lane recorded nothing or, of ``expected``, where any value is legal.
 """
 
 from __future__ import annotations
