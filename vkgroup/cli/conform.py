@@ -19,7 +19,7 @@ from vkgroup.conformance.caselist import read_caselist
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput
 from vkgroup.opening import select as select_device
-from vkgroup.report import write_junit, write_summary
+from vkgroup.report import write_capabilities, write_junit, write_summary
 
 SHOWN_FAILURES = 5
 """Failures that are printed whole; all are in the results."""
@@ -100,6 +100,7 @@ def execute(arguments: argparse.Namespace) -> int:
     console.print(Text(f"Judging {device.name} on {number}, results in {out}"), soft_wrap=True)
     found = _run(arguments, device, cases, out)
     write_summary(found, out / "summary.json")
+    write_capabilities(found, out / "capabilities.json")
     _report(found, out, console)
     if arguments.junit is not None:
         write_junit(found, arguments.junit)

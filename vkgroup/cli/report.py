@@ -19,8 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "RUN is the folder of a run (`vkgroup conform --out`), its results.jsonl (.xz too), or what"
-        " `vkgroup probe --json`, `vkgroup check --json` or `vkgroup bench --json` wrote. Charts of benchmarks need"
-        " pip install 'vkgroup[report]'. What is in the report: docs/report.md."
+        " `vkgroup probe --json`, `vkgroup check --json` or `vkgroup bench --json` wrote. Charts of"
+        " benchmarks need pip install 'vkgroup[report]'. What is in the report: docs/report.md."
     )
     parser.add_argument(
         "runs", metavar="RUN", nargs="+", type=Path, help="what to show; two or more are compared"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from vkgroup.report.conformance import write_junit, write_summary
+from vkgroup.report.conformance import write_capabilities, write_junit, write_summary
 
-__all__ = ["write_junit", "write_summary"]
+__all__ = ["write_capabilities", "write_junit", "write_summary"]

@@ -19,6 +19,13 @@ def write_summary(run: Run, path: Path) -> None:
     _write(path, json.dumps(run.summary(), indent=2, ensure_ascii=False) + "\n")
 
 
+def write_capabilities(run: Run, path: Path) -> None:
+    """Write what the device declares, as ``vkgroup probe --json`` does: reports compare it."""
+    _write(
+        path, json.dumps({"capabilities": run.capabilities.to_json()}, indent=1, ensure_ascii=False) + "\n"
+    )
+
+
 def write_junit(run: Run, path: Path) -> None:
     """Write the run as JUnit XML: a suite a category, failures with their words."""
     suites = ElementTree.Element("testsuites", name="vkgroup conform", tests=str(len(run.results)))

@@ -1,4 +1,4 @@
-"""Benchmarks as a report shows them: a record of each contender at each size, from Google Benchmark's JSON."""
+"""Benchmarks as a report shows them: a record a contender and size, from Google Benchmark's JSON."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def timed_of(bench: Data) -> list[Timed]:
         if isinstance(entry, dict) and entry.get("aggregate_name") == "median" and "time_low" in entry:
             try:
                 found.append(_timed(entry))
-            except (KeyError, TypeError, ValueError):
+            except (KeyError, TypeError, ValueError, OverflowError):
                 continue
     return found
 

@@ -1,4 +1,4 @@
-"""What devices can do, side by side: a column a device, a row for each thing it declares or was seen doing."""
+"""What devices can do, side by side: a column a device, a row for all it declares or was seen doing."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Sections:
-    """A table: its columns, and its rows under titles."""
+    """A table: its columns, which of them are of probes, and its rows under titles."""
 
     columns: tuple[str, ...]
     places: tuple[str, ...]
+    probed: tuple[bool, ...]
     sections: tuple[tuple[str, tuple[Row, ...]], ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -68,7 +69,12 @@ def side_by_side(inputs: Inputs) -> Sections:
     sections = tuple(
         (title, tuple(_row(title, label, columns) for label in labels)) for title, labels in keys.items()
     )
-    return Sections(tuple(name for name, _, _ in columns), tuple(place for _, place, _ in columns), sections)
+    return Sections(
+        tuple(name for name, _, _ in columns),
+        tuple(place for _, place, _ in columns),
+        tuple(number < len(inputs.probes) for number in range(len(columns))),
+        sections,
+    )
 
 
 _LISTED = ("Features", "Extensions")
@@ -87,9 +93,22 @@ def _row(title: str, label: str, columns: list[tuple[str, str, Column]]) -> Row:
 def capabilities_of(probe: Data) -> Capabilities | None:
     """Return a probe's capabilities; None where they are of another version, or no such thing."""
     try:
-        return Capabilities.from_json(probe.data["capabilities"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+        capabilities = Capabilities.from_json(probe.data["capabilities"])
+        # What is no capability may show only where it is put into words.
+        _sections(capabilities)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError):
         return None
+    return capabilities
+
+
+def _sections(capabilities: Capabilities) -> Column:
+    """Return what is declared, in words."""
+    found: Column = {}
+    for section in (*declared(capabilities), opengl(capabilities)):
+        found |= {(section.title, label): words for label, words in section.lines}
+    found |= {("Features", name): "yes" for name in sorted(capabilities.features)}
+    listed = sorted(capabilities.extensions.items())
+    return found | {("Extensions", name): f"revision {version}" for name, version in listed}
 
 
 def _name(probe: Data) -> str:
@@ -99,21 +118,16 @@ def _name(probe: Data) -> str:
 def _of_probe(probe: Data) -> Column:
     """Return what a probe declares and observed, in words."""
     capabilities = capabilities_of(probe)
-    found: Column = {}
     if capabilities is None:
         return {("Device", "name"): _name(probe)}
-    for section in (*declared(capabilities), opengl(capabilities)):
-        found |= {(section.title, label): words for label, words in section.lines}
+    found = _sections(capabilities)
+    listed = {key: found.pop(key) for key in list(found) if key[0] in _LISTED}
     experiments = probe.data.get("experiments")
     titles = {experiment.name: experiment.title for experiment in EXPERIMENTS}
     for name, outcome in (experiments if isinstance(experiments, dict) else {}).items():
         if isinstance(outcome, dict) and isinstance(outcome.get("sentence"), str):
             found["Observed", titles.get(name, name.replace("_", " "))] = outcome["sentence"]
-    for name in sorted(capabilities.features):
-        found["Features", name] = "yes"
-    for name, version in sorted(capabilities.extensions.items()):
-        found["Extensions", name] = f"revision {version}"
-    return found
+    return found | listed
 
 
 def _of_run(run: Conformance) -> Column:

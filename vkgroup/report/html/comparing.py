@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from vkgroup.bench.compare import THRESHOLD, Change, compare
-from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result
+from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.errors import InvalidInput
 from vkgroup.report.html.capabilities import Sections
 from vkgroup.report.html.inputs import Conformance, Data
@@ -29,8 +29,8 @@ class CaseDifferences:
     Attributes
     ----------
     newly_failing : failing in the new run, and not in the old.
-    fixed : failing in the old run; passing, or at least not failing, in the new.
-    otherwise : other changes, such as from one kind of failure to another, or from NotSupported to Pass.
+    fixed : failing in the old run; in the new it passes, or nothing is defined.
+    otherwise : other changes, such as from one kind of failure to another, or to NotSupported.
     only_old, only_new : how many cases are in one run alone (those that fail are `newly_failing` too).
     """
 
@@ -63,7 +63,7 @@ def case_differences(old: Iterable[Result], new: Iterable[Result]) -> CaseDiffer
         bad, bad_before = result.status in AGAINST_THE_DEVICE, was in AGAINST_THE_DEVICE
         if bad and not bad_before:
             failing.append(change)
-        elif bad_before and not bad:
+        elif bad_before and result.status in (Status.PASS, Status.UNDEFINED):
             fixed.append(change)
         elif was is not None:
             otherwise.append(change)
@@ -85,16 +85,20 @@ def runs_compared(runs: list[Conformance]) -> list[dict[str, Any]]:
 
 
 def capabilities_compared(table: Sections) -> list[dict[str, Any]]:
-    """Return what later devices have otherwise than the first: ``[section, label, old, new]`` each."""
+    """Return what later devices have otherwise than the first: ``[section, label, old, new]`` each.
+
+    Probes are compared with probes, and runs that know little of their devices with such runs.
+    """
     found = []
     for other in range(1, len(table.columns)):
+        first = table.probed.index(table.probed[other])
         changes = [
-            [title, row.label, row.cells[0], row.cells[other]]
+            [title, row.label, row.cells[first], row.cells[other]]
             for title, rows in table.sections
             for row in rows
-            if row.cells[0] != row.cells[other] and None not in (row.cells[0], row.cells[other])
+            if row.cells[first] != row.cells[other] and None not in (row.cells[first], row.cells[other])
         ]
-        found.append({"old": 0, "new": other, "changes": changes})
+        found.append({"old": first, "new": other, "changes": changes})
     return found
 
 

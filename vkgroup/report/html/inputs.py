@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -133,7 +134,7 @@ def _conformance(results: Path | None, place: str, identity: Path, summary: Path
     for line in _lines(results) if results is not None else ():
         try:
             result = Result.from_json(json.loads(line))
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             damaged += 1
         else:
             last[result.case] = result
@@ -163,12 +164,22 @@ def _opened(path: Path) -> TextIO:
 def _object(path: Path) -> dict[str, Any]:
     """Read a JSON object."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        data = json.loads(text, parse_constant=_none, parse_float=_finite)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is no JSON: {error}") from error
     return data if isinstance(data, dict) else {}
+
+
+def _none(_: str) -> None:
+    """Stand for NaN and infinities, which are no JSON: browsers refuse them."""
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
 
 
 def _take(path: Path, given: int, found: Inputs) -> bool:

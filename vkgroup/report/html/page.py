@@ -15,7 +15,7 @@ from typing import Any
 
 from vkgroup.conformance.results import Status
 from vkgroup.errors import InvalidInput
-from vkgroup.report.html import benchmarks, comparing
+from vkgroup.report.html import benchmarks, checks, comparing
 from vkgroup.report.html.capabilities import side_by_side
 from vkgroup.report.html.charts import charts_of
 from vkgroup.report.html.failures import Failures
@@ -127,7 +127,7 @@ def _data(inputs: Inputs) -> dict[str, Any]:
             "capabilities": comparing.capabilities_compared(capabilities),
             "speed": comparing.speed_compared(inputs.benches),
         },
-        "checks": [{"place": check.place, **check.data} for check in inputs.checks],
+        "checks": [checks.to_json(check) for check in inputs.checks],
         "benches": [benchmarks.to_json(bench) for bench in inputs.benches],
     }
 
@@ -137,7 +137,7 @@ def _run(run: Conformance, table: Table, failures: Failures, inputs: Inputs) -> 
     recorded = run.summary.get("totals")
     totals = recorded if not run.results and isinstance(recorded, dict) else {}
     lanes = run.summary.get("lanes")
-    versions = run.summary.get("versions")
+    versions, promises = run.summary.get("versions"), run.summary.get("minimum_promises_broken")
     return {
         "place": run.place,
         "device": run.device,
@@ -152,7 +152,7 @@ def _run(run: Conformance, table: Table, failures: Failures, inputs: Inputs) -> 
             "workers": run.summary.get("jobs"),
             "vkgroup": versions.get("vkgroup") if isinstance(versions, dict) else run.identity.get("vkgroup"),
         },
-        "promises": [str(one) for one in run.summary.get("minimum_promises_broken") or ()],
+        "promises": [str(one) for one in promises] if isinstance(promises, list) else [],
         "totals": {status.value: counts[status] or totals.get(status.value, 0) for status in Status},
         "judged": {
             "defined": sum(one.defined for one in run.results)

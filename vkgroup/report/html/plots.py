@@ -11,6 +11,8 @@ from vkgroup.errors import Unsupported
 
 _CONFIG: dict[str, Any] = {
     "background": None,
+    # Labels are measured in one font and shown in another, which may be wider.
+    "padding": {"left": 45, "right": 20, "top": 5, "bottom": 5},
     "font": "sans-serif",
     "view": {"stroke": None},
     "axis": {
@@ -32,6 +34,7 @@ _CONFIG: dict[str, Any] = {
         "columns": 5,
         "symbolSize": 70,
         "symbolStrokeWidth": 0,
+        "symbolOpacity": 1,
     },
 }
 

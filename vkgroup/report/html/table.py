@@ -71,8 +71,11 @@ class Table:
 
     def texts(self) -> dict[str, Any]:
         """Return what the numbers mean."""
+        words = Numbered()
+        heads = [[head, *map(words, axes_of(head))] for head in self._heads]
         return {
-            "heads": [[head, *axes_of(head)] for head in self._heads],
+            "words": list(words),
+            "heads": heads,
             "tails": list(self._tails),
             "lanes": [list(pair) for pair in self._lanes],
             "notes": list(self._notes),

@@ -27,7 +27,7 @@ function shaderShown({ shader, marked }) {
   // The line that matters is seen first, wherever in the shader it is.
   requestAnimationFrame(() => {
     const line = code.querySelector(".marked");
-    if (line) code.scrollTop = Math.max(0, line.offsetTop - code.offsetTop - code.clientHeight / 3);
+    if (line) code.scrollTop = Math.max(0, line.offsetTop - code.clientHeight / 3);
   });
   return details;
 }

@@ -90,5 +90,5 @@ function caseRow(one) {
   return element("tr", {}, element("td", {}, badge(one.status)),
     element("th", { scope: "row" }, element("a", { href: caseLink(one.name) }, one.name)),
     element("td", { class: "amount" }, number(one.defined)), element("td", { class: "amount" }, number(one.undefinedLanes)),
-    element("td", { class: "note" }, words));
+    element("td", { class: "note", title: words }, element("span", {}, words)));
 }

@@ -32,19 +32,21 @@ function failuresShown() {
 }
 
 function groupShown([key, members]) {
+  // Another run may be shown by the time that the details are opened.
+  const run = shown;
   const [category, stage, operation] = key.split("\n");
   const place = [category, stage === "–" ? "" : stage].filter(Boolean).join(" · ").replaceAll("_", " ");
   const details = element("details", { class: "group" }, element("summary", {}, badge(members[0].status), " ",
     element("strong", {}, operation), ` ${place} `, element("span", { class: "count" }, some(members.length, "case"))));
   const fill = () => {
     if (details.childElementCount > 1) return;
-    const example = members.find((one) => shown.failures[one.name]?.lanes) ?? members[0];
+    const example = members.find((one) => run.failures[one.name]?.lanes) ?? members[0];
     details.append(element("div", { class: "inside" },
-      element("h3", {}, element("a", { href: caseLink(example.name) }, example.name)),
-      failureShown(shown.failures[example.name]),
-      members.length > 1 && [element("h4", {}, `All ${number(members.length)}`),
+      element("h3", {}, element("a", { href: caseLink(example.name, run) }, example.name)),
+      failureShown(run.failures[example.name]),
+      members.length > 1 && element("div", { class: "all" }, element("h4", {}, `All ${number(members.length)}`),
         paged(members, LINKS_A_PAGE, (some_) => element("ul", { class: "links" }, some_.map((one) =>
-          element("li", {}, element("a", { href: caseLink(one.name) }, one.name)))), "Pages of cases")]));
+          element("li", {}, element("a", { href: caseLink(one.name, run) }, one.name)))), "Pages of cases"))));
   };
   details.fill = fill;
   details.addEventListener("toggle", () => { if (details.open) fill(); });

@@ -10,8 +10,12 @@ function lanesDrawn(drawing) {
   const longest = Math.max(...Object.values(rows).flat().map((text) => (text ?? "").length), 1);
   const columns = longest > 40 ? 4 : longest > 14 ? 8 : 16;
   const chunks = [];
+  const told = (start) => Object.values(rows).some((row) => row.slice(start, start + columns).some((text) => text !== null));
   for (let start = 0; start < size; start += columns) {
-    chunks.push(chunkDrawn(drawing, start, Math.min(size, start + columns), isActive, isWrong));
+    if (partial && !told(start)) continue;
+    const chunk = chunkDrawn(drawing, start, Math.min(size, start + columns), isActive, isWrong);
+    chunk.style.setProperty("--cell", `${Math.min(longest, 24) + 1}ch`);
+    chunks.push(chunk);
   }
   const words = `${drawing.where}${drawing.slot ? `, place ${drawing.slot} in the shader` : ""}: `
     + `${some(size, "lane")}, active mask ${active ?? "not recorded"}, wrong: `

@@ -27,8 +27,10 @@ function tally(block) {
 
 const sum = (totals, letters) => [...letters].reduce((all, letter) => all + (totals.get(letter) ?? 0), 0);
 
+// Stages as a pipeline has them, everything else by name, and last what has none.
 function ordered(values) {
-  return [...new Set(values)].sort((a, b) => (a === "–") - (b === "–") || a.localeCompare(b, "en", { numeric: true }));
+  return [...new Set(values)].sort((a, b) => (a === "–") - (b === "–") || STAGES.indexOf(a) - STAGES.indexOf(b)
+    || a.localeCompare(b, "en", { numeric: true }));
 }
 
 function mapShown() {

@@ -6,12 +6,14 @@ const MARKS = {
   P: { mark: "✓", name: "Pass", style: "pass" },
   F: { mark: "✗", name: "Fail", style: "fail" },
   C: { mark: "‼", name: "Crash", style: "fail" },
-  T: { mark: "⧗", name: "Timeout", style: "fail" },
+  T: { mark: "∞", name: "Timeout", style: "fail" },
   U: { mark: "◌", name: "Undefined", style: "undefined" },
   N: { mark: "–", name: "NotSupported", style: "lacking" },
 };
 const LETTER_OF = Object.fromEntries(Object.entries(data.statuses).map(([letter, name]) => [name, letter]));
 const AGAINST = "FCT";
+const STAGES = ["vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment", "compute", "task", "mesh",
+  "raygen", "any_hit", "closest_hit", "miss", "intersection", "callable"];
 const AXES = ["category", "stage", "operation", "type"];
 
 // A block is the cases of one run that share a head: a category, stage, operation and type.
@@ -19,7 +21,8 @@ const runs = data.runs.map((run, index) => ({
   ...run,
   index,
   blocks: run.cases.map(([head, tails, statuses, lanes, notes]) => {
-    const [prefix, category, stage, operation, type] = data.heads[head];
+    const [prefix, ...axes] = data.heads[head];
+    const [category, stage, operation, type] = axes.map((word) => data.words[word]);
     return { prefix, category, stage, operation, type, tails, statuses, lanes, notes };
   }),
 }));
