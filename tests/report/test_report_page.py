@@ -331,7 +331,7 @@ def test_sixty_thousand_cases_open_in_three_seconds(context_page: Page, tmp_path
     context_page.get_by_role("searchbox").first.fill("")
     expect(context_page.locator("#case-count")).to_have_text("60,000 cases of 60,000")
     assert context_page.locator("*").count() < 5000
-    context_page.get_by_role("navigation", name="Pages of cases").get_by_role("button", name="Last").click()
+    context_page.locator("#case-list").get_by_role("button", name="Last").click()
     expect(context_page.locator("#case-list tbody tr")).to_have_count(100)
     assert (tmp_path / "big.html").stat().st_size < 2_000_000
 
