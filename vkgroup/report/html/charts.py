@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ _MOST_ROWS = 40
 """Rows of one chart; more become several charts."""
 
 _SIZED_WIDTH, _SIZED_HEIGHT = 300, 190
+_MOST_TICKS = 8
+_FEW_DECADES = 2.5
 
 
 @dataclass(frozen=True)
@@ -217,7 +220,7 @@ def _by_size(timed: Sequence[Timed]) -> list[Chart]:
 
 def _panel(members: Sequence[Timed], versions: Sequence[str]) -> Spec:
     factor, unit = (1e-3, "µs") if members[0].unit == "ns" else (1.0, members[0].unit)
-    values = [
+    values: list[dict[str, Any]] = [
         {
             "size": one.size,
             "version": one.version,
@@ -236,16 +239,13 @@ def _panel(members: Sequence[Timed], versions: Sequence[str]) -> Spec:
         "field": "size",
         "type": "quantitative",
         "scale": {"type": "log", "base": 2, "nice": False},
-        "axis": {
-            "title": "size",
-            "tickCount": 6,
-            "labelExpr": "'2^' + format(log(datum.value) / log(2), '.3~g')",
-        },
+        "axis": {"title": "size", **_size_ticks({one.size for one in members})},
     }
+    low, high = min(value["low"] for value in values), max(value["high"] for value in values)
     y: Spec = {
         "type": "quantitative",
-        "scale": {"type": "log", "nice": True},
-        "axis": {"title": unit, "format": "~g", "tickCount": 5},
+        "scale": {"type": "log", "nice": False, "domain": [low / 1.2, high * 1.2]},
+        "axis": {"title": unit, "format": "~s", "values": _decades(low / 1.2, high * 1.2)},
     }
     return {
         "width": _SIZED_WIDTH,
@@ -272,6 +272,23 @@ def _panel(members: Sequence[Timed], versions: Sequence[str]) -> Spec:
             },
         ],
     }
+
+
+def _size_ticks(sizes: set[int]) -> Spec:
+    """Return a few of the sizes as an axis' ticks, in words."""
+    every = sorted(sizes)
+    step = math.ceil(len(every) / _MOST_TICKS)
+    ticks = every[::step]
+    names = json.dumps({str(size): power(size) for size in ticks}, ensure_ascii=False)
+    return {"values": ticks, "labelExpr": f"{names}[toString(datum.value)]", "labelOverlap": False}
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Return round numbers between two others: powers of ten, and where they are few what lies between."""
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    digits = (1,) if math.log10(high / low) >= _FEW_DECADES else (1, 2, 5)
+    ticks = [digit * 10.0**exponent for exponent in exponents for digit in digits]
+    return [tick for tick in ticks if low <= tick <= high]
 
 
 def _versions(names: Iterable[str]) -> list[str]:

@@ -103,7 +103,7 @@ def capabilities_compared(table: Sections) -> list[dict[str, Any]]:
 
 
 def speed_compared(benches: list[Data]) -> list[dict[str, Any]]:
-    """Compare each file of benchmarks with every one given before it that has rows in common."""
+    """Compare each file of benchmarks with the first one given before it that has rows in common."""
     found = []
     for number, new in enumerate(benches):
         for before, old in enumerate(benches[:number]):
@@ -116,6 +116,7 @@ def speed_compared(benches: list[Data]) -> list[dict[str, Any]]:
             if compared.changes:
                 changes = [_change(change) for change in compared.changes]
                 found.append({"old": before, "new": number, "changes": changes})
+                break
     return found
 
 

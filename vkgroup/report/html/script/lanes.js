@@ -14,7 +14,7 @@ function lanesDrawn(drawing) {
   for (let start = 0; start < size; start += columns) {
     if (partial && !told(start)) continue;
     const chunk = chunkDrawn(drawing, start, Math.min(size, start + columns), isActive, isWrong);
-    chunk.style.setProperty("--cell", `${Math.min(longest, 24) + 1}ch`);
+    chunk.style.setProperty("--cell", `${Math.min(longest, 15) + 1}ch`);
     chunks.push(chunk);
   }
   const words = `${drawing.where}${drawing.slot ? `, place ${drawing.slot} in the shader` : ""}: `
