@@ -54,6 +54,33 @@ def test_one_wrong_lane_fails_and_is_shown() -> None:
         assert word in verdict.detail
 
 
+def test_evidence_has_every_lane_of_the_first_wrong_subgroup() -> None:
+    imaginary = imagine("clustered.compute.subgroupClusteredAdd.uint.odd.exact.c2")
+    entry = imaginary.program.entries[0]
+    imaginary.result(entry)[0, 128 + 8 + 3] += 1
+    (verdict,) = verdicts(imaginary)
+    evidence = verdict.evidence
+    assert evidence is not None
+    assert (evidence["where"], evidence["size"], evidence["active"]) == ("workgroup 1 subgroup 1", 8, "0xaa")
+    assert evidence["wrong"] == [3]
+    rows = evidence["rows"]
+    assert list(rows) == ["input", "operand", "expected", "got"]
+    for texts in rows.values():
+        # Every other lane is inactive, and has neither an input nor a result.
+        assert [text is None for text in texts] == [lane % 2 == 0 for lane in range(8)]
+    assert rows["input"][5] == rows["expected"][5] == rows["got"][5]
+    assert int(rows["got"][3]) == int(rows["expected"][3]) + 1
+
+
+def test_evidence_leaves_undefined_lanes_open() -> None:
+    imaginary = imagine("shuffle_relative.compute.subgroupShuffleUp.int.all.exact.by2")
+    imaginary.result(imaginary.program.entries[0])[0, imaginary.lane == 2] ^= 1
+    (verdict,) = verdicts(imaginary)
+    assert verdict.evidence is not None
+    assert verdict.evidence["rows"]["expected"][:2] == [None, None]
+    assert verdict.evidence["rows"]["got"][0] is not None
+
+
 def test_an_inactive_lane_is_not_judged() -> None:
     imaginary = imagine("arithmetic.compute.subgroupAdd.uvec2.odd.exact")
     imaginary.result(imaginary.program.entries[0])[:, ::2] += 1

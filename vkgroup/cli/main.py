@@ -24,6 +24,7 @@ COMMANDS = {
     "compile": "compile a shader to SPIR-V",
     "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
     "check": "is a compute shader right on every subgroup size?",
+    "report": "runs as one HTML file: verdicts, failures lane by lane, charts, what changed",
     "bench": "is it worth it? subgroup operations timed beside their alternatives",
     "history": "runs recorded in a database: list, add, export, remove",
     "diff": "what changed between two runs: cases, capabilities, speed",

@@ -35,6 +35,14 @@ def judge_batch(executor: Executor, batch: Batch) -> list[Result]:
         return [Result(batch.cases[0].name, Status.FAIL, seconds, detail=detail)]
     share = (time.perf_counter() - start) / len(batch)
     return [
-        Result(case.name, verdict.status, share, verdict.defined, verdict.undefined, verdict.detail)
+        Result(
+            case.name,
+            verdict.status,
+            share,
+            verdict.defined,
+            verdict.undefined,
+            verdict.detail,
+            verdict.evidence,
+        )
         for case, verdict in zip(batch.cases, verdicts, strict=True)
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -38,6 +38,8 @@ class Result:
     seconds : its share of the time that its batch took, compilation and judging included.
     defined, undefined : active lanes whose result the specification defines and leaves open.
     detail : what is missing (NotSupported), what is wrong and the command that repeats it (Fail …).
+    evidence : of a failure, the first subgroup that is wrong, lane by lane: see
+        `vkgroup.conformance.evidence`. None where there is none, and in files that are older than it.
     """
 
     case: str
@@ -46,10 +48,11 @@ class Result:
     defined: int = 0
     undefined: int = 0
     detail: str = ""
+    evidence: dict[str, Any] | None = field(default=None, compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as plain JSON data."""
-        return {
+        """Return the result as plain JSON data; without ``evidence`` where there is none."""
+        found: dict[str, Any] = {
             "case": self.case,
             "status": self.status.value,
             "seconds": round(self.seconds, 6),
@@ -57,6 +60,7 @@ class Result:
             "undefined": self.undefined,
             "detail": self.detail,
         }
+        return found if self.evidence is None else {**found, "evidence": self.evidence}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Result:
@@ -68,4 +72,5 @@ class Result:
             defined=int(record["defined"]),
             undefined=int(record["undefined"]),
             detail=str(record["detail"]),
+            evidence=evidence if isinstance(evidence := record.get("evidence"), dict) else None,
         )

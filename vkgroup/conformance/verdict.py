@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance import barriers
+from vkgroup.conformance import barriers, evidence
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Barrier
 from vkgroup.conformance.glsl_types import from_planes
 from vkgroup.conformance.instances import Instances, hex_of
@@ -47,12 +47,13 @@ class Expected:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Status, judged lanes and, for a failure, the words for it."""
+    """Status, judged lanes and, for a failure, the words for it and the lanes of one subgroup."""
 
     status: Status
     defined: int
     undefined: int
     detail: str = ""
+    evidence: dict[str, Any] | None = field(default=None, compare=False)
 
 
 def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) -> Verdict:
@@ -68,8 +69,15 @@ def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) 
     defined = int(lanes.sum())
     undefined = int(instances.recorded.sum()) - defined
     if wrong.any():
-        detail = _describe(entry, program, instances, got, expected, np.any(wrong, axis=-1))
-        return Verdict(Status.FAIL, defined, undefined, detail)
+        any_wrong = np.any(wrong, axis=-1)
+        detail = _describe(entry, program, instances, got, expected, any_wrong)
+        return Verdict(
+            Status.FAIL,
+            defined,
+            undefined,
+            detail,
+            _evidence(entry, program, instances, got, expected, any_wrong),
+        )
     judged = bool(np.any(expected.defined & recorded))
     if not judged and not instances.recorded.any():
         return Verdict(Status.FAIL, 0, 0, "no invocation executed the operation, where some had to")
@@ -209,6 +217,35 @@ def _describe(
         between = "" if expected.low is expected.high else f" … {_show(high)}"
         lines.append(f"{text} expected {_show(low)}{between} got {_show(got[row, lane])}")
     return "\n".join(lines)
+
+
+def _evidence(
+    entry: Entry, program: Program, instances: Instances, got: Array, expected: Expected, wrong: Flags
+) -> dict[str, Any]:
+    """Return the lanes of the first subgroup that is wrong."""
+    row = int(np.argwhere(wrong)[0][0])
+    recorded, defined = instances.recorded[row], np.all(expected.defined[row], axis=-1)
+    low, high = expected.low[row], expected.high[row]
+    ranged = expected.low is not expected.high
+    rows: dict[str, list[str | None]] = {}
+    if entry.feed is not None:
+        rows["input"] = [_show(value) for value in entry.feed.values[instances.place[row]]]
+    if entry.argument is not None:
+        operands = entry.argument.of_lanes(instances.place, instances.active)[row]
+        rows["operand"] = [hex_of(one) if one.shape else str(one) for one in operands]
+    rows["expected"] = [
+        (_show(low[lane]) + (f" … {_show(high[lane])}" if ranged else "")) if defined[lane] else None
+        for lane in range(instances.size)
+    ]
+    rows["got"] = [_show(value) for value in got[row]]
+    return evidence.of_subgroup(
+        program.stage.whereabouts(int(instances.group[row]), int(instances.number[row])),
+        int(instances.slot[row]),
+        instances.active[row],
+        recorded,
+        wrong[row],
+        rows,
+    )
 
 
 def _show(value: Array) -> str:

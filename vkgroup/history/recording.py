@@ -71,9 +71,8 @@ class Recording:
         """Record a batch of results."""
         self._write(lambda writer: writer.add(results))
 
-    def finish_conform(self, run: Run) -> None:
-        """Record the summary, and that the run is finished."""
-        summary = run.summary()
+    def finish_conform(self, run: Run, summary: dict[str, Any]) -> None:
+        """Record the run's summary, and that it is finished."""
         self._write(lambda writer: writer.document("summary", summary))
         self._finish(Kind.CONFORM, summary, run.seconds)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vkgroup.report.annotations import SERVICES, github, write_gitlab
 from vkgroup.report.baseline import check_baseline, save_baseline
-from vkgroup.report.conformance import write_junit, write_summary
+from vkgroup.report.conformance import summary_of, write_capabilities, write_junit, write_summary
 from vkgroup.report.tables import write_tables
 
 __all__ = [
@@ -12,6 +12,8 @@ __all__ = [
     "check_baseline",
     "github",
     "save_baseline",
+    "summary_of",
+    "write_capabilities",
     "write_gitlab",
     "write_junit",
     "write_summary",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from vkgroup.conformance import Result, Run, Status
@@ -21,10 +22,21 @@ def write_summary(run: Run, path: Path, judged: Judged | None = None) -> None:
 
     With `judged` also, under ``outcomes``, how many cases have each outcome that occurs (`Outcome`).
     """
+    write_text(path, json.dumps(summary_of(run, judged), indent=2, ensure_ascii=False) + "\n")
+
+
+def summary_of(run: Run, judged: Judged | None = None) -> dict[str, Any]:
+    """Return what `write_summary` writes."""
     summary = run.summary()
     if judged is not None:
         summary["outcomes"] = {outcome.value: count for outcome, count in sorted(judged.counts.items())}
-    write_text(path, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+    return summary
+
+
+def write_capabilities(run: Run, path: Path) -> None:
+    """Write what the device declares, as ``vkgroup probe --json`` does: reports compare it."""
+    data = {"capabilities": run.capabilities.to_json()}
+    write_text(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
 def write_junit(run: Run, path: Path, judged: Judged | None = None) -> None:

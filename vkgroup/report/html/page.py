@@ -1,0 +1,175 @@
+"""The page: one file with its data, its style sheet and its script, that loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+from collections import Counter
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from vkgroup.conformance.results import Status
+from vkgroup.errors import InvalidInput
+from vkgroup.report.html import benchmarks, checks, comparing
+from vkgroup.report.html.capabilities import side_by_side
+from vkgroup.report.html.charts import charts_of
+from vkgroup.report.html.failures import Failures
+from vkgroup.report.html.inputs import Conformance, Data, Inputs
+from vkgroup.report.html.plots import svg
+from vkgroup.report.html.table import LETTERS, Table
+
+_HERE = Path(__file__).parent
+_SCRIPTS = (
+    "dom",
+    "model",
+    "pages",
+    "lanes",
+    "case",
+    "map",
+    "failures",
+    "cases",
+    "capabilities",
+    "comparison",
+    "checks",
+    "benchmarks",
+    "start",
+)
+"""The parts of the script, in the order in which they need each other."""
+
+
+def write_html(inputs: Inputs, path: Path) -> None:
+    """Write the report on `inputs`; a file that is there is replaced whole.
+
+    Raises
+    ------
+    Unsupported
+        There are benchmarks, and the extra ``report`` is not installed.
+    InvalidInput
+        The file cannot be written.
+    """
+    text = html_of(inputs)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            # A lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark.
+            beside.write_text(text, encoding="utf-8", errors="replace")
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} cannot be written: {error.strerror}; name another file with -o"
+        ) from error
+
+
+def html_of(inputs: Inputs) -> str:
+    """Return the report on `inputs` as HTML."""
+    style = (_HERE / "style.css").read_text(encoding="utf-8")
+    parts = [(_HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
+    script = '"use strict";\n(() => {\n' + "\n".join(parts) + "\n})();\n"
+    filled = {
+        "title": html.escape(_title(inputs)),
+        "policy": html.escape(_policy(script, style)),
+        "style": style,
+        "charts": "\n".join(_charts(number, bench) for number, bench in enumerate(inputs.benches)),
+        "data": _inert(_data(inputs)),
+        "script": script,
+    }
+    pieces = (_HERE / "page.html").read_text(encoding="utf-8").split("@@")
+    return "".join(filled[piece] if number % 2 else piece for number, piece in enumerate(pieces))
+
+
+def _title(inputs: Inputs) -> str:
+    named = [run.device for run in inputs.runs]
+    named += [str(probe.data["capabilities"].get("name", "")) for probe in inputs.probes]
+    devices = list(dict.fromkeys(name for name in named if name))
+    more = f" and {len(devices) - 2} more" if len(devices) > 2 else ""
+    return " · ".join(["vkgroup report", *devices[:2]]) + more
+
+
+def _policy(script: str, style: str) -> str:
+    """Return a Content-Security-Policy under which nothing runs and nothing loads but what is meant to."""
+    script_hash, style_hash = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (script, style)
+    )
+    return (
+        f"default-src 'none'; script-src 'sha256-{script_hash}'; style-src 'sha256-{style_hash}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _inert(data: dict[str, Any]) -> str:
+    """Return data as JSON that cannot end the script element that holds it, whatever is in its texts."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
+    return text.replace("<", "\\u003c")
+
+
+def _data(inputs: Inputs) -> dict[str, Any]:
+    table, failures = Table(), Failures()
+    runs = [_run(run, table, failures, inputs) for run in inputs.runs]
+    capabilities = side_by_side(inputs)
+    return {
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "vkgroup": version("vkgroup"),
+        "statuses": {letter: status.value for status, letter in LETTERS.items()},
+        "runs": runs,
+        **table.texts(),
+        **failures.texts(),
+        "capabilities": capabilities.to_json(),
+        "compared": {
+            "cases": comparing.runs_compared(inputs.runs),
+            "capabilities": comparing.capabilities_compared(capabilities),
+            "speed": comparing.speed_compared(inputs.benches),
+        },
+        "checks": [checks.to_json(check) for check in inputs.checks],
+        "benches": [benchmarks.to_json(bench) for bench in inputs.benches],
+    }
+
+
+def _run(run: Conformance, table: Table, failures: Failures, inputs: Inputs) -> dict[str, Any]:
+    counts = Counter(result.status for result in run.results)
+    recorded = run.summary.get("totals")
+    totals = recorded if not run.results and isinstance(recorded, dict) else {}
+    lanes = run.summary.get("lanes")
+    versions, promises = run.summary.get("versions"), run.summary.get("minimum_promises_broken")
+    return {
+        "place": run.place,
+        "device": run.device,
+        "driver": run.driver,
+        "damaged": run.damaged,
+        "about": {
+            "Vulkan": run.summary.get("api_version"),
+            "subgroup size": run.summary.get("subgroup_size"),
+            "seed": run.summary.get("seed", run.identity.get("seed")),
+            "started": run.summary.get("started"),
+            "seconds": run.summary.get("seconds"),
+            "workers": run.summary.get("jobs"),
+            "vkgroup": versions.get("vkgroup") if isinstance(versions, dict) else run.identity.get("vkgroup"),
+        },
+        "promises": [str(one) for one in promises] if isinstance(promises, list) else [],
+        "totals": {status.value: counts[status] or totals.get(status.value, 0) for status in Status},
+        "judged": {
+            "defined": sum(one.defined for one in run.results)
+            or (lanes.get("defined", 0) if isinstance(lanes, dict) else 0),
+            "undefined": sum(one.undefined for one in run.results)
+            or (lanes.get("undefined", 0) if isinstance(lanes, dict) else 0),
+        },
+        "cases": table.run(run.results),
+        "failures": failures.of(run, inputs),
+    }
+
+
+def _charts(number: int, bench: Data) -> str:
+    """Return the charts of one file of benchmarks as HTML."""
+    figures = [
+        f'<figure class="chart"><figcaption><strong>{html.escape(chart.title)}</strong> '
+        f"{html.escape(chart.words)}</figcaption>{svg(chart.spec, chart.title)}</figure>"
+        for chart in charts_of(benchmarks.timed_of(bench))
+    ]
+    return f'<div class="charts" id="charts-{number}" hidden>{"".join(figures)}</div>' if figures else ""

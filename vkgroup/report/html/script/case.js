@@ -1,0 +1,61 @@
+// One case: its verdict, and of a failure the words, the lanes, the shader and the command.
+
+function failureShown(failure) {
+  const parts = [element("p", { class: "words" }, failure.words.split("\n").slice(0, 2).join("\n"))];
+  if (failure.lanes) parts.push(lanesDrawn(failure.lanes));
+  const rest = failure.words.split("\n").slice(2).join("\n");
+  if (rest) {
+    parts.push(element("details", { open: !failure.lanes }, element("summary", {}, "In the run's words"),
+      element("pre", { tabindex: 0 }, rest)));
+  }
+  if (failure.command) parts.push(element("h4", {}, "Repeat it"), commandOf(failure.command, "the command"));
+  if (failure.shader !== undefined) parts.push(shaderShown(failure));
+  return parts;
+}
+
+function shaderShown({ shader, marked }) {
+  const lines = data.shaders[shader].map((line) => data.lines[line]);
+  const called = new Set(marked);
+  const first = marked.length ? `, line ${marked.join(", ")}` : "";
+  const shownLines = lines.map((text, index) => element("span", { class: called.has(index + 1) ? "line marked" : "line" },
+    element("span", { class: "unseen" }, called.has(index + 1) ? "here: " : ""),
+    element("span", { class: "number", "aria-hidden": "true" }, `${called.has(index + 1) ? "▶ " : ""}${index + 1}`),
+    `${text}\n`));
+  const code = element("pre", { class: "shader", tabindex: 0 }, element("code", {}, shownLines));
+  const details = element("details", { class: "source", open: true },
+    element("summary", {}, `The shader${first} (${some(lines.length, "line")})`), code);
+  // The line that matters is seen first, wherever in the shader it is.
+  requestAnimationFrame(() => {
+    const line = code.querySelector(".marked");
+    if (line) code.scrollTop = Math.max(0, line.offsetTop - code.clientHeight / 3);
+  });
+  return details;
+}
+
+let leaving = "#cases";
+
+function openCase(name, runIndex) {
+  const dialog = byId("case");
+  const run = runs[runIndex] ?? shown;
+  const found = run && caseNamed(run, name);
+  const title = element("h2", { id: "case-title", tabindex: -1 }, name);
+  const close = element("button", { type: "button", class: "close", onclick: () => dialog.close() }, "Close");
+  const content = found ? caseShown(found, run) : [element("p", {}, "No run in this report has a case of that name.")];
+  dialog.replaceChildren(element("div", { class: "dialog-head" }, title, close), ...content);
+  if (!dialog.open) dialog.showModal();
+  title.focus();
+}
+
+function caseShown(found, run) {
+  const facts = [element("p", { class: "facts" }, badge(found.status), ` on ${runName(run)} · `,
+    `${some(found.defined, "lane")} judged, ${number(found.undefinedLanes)} undefined`)];
+  const others = withCases.filter((other) => other !== run).map((other) => [other, caseNamed(other, found.name)])
+    .filter(([, there]) => there);
+  if (others.length) {
+    facts.push(element("ul", { class: "others" }, others.map(([other, there]) => element("li", {}, badge(there.status), " ",
+      element("a", { href: caseLink(found.name, other) }, `on ${runName(other)}`)))));
+  }
+  if (found.note) facts.push(element("p", { class: "words" }, found.note));
+  const failure = run.failures[found.name];
+  return failure ? [...facts, ...failureShown(failure)] : facts;
+}

@@ -1,0 +1,73 @@
+// Elements from data. Texts only ever become text nodes, so that no name or message is read as markup.
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === false || value === null || value === undefined) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else made.setAttribute(name, value === true ? "" : String(value));
+  }
+  made.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
+  return made;
+}
+
+const byId = (id) => document.getElementById(id);
+const bodyOf = (id) => byId(id).querySelector(".body");
+const number = (value) => Number(value).toLocaleString("en");
+const some = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+
+function show(id, title) {
+  byId(id).hidden = false;
+  byId("sections").append(element("li", {}, element("a", { href: `#${id}` }, title)));
+}
+
+// A table that a narrow screen scrolls by itself, with the keyboard too.
+function scrolled(label, table) {
+  return element("div", { class: "scroll", role: "region", "aria-label": label, tabindex: 0 }, table);
+}
+
+function tableOf(caption, heads, rows, attributes = {}) {
+  const head = element("tr", {}, heads.map((text) => element("th", { scope: "col" }, text)));
+  return element("table", attributes, element("caption", {}, caption),
+    element("thead", {}, head), element("tbody", {}, rows));
+}
+
+let labels = 0;
+function labelled(text, control) {
+  control.id ||= `control-${++labels}`;
+  return element("span", { class: "field" }, element("label", { for: control.id }, text), control);
+}
+
+function checkbox(text, checked, changed) {
+  const box = element("input", { type: "checkbox", checked, id: `control-${++labels}` });
+  box.addEventListener("change", () => changed(box.checked));
+  return element("span", { class: "check" }, box, element("label", { for: box.id }, text));
+}
+
+function choice(options, chosen, changed) {
+  const made = element("select", {}, options.map(([value, text]) =>
+    element("option", { value, selected: value === chosen }, text)));
+  made.addEventListener("change", () => changed(made.value));
+  return made;
+}
+
+function copied(text, label) {
+  const button = element("button", { type: "button", class: "copy", "aria-label": `Copy ${label}` }, "Copy");
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      const range = document.createRange();
+      range.selectNodeContents(button.parentElement.querySelector("code"));
+      getSelection().removeAllRanges();
+      getSelection().addRange(range);
+      button.textContent = "Selected";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  });
+  return button;
+}
+
+const commandOf = (text, label) =>
+  element("div", { class: "command" }, element("code", { tabindex: 0 }, text), copied(text, label));

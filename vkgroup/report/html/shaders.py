@@ -1,0 +1,111 @@
+"""The shader of a case, with the lines that matter, made again from the suite: runs do not keep them.
+
+A case always makes the same shader for the same subgroup size; a family is asked to judge the case, and the
+shader is caught on its way to the compiler.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, cast
+
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.families import cases_by_name, family_of
+from vkgroup.device import Capabilities
+from vkgroup.opening import open_device, select
+from vkgroup.report.html.axes import axes_of, split
+from vkgroup.spirv import Module
+
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+_QUOTED = re.compile(r"^> +(\S.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Shader:
+    """A shader's text.
+
+    Attributes
+    ----------
+    source : GLSL or HLSL.
+    marked : numbers of the lines that execute what failed, from 1.
+    """
+
+    source: str
+    marked: tuple[int, ...]
+
+
+class _Caught(Exception):
+    """A shader reached the compiler."""
+
+
+class _Catcher(Executor):
+    """An executor that goes no further than the compiler."""
+
+    source: str | None = None
+
+    def compile(self, source: str, *, stage: str, **options: Any) -> Module:
+        self.source = source
+        raise _Caught
+
+    def plain(self, source: str, stage: str) -> Module:
+        # What is around a case's shader is never looked at: nothing gets past that shader.
+        return cast(Module, None)
+
+
+class Shaders:
+    """Makes the shaders of cases for one device.
+
+    Parameters
+    ----------
+    size : the device's subgroup size; 32 where it is not known.
+    capabilities : what the device declares, where it is known; a few shaders depend on it.
+    """
+
+    def __init__(self, size: int, capabilities: Capabilities | None = None) -> None:
+        self._device = open_device(select(f"reference:{size if size in _SIZES else 32}"))
+        self._catcher = _Catcher(self._device, seed=0)
+        if capabilities is not None:
+            self._catcher.capabilities = capabilities
+
+    def of(self, name: str, detail: str = "") -> Shader | None:
+        """Return a case's shader; None where this version of the suite has no such case, or no text of it.
+
+        Parameters
+        ----------
+        detail : the words of the failure, which may quote a line.
+        """
+        case = cases_by_name().get(name)
+        if case is None:
+            return None
+        self._catcher.source = None
+        try:
+            family_of(case).judge(self._catcher, [case])
+        except _Caught:
+            pass
+        except Exception:
+            # A family may need more of the device before it compiles: then there is nothing to show.
+            return None
+        source = self._catcher.source
+        return None if source is None else Shader(source, _marked(source, name, detail))
+
+    def close(self) -> None:
+        """Free the device."""
+        self._catcher.close()
+        self._device.close()
+
+
+def _marked(source: str, name: str, detail: str) -> tuple[int, ...]:
+    """Return the lines that the failure quotes, else those that call the operation."""
+    lines = [line.strip() for line in source.splitlines()]
+    quoted = {line.strip() for line in _QUOTED.findall(detail)}
+    found = [number for number, line in enumerate(lines, 1) if line in quoted]
+    if found:
+        return tuple(found)
+    operation = axes_of(split(name)[0])[2]
+    calls = re.compile(rf"\b{re.escape(operation)}\b")
+    return tuple(
+        number
+        for number, line in enumerate(lines, 1)
+        if calls.search(line) and not line.startswith(("//", "#"))
+    )
