@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,13 +46,33 @@ class Expected:
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """What a case was judged by, lane by lane: for who wants to show it.
+
+    Attributes
+    ----------
+    got, expected : (rows, size, components), what the lanes recorded, and what they may.
+    wrong : the same shape; which components are wrong.
+    """
+
+    entry: Entry
+    program: Program
+    instances: Instances
+    outputs: Words
+    got: Array
+    expected: Expected
+    wrong: Flags
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """Status, judged lanes and, for a failure, the words for it."""
+    """Status, judged lanes and, for a failure, the words for it; lane by lane where that was how."""
 
     status: Status
     defined: int
     undefined: int
     detail: str = ""
+    evidence: Evidence | None = field(default=None, compare=False, repr=False)
 
 
 def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) -> Verdict:
@@ -63,17 +83,19 @@ def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) 
     expected = expected_of(entry, instances, got)
     recorded = instances.recorded[..., None]
     lanes = np.all(expected.defined, axis=-1) & instances.recorded
-    wrong = ~_legal(got, expected) | ~sound
+    wrong = ~legal(got, expected) | ~sound
     wrong &= expected.defined & recorded
     defined = int(lanes.sum())
     undefined = int(instances.recorded.sum()) - defined
+    evidence = Evidence(entry, program, instances, outputs, got, expected, wrong)
     if wrong.any():
         detail = _describe(entry, program, instances, got, expected, np.any(wrong, axis=-1))
-        return Verdict(Status.FAIL, defined, undefined, detail)
+        return Verdict(Status.FAIL, defined, undefined, detail, evidence)
     judged = bool(np.any(expected.defined & recorded))
     if not judged and not instances.recorded.any():
         return Verdict(Status.FAIL, 0, 0, "no invocation executed the operation, where some had to")
-    return Verdict(Status.PASS if judged else Status.UNDEFINED, defined, undefined)
+    status = Status.PASS if judged else Status.UNDEFINED
+    return Verdict(status, defined, undefined, evidence=evidence)
 
 
 def _results(entry: Entry, program: Program, instances: Instances, outputs: Words) -> tuple[Array, Flags]:
@@ -178,7 +200,7 @@ def _expected_barrier(barrier: Barrier, instances: Instances, got: Array) -> Exp
     return Expected(value, value, defined, bits=True)
 
 
-def _legal(got: Array, expected: Expected) -> Flags:
+def legal(got: Array, expected: Expected) -> Flags:
     """Whether each component has a legal value."""
     low, high = expected.low, expected.high
     if expected.bits or got.dtype.kind != "f":
