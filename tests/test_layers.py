@@ -32,6 +32,7 @@ LAYERS = (
     "kernels",
     "conformance",
     "bench check probe random_programs",
+    "repro",
     "report",
     "__init__",
     "cli",

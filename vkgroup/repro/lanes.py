@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from vkgroup.conformance.glsl_types import from_planes
 from vkgroup.conformance.instances import hex_of
 from vkgroup.conformance.program import result_type
 from vkgroup.conformance.verdict import Evidence, Expected, legal
+from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.reference.operations import BUILTIN_VARIABLES
 from vkgroup.reference.types import type_named
 from vkgroup.repro.values import Array, Files, Json, load
 
@@ -63,6 +66,13 @@ def write(files: Files, evidence: Evidence, steps: list[Json]) -> Json:
         "record_words": evidence.program.entries[0].at,
         "files": {name: files.save(f"expected/lanes-{name}", array) for name, array in arrays.items()},
     }
+
+
+def specification(evidence: Evidence) -> str:
+    """Return what the specification says of the operation: what the reference's function for it says."""
+    name = evidence.entry.case.operation
+    known = SUBGROUP_OPERATIONS.get(name) or BUILTIN_VARIABLES.get(name)
+    return "" if known is None else cleandoc(known.reference.__doc__ or "")
 
 
 def _places(evidence: Evidence) -> Array | None:

@@ -41,8 +41,6 @@ def write_case(folder: Path, record: Json) -> None:
     lines = [
         f"# {record['case']}",
         "",
-        f"{record['sentence'].rstrip('.')}.",
-        "",
         f"**{result['status']}** on {device['name']} ({device['driver']}), subgroups of"
         f" {device['subgroup_size']}. {_OUTCOMES[result['status']]}",
         "",
@@ -57,7 +55,9 @@ def write_case(folder: Path, record: Json) -> None:
 def _judged(record: Json) -> list[str]:
     """Say what the verdict rests on, and what the specification says."""
     result = record["result"]
-    lines = ["## What is required", "", record["sentence"].rstrip(".") + "."]
+    lines = ["## What is required", "", f"{record['sentence'].rstrip('.')}."]
+    if record.get("specification"):
+        lines += ["", *(f"> {line}".rstrip() for line in record["specification"].splitlines()), ""]
     if result["defined"] or result["undefined"]:
         lines.append(
             f"{result['defined']} results are defined and were judged; {result['undefined']} are left open "
@@ -80,8 +80,8 @@ def _judged(record: Json) -> list[str]:
         lines.append(
             "`expected/` has what the reference device, the specification in NumPy, leaves in each output "
             "with the same shaders and inputs and the same subgroup size, and which elements the "
-            "specification defines, whatever the order of atomics. It is one legal outcome: where a device may put "
-            "invocations into other lanes, or part them in divergent control flow, others are as legal."
+            "specification defines, whatever the order of atomics. It is one legal outcome: where a "
+            "device may put invocations into other lanes, or part them in divergent control flow, others are as legal."
         )
         for one in reference["outputs"]:
             if one["differing"]:

@@ -63,6 +63,7 @@ def record(executor: Executor, request: Record) -> Result:
         folders.write(folder, data)
     if verdict.evidence is not None:
         data["lanes"] = lanes.write(files, verdict.evidence, tap.steps)
+        data["specification"] = lanes.specification(verdict.evidence)
     result = Result(case.name, verdict.status, 0.0, verdict.defined, verdict.undefined, verdict.detail)
     folders.write(folder, data | {"result": result.to_json()})
     return result

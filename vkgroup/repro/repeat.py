@@ -1,0 +1,158 @@
+"""Repeating the case of a folder on any device, and saying whether it now agrees.
+
+What decides, the first of these that can:
+
+1. The expected values in the folder, lane by lane, where the device formed the same subgroups with the same
+   lanes active as when the folder was made.
+2. The rules of the suite, with the folder's shaders and the same seed. Where the device has other subgroups
+   than the shaders were made for, the suite makes the case for it anew.
+3. Where the suite has no such case (any longer): what the folder recorded. It tells the same wrong result
+   from another one, and no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from vkgroup.conformance.families import cases_by_name, family_of
+from vkgroup.conformance.messages import Failure, Setup
+from vkgroup.conformance.pool import Worker, WorkerDied
+from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
+from vkgroup.device import DeviceInfo
+from vkgroup.errors import Unsupported
+from vkgroup.repro.cases import CASE_TIMEOUTS, SPARE_SECONDS
+from vkgroup.repro.requests import MODULE, Repeat, Repeated
+from vkgroup.repro.values import Json
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of repeating a folder.
+
+    Attributes
+    ----------
+    agrees : whether all that the specification defines is now as it must be.
+    lines : what was done and found, for people.
+    """
+
+    agrees: bool
+    lines: tuple[str, ...]
+
+
+def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) -> Outcome:
+    """Repeat the case of a folder.
+
+    Parameters
+    ----------
+    record : the folder's, as `vkgroup.repro.folder.read` gives it.
+    timeout : seconds that one step may take.
+
+    Raises
+    ------
+    Unsupported
+        The device lacks what the case needs.
+    InvalidInput
+        A file of the folder is missing.
+    """
+    setup = Setup(device, record["seed"], timeout)
+    size = record["device"]["subgroup_size"]
+    fits = device.subgroup_size == size
+    lines = []
+    found: Repeated | str = Repeated()
+    if fits:
+        found = _asked(setup, Repeat(folder.resolve(), steps=True))
+        if isinstance(found, str):
+            return Outcome(False, (found,))
+        lines += _compared(found)
+        if found.lanes is not None:
+            return _by_lanes(found, lines)
+        if record["lanes"] is not None and record["lanes"]["source"] is not None:
+            lines.append(
+                "Other lanes were active together than when the folder was made: its expected values are of "
+                "no use here."
+            )
+    else:
+        lines.append(
+            f"The shaders were made for subgroups of {size}, and this device has {device.subgroup_size}."
+        )
+    case = cases_by_name().get(record["case"])
+    if case is None:
+        if fits and isinstance(found, Repeated):
+            return _by_record(record, found, lines)
+        return Outcome(False, (*lines, f"This vkgroup has no case {record['case']}: nothing can be said."))
+    judged = _asked(setup, Repeat(folder.resolve(), False, family_of(case).name, case))
+    if isinstance(judged, str):
+        return Outcome(False, (*lines, judged))
+    assert judged.result is not None
+    return _by_suite(judged, judged.result, lines)
+
+
+def _asked(setup: Setup, request: Repeat) -> Repeated | str:
+    """Ask a worker of its own; a crash or a hang is a sentence."""
+    worker = Worker(setup, MODULE)
+    try:
+        answer = worker.ask(request, CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS)
+    except WorkerDied as death:
+        return f"It crashes: {death}."
+    finally:
+        worker.close()
+    if isinstance(answer, Failure):
+        return f"It {'hangs' if answer.kind == 'timeout' else 'loses the device'}: {answer.message}"
+    found: Repeated = answer
+    if found.unsupported:
+        lacking = ", ".join(found.unsupported)
+        raise Unsupported(f"{setup.device.name} lacks what the case needs: {lacking}", found.unsupported)
+    return found
+
+
+def _compared(found: Repeated) -> list[str]:
+    """Say of each output whether it is what it was."""
+    return [
+        f"step {step}, {name}: "
+        + (
+            f"{differing} of {size} elements are not what they were"
+            if differing
+            else "as it was, in every bit"
+        )
+        for step, name, size, differing in found.outputs
+    ]
+
+
+def _by_lanes(found: Repeated, lines: list[str]) -> Outcome:
+    judged = found.lanes
+    assert judged is not None
+    wrong = f"{judged.wrong} of {judged.compared} lanes are wrong" if judged.wrong else ""
+    lines.append(
+        f"By the expected values of the folder: {wrong or f'all {judged.compared} defined lanes are right'}."
+    )
+    return Outcome(not judged.wrong, tuple(lines))
+
+
+def _by_suite(found: Repeated, result: Result, lines: list[str]) -> Outcome:
+    anew = found.compiled and not found.taken
+    made = "made anew for this device" if anew else "with the shaders of the folder"
+    lines.append(f"By the rules of the suite, {made}: {result.status}.")
+    lines += [f"    {line}" for line in result.detail.splitlines()]
+    return Outcome(result.status in (Status.PASS, Status.UNDEFINED), tuple(lines))
+
+
+def _by_record(record: Json, found: Repeated, lines: list[str]) -> Outcome:
+    """Say what the recorded outputs tell: less than a verdict."""
+    lines.append(
+        f"This vkgroup has no case {record['case']}, whose rules would tell right from wrong: what follows "
+        "is from comparing with what was recorded."
+    )
+    same = not any(differing for *_, differing in found.outputs) and bool(found.outputs)
+    failed = record["result"]["status"] in AGAINST_THE_DEVICE
+    if failed and same:
+        lines.append("It leaves exactly what was recorded as wrong.")
+    elif failed:
+        lines.append(
+            "It leaves something else than what was recorded as wrong; whether that is right is open."
+        )
+    elif same:
+        lines.append("It leaves exactly what was recorded as right.")
+    else:
+        lines.append("It leaves something else than what was recorded as right; that may be right as well.")
+    return Outcome(same and not failed, tuple(lines))
