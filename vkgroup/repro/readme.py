@@ -81,7 +81,8 @@ def _judged(record: Json) -> list[str]:
             "`expected/` has what the reference device, the specification in NumPy, leaves in each output "
             "with the same shaders and inputs and the same subgroup size, and which elements the "
             "specification defines, whatever the order of atomics. It is one legal outcome: where a "
-            "device may put invocations into other lanes, or part them in divergent control flow, others are as legal."
+            "device may put invocations into other lanes, or part them in divergent control flow, others "
+            "are as legal."
         )
         for one in reference["outputs"]:
             if one["differing"]:

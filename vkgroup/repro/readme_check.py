@@ -72,8 +72,9 @@ def _files(record: Json) -> list[str]:
     lines += [f"- `{file}`: bound to {place} (set, binding)" for place, file in record["bindings"].items()]
     for run in record["runs"]:
         what = "what is expected" if run["right"] else "what the shader leaves"
+        size = f"with subgroups of {run['size']}"
         lines.append(
-            f"- `{run['file']}`, `{run['defined']}`: {what} in `{run['name']}`, with subgroups of {run['size']} "
+            f"- `{run['file']}`, `{run['defined']}`: {what} in `{run['name']}`, {size} "
             "on the reference device; and which words of it are defined, whatever the order of atomics"
         )
     if record["report"]["findings"] and not any(run["right"] for run in record["runs"]):
