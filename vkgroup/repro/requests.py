@@ -46,19 +46,37 @@ class Repeat:
 
 
 @dataclass(frozen=True)
+class Compared:
+    """One output of a step, compared with the folder's.
+
+    Attributes
+    ----------
+    size, differing : elements, and how many are not what they were in every bit.
+    expected : how many of the elements that are defined are not what the reference device leaves; None where
+        the folder does not have that.
+    """
+
+    step: int
+    name: str
+    size: int
+    differing: int
+    expected: int | None = None
+
+
+@dataclass(frozen=True)
 class Repeated:
     """What came of repeating.
 
     Attributes
     ----------
-    outputs : of each output, its step and name, its elements, and how many are not what they were.
+    outputs : each output, compared.
     lanes : the verdict by the expected values of the folder; None where they do not fit, or there are none.
     result : the suite's verdict; None where it was not asked for.
     taken, compiled : shaders that the suite's verdict took from the folder, and that it compiled.
     unsupported : what the device lacks.
     """
 
-    outputs: tuple[tuple[int, str, int, int], ...] = ()
+    outputs: tuple[Compared, ...] = ()
     lanes: Judged | None = None
     result: Result | None = None
     taken: int = 0

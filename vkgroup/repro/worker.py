@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from vkgroup.conformance.execute import Executor
@@ -16,10 +17,11 @@ from vkgroup.probe import Probe, probe
 from vkgroup.repro import folder as folders
 from vkgroup.repro import lanes, steps
 from vkgroup.repro.executor import RecordingExecutor, RepeatingExecutor
-from vkgroup.repro.requests import ProbeDevice, Record, Repeat, Repeated
+from vkgroup.repro.requests import Compared, ProbeDevice, Record, Repeat, Repeated
 from vkgroup.repro.shaders import Shaders, read_module
+from vkgroup.repro.steps import Output
 from vkgroup.repro.tap import Tap
-from vkgroup.repro.values import Encoder, Files, Json
+from vkgroup.repro.values import Encoder, Files, Json, load
 
 
 def answer(executor: Executor, request: Any) -> Any:
@@ -82,12 +84,13 @@ def _judged(executor: Executor, family: str, case: Any) -> Verdict:
 def _repeat(executor: Executor, request: Repeat) -> Repeated:
     """Repeat a folder's steps, then the suite's verdict, as far as they are asked for."""
     folder, data = request.folder, folders.read(request.folder)
-    outputs: list[tuple[int, str, int, int]] = []
+    outputs: list[Compared] = []
+    expected = {(one["step"], one["name"]): one for one in (data.get("reference") or {}).get("outputs", ())}
     judged = None
     try:
         for number, step in enumerate(data["steps"] if request.steps else ()):
             found = steps.repeat(executor.device, folder, step, timeout=executor.timeout)
-            outputs += [(number, one.name, one.now.size, one.differing) for one in found]
+            outputs += [_compared(folder, number, one, expected.get((number, one.name))) for one in found]
             source = (data["lanes"] or {}).get("source")
             if source is not None and source["step"] == number:
                 one = found[source["output"]]
@@ -109,6 +112,15 @@ def _repeat(executor: Executor, request: Repeat) -> Repeated:
         return Repeated(tuple(outputs), judged, result, repeating.taken, repeating.compiled)
     except Unsupported as error:
         return Repeated(tuple(outputs), unsupported=error.missing or (str(error),))
+
+
+def _compared(folder: Path, step: int, found: Output, expected: Json | None) -> Compared:
+    """Compare an output with what it was, and with what the reference device leaves."""
+    wrong = None
+    if expected is not None:
+        value, defined = load(folder, expected["file"]), load(folder, expected["defined"])
+        wrong = int(((value != found.now) & defined).sum()) if value.shape == found.now.shape else value.size
+    return Compared(step, found.name, found.now.size, found.differing, wrong)
 
 
 if __name__ == "__main__":
