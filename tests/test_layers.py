@@ -32,10 +32,10 @@ LAYERS = (
     "kernels",
     "conformance",
     "bench check probe random_programs",
-    "repro",
+    "repro testing",
     "report",
     "__init__",
-    "cli",
+    "cli pytest_plugin",
     "__main__",
 )
 RANKS = {layer: rank for rank, line in enumerate(LAYERS) for layer in line.split()}

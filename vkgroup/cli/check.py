@@ -139,6 +139,8 @@ def _make_folder(
     from vkgroup.repro.findings import Checked, make_check
 
     how = Checked(
+        dialect=arguments.dialect or ("hlsl" if arguments.shader.suffix == ".hlsl" else None),
+        defines=dict(shaders.define(text) for text in arguments.defines),
         entry_point=arguments.entry_point,
         outputs=[pairs.key(name) for name in arguments.outputs],
         push={name: pairs.values(text) for name, text in arguments.push},

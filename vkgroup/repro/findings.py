@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.check import judge
+from vkgroup.check.fields import fields_of
 from vkgroup.check.findings import Report
 from vkgroup.check.text import lines_of
 from vkgroup.compiler import compile_source
@@ -20,11 +21,11 @@ from vkgroup.opening import open_device
 from vkgroup.probe import Probe
 from vkgroup.repro import folder as folders
 from vkgroup.repro import readme_check
-from vkgroup.repro.memories import name_of
+from vkgroup.repro.memories import name_of, slot_of
 from vkgroup.repro.repeat import Outcome
 from vkgroup.repro.shaders import Shaders, read_module
 from vkgroup.repro.values import Array, Files, Json, load
-from vkgroup.spirv import Module
+from vkgroup.spirv import Module, StructType
 
 _MOST_SIZES = 4
 """Subgroup sizes whose outputs are kept."""
@@ -32,8 +33,16 @@ _MOST_SIZES = 4
 
 @dataclass(frozen=True)
 class Checked:
-    """How a shader was checked, but for its inputs: arguments of `vkgroup.check.judge.check`."""
+    """How a shader was compiled and checked, but for its inputs.
 
+    Attributes
+    ----------
+    dialect, defines : as for `vkgroup.compile`.
+    entry_point, outputs, push, specialization, seed, step_limit : as for `vkgroup.check.judge.check`.
+    """
+
+    dialect: str | None = None
+    defines: Mapping[str, str | int] = field(default_factory=dict)
     entry_point: str | None = None
     outputs: Sequence[Any] = ()
     push: Mapping[str, Any] = field(default_factory=dict)
@@ -61,9 +70,13 @@ def make_check(
     """
     folders.begin(folder)
     files, shaders = Files(folder), Shaders(folder)
+    if module.debug_source is not None:
+        shaders.of(module, module.debug_source, how.dialect)
     shaders.file(module)
     bindings = {
-        ".".join(map(str, place)): files.save(f"inputs/{name_of(place, [module])}", _readable(value))
+        ".".join(map(str, place)): files.save(
+            f"inputs/{name_of(place, [module])}", value.view(_dtype_of(module, place, value))
+        )
         for place, value in report.bindings.items()
         if isinstance(value, np.ndarray)
     }
@@ -82,6 +95,7 @@ def make_check(
         "outputs": list(how.outputs),
         "push": {name: np.asarray(value).tolist() for name, value in how.push.items()},
         "specialization": [[name, value] for name, value in how.specialization.items()],
+        "defines": dict(how.defines),
         "seed": how.seed,
         "step_limit": how.step_limit,
     }
@@ -98,11 +112,14 @@ def _counted(report: Report) -> str:
     return "nothing found" if not count else "1 finding" if count == 1 else f"{count} findings"
 
 
-def _readable(array: Array) -> Array:
-    """Return bytes of no type as words where they are whole ones."""
-    if array.dtype.kind == "V":
-        array = array.view(np.uint32 if array.nbytes % 4 == 0 else np.uint8)
-    return array
+def _dtype_of(module: Module, key: Any, array: Array) -> np.dtype[Any]:
+    """Return what numbers a binding holds: of bytes of no type those of its block, where all are of one."""
+    slot = slot_of(key, [module])
+    if array.dtype.kind != "V" or slot is None or not isinstance(slot.variables[0].type, StructType):
+        return array.dtype
+    found = {one.dtype for one in fields_of(slot.variables[0].type, array.nbytes)}
+    numbers = next(iter(found), array.dtype)
+    return numbers if len(found) == 1 and array.nbytes % numbers.itemsize == 0 else array.dtype
 
 
 def _hash(folder: Path, shader: Json) -> str:
@@ -136,20 +153,19 @@ def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Js
             continue
         assert result.ordered is not None
         stem = "expected" if size in best else "outputs"
-        for name, array in result.items():
+        for name, left in result.items():
+            array = np.asarray(left)
+            dtype = _dtype_of(module, name, array)
+            # Bytes of no type become numbers, each of which is defined where all its bytes are.
+            defined = np.asarray(result.ordered[name])
+            if dtype != array.dtype:
+                defined = np.asarray(defined.reshape(-1, dtype.itemsize).all(axis=-1))
             files_of = {
-                "file": files.save(f"{stem}/size{size}-{name}", _readable(np.asarray(array))),
-                "defined": files.save(f"{stem}/size{size}-{name}-defined", _words(result.ordered[name])),
+                "file": files.save(f"{stem}/size{size}-{name}", array.view(dtype)),
+                "defined": files.save(f"{stem}/size{size}-{name}-defined", defined),
             }
             found.append({"size": size, "name": str(name), "right": size in best, **files_of})
     return found
-
-
-def _words(defined: Any) -> Array:
-    """Return for each word of a buffer whether it is defined, from its bytes."""
-    array = np.asarray(defined)
-    whole = array.ndim == 1 and array.size % 4 == 0
-    return np.asarray(array.reshape(-1, 4).all(axis=1)) if whole else array
 
 
 def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float) -> Outcome:
@@ -163,7 +179,8 @@ def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float)
         source = (folder / shader["source"]).read_text(encoding="utf-8")
         module = compile_source(
             source, stage=shader["stage"], dialect=shader["dialect"], name=shader["source"],
-            target=judge.TARGET, debug=True,
+            target=judge.TARGET, debug=True, defines=record["defines"],
+            entry_point=record["entry_point"] or "main",
         )  # fmt: skip
     else:
         module = read_module(folder, shader["spirv"])

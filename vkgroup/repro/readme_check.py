@@ -75,7 +75,7 @@ def _files(record: Json) -> list[str]:
         size = f"with subgroups of {run['size']}"
         lines.append(
             f"- `{run['file']}`, `{run['defined']}`: {what} in `{run['name']}`, {size} "
-            "on the reference device; and which words of it are defined, whatever the order of atomics"
+            "on the reference device; and which numbers of it are defined, whatever the order of atomics"
         )
     if record["report"]["findings"] and not any(run["right"] for run in record["runs"]):
         lines.append("- There are no expected values: something is wrong at every size.")

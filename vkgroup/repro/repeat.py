@@ -80,7 +80,10 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
     if case is None:
         if fits and isinstance(found, Repeated):
             return _by_record(record, found, lines)
-        return Outcome(False, (*lines, f"This vkgroup has no case {record['case']}: nothing can be said."))
+        raise Unsupported(
+            f"{lines[0]} This vkgroup has no case {record['case']}, to make it for this device.",
+            [f"a subgroup size of {size}"],
+        )
     judged = _asked(setup, Repeat(folder.resolve(), False, family_of(case).name, case))
     if isinstance(judged, str):
         return Outcome(False, (*lines, judged))
@@ -155,7 +158,5 @@ def _by_record(record: Json, found: Repeated, lines: list[str]) -> Outcome:
     if same:
         lines.append(f"It leaves exactly what was recorded as {what}.")
     else:
-        lines.append(
-            f"It leaves something else than what was recorded as {what}; whether that is right is open."
-        )
+        lines.append(f"It leaves something else than what was recorded as {what}, right or not.")
     return Outcome(same and not failed, tuple(lines))
