@@ -15,15 +15,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import cases_by_name, family_of
 from vkgroup.conformance.messages import Failure, Setup
 from vkgroup.conformance.pool import Worker, WorkerDied
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.device import DeviceInfo
-from vkgroup.errors import Unsupported
+from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
+from vkgroup.opening import open_device
 from vkgroup.repro.cases import CASE_TIMEOUTS, SPARE_SECONDS
 from vkgroup.repro.requests import MODULE, Repeat, Repeated
 from vkgroup.repro.values import Json
+from vkgroup.repro.worker import repeat
 
 
 @dataclass(frozen=True)
@@ -92,21 +95,41 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
 
 
 def _asked(setup: Setup, request: Repeat) -> Repeated | str:
-    """Ask a worker of its own; a crash or a hang is a sentence."""
-    worker = Worker(setup, MODULE)
+    """Return what came of a request; a crash or a hang is a sentence."""
     try:
-        answer = worker.ask(request, CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS)
+        answer = _in_place(setup, request) if setup.device.is_reference else _by_worker(setup, request)
     except WorkerDied as death:
         return f"It crashes: {death}."
-    finally:
-        worker.close()
     if isinstance(answer, Failure):
         return f"It {'hangs' if answer.kind == 'timeout' else 'loses the device'}: {answer.message}"
-    found: Repeated = answer
-    if found.unsupported:
-        lacking = ", ".join(found.unsupported)
-        raise Unsupported(f"{setup.device.name} lacks what the case needs: {lacking}", found.unsupported)
-    return found
+    if answer.unsupported:
+        lacking = ", ".join(answer.unsupported)
+        raise Unsupported(f"{setup.device.name} lacks what the case needs: {lacking}", answer.unsupported)
+    if answer.refused:
+        raise InvalidInput(answer.refused)
+    return answer
+
+
+def _in_place(setup: Setup, request: Repeat) -> Repeated | Failure:
+    """Answer here: the reference device has no driver that might crash."""
+    with open_device(setup.device) as device:
+        executor = Executor(device, seed=setup.seed, timeout=setup.timeout)
+        try:
+            return repeat(executor, request)
+        except DispatchTimeout as error:
+            return Failure("timeout", str(error))
+        finally:
+            executor.close()
+
+
+def _by_worker(setup: Setup, request: Repeat) -> Repeated | Failure:
+    """Let a process answer that a driver may take along."""
+    worker = Worker(setup, MODULE)
+    try:
+        answer: Repeated | Failure = worker.ask(request, CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS)
+        return answer
+    finally:
+        worker.close()
 
 
 def _compared(found: Repeated) -> list[str]:

@@ -74,6 +74,7 @@ class Repeated:
     result : the suite's verdict; None where it was not asked for.
     taken, compiled : shaders that the suite's verdict took from the folder, and that it compiled.
     unsupported : what the device lacks.
+    refused : what is wrong with the folder's files; empty if nothing.
     """
 
     outputs: tuple[Compared, ...] = ()
@@ -82,3 +83,4 @@ class Repeated:
     taken: int = 0
     compiled: int = 0
     unsupported: tuple[str, ...] = ()
+    refused: str = ""

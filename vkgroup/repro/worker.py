@@ -12,7 +12,15 @@ from vkgroup.conformance.messages import serve_and_leave
 from vkgroup.conformance.results import Result, Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.conformance.worker import serve
-from vkgroup.errors import DeviceLost, DispatchTimeout, Unsupported, VkgroupError
+from vkgroup.errors import (
+    DeviceLost,
+    DispatchTimeout,
+    InvalidDispatch,
+    InvalidInput,
+    InvalidModule,
+    Unsupported,
+    VkgroupError,
+)
 from vkgroup.probe import Probe, probe
 from vkgroup.repro import folder as folders
 from vkgroup.repro import lanes, steps
@@ -31,7 +39,7 @@ def answer(executor: Executor, request: Any) -> Any:
     if isinstance(request, ProbeDevice):
         folders.write_device(request.folder, probe(executor.device).to_json())
         return []
-    return _repeat(executor, request)
+    return repeat(executor, request)
 
 
 def record(executor: Executor, request: Record) -> Result:
@@ -81,7 +89,7 @@ def _judged(executor: Executor, family: str, case: Any) -> Verdict:
         return Verdict(Status.FAIL, 0, 0, f"{type(error).__name__}: {error}")
 
 
-def _repeat(executor: Executor, request: Repeat) -> Repeated:
+def repeat(executor: Executor, request: Repeat) -> Repeated:
     """Repeat a folder's steps, then the suite's verdict, as far as they are asked for."""
     folder, data = request.folder, folders.read(request.folder)
     outputs: list[Compared] = []
@@ -112,6 +120,8 @@ def _repeat(executor: Executor, request: Repeat) -> Repeated:
         return Repeated(tuple(outputs), judged, result, repeating.taken, repeating.compiled)
     except Unsupported as error:
         return Repeated(tuple(outputs), unsupported=error.missing or (str(error),))
+    except (InvalidInput, InvalidModule, InvalidDispatch) as error:
+        return Repeated(tuple(outputs), refused=str(error))
 
 
 def _compared(folder: Path, step: int, found: Output, expected: Json | None) -> Compared:
