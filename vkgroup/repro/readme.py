@@ -10,7 +10,8 @@ from vkgroup.repro.folder import DEVICE, README
 from vkgroup.repro.values import Json
 
 _OUTCOMES = {
-    "Pass": "The device passed: everything that the specification defines was as it must be.",
+    "Pass": "The device passed: everything that the specification defines was as it must be. The case was "
+    "judged alone; in a run it may share a shader with others, and fail there for their company.",
     "Fail": "The device failed: a result that the specification defines was another one, or a valid shader "
     "was refused.",
     "Undefined": "The case ran, and the specification defines none of its results: nothing more can be said.",
