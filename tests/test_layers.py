@@ -33,9 +33,10 @@ LAYERS = (
     "conformance",
     "bench check probe random_programs",
     "history",
+    "repro testing",
     "report",
     "__init__",
-    "cli",
+    "cli pytest_plugin",
     "__main__",
 )
 RANKS = {layer: rank for rank, line in enumerate(LAYERS) for layer in line.split()}

@@ -62,6 +62,7 @@ _PUBLIC = {
     "interop": ("vkgroup.interop", ""),
     "kernels": ("vkgroup.kernels", ""),
     "open": ("vkgroup.opening", "open_device"),
+    "testing": ("vkgroup.testing", ""),
 }
 
 __all__ = [
@@ -91,6 +92,7 @@ __all__ = [
     "interop",
     "kernels",
     "open",
+    "testing",
 ]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -166,11 +167,14 @@ class Report:
     shader : its file.
     findings : in the order of their lines.
     covered : what was run.
+    bindings, push : what it was run on, as `vkgroup.dispatch.Device.run` takes them.
     """
 
     shader: str
     findings: tuple[Finding, ...]
     covered: Coverage
+    bindings: Mapping[tuple[int, int], Any] = field(default_factory=dict, compare=False, repr=False)
+    push: bytes = b""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON has it: objects, lists, text, numbers."""

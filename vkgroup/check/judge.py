@@ -269,7 +269,8 @@ def check(
     findings += state.run_devices(devices, job)
     findings += _comparisons(state)
     covered = _coverage(state)
-    return Report(title, tuple(_finished(findings, command)), covered)
+    given = made.push if module.reflection.push_constants is not None else b""
+    return Report(title, tuple(_finished(findings, command)), covered, bindings_of(made), given)
 
 
 def _comparisons(state: _Check) -> list[Finding]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+from pathlib import Path
 
 import vkgroup
 from vkgroup.check import judge
+from vkgroup.check.findings import Report
 from vkgroup.check.text import lines_of
 from vkgroup.cli import output, pairs, shaders
 from vkgroup.cli.arguments import seconds
@@ -15,6 +17,7 @@ from vkgroup.cli.console import Console
 from vkgroup.compiler import COMPILERS, Target
 from vkgroup.device import DeviceInfo
 from vkgroup.opening import select
+from vkgroup.spirv import Module
 
 _LARGEST = 128
 
@@ -33,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shaders.add_arguments(parser)
     _add_where(parser.add_argument_group("where it runs"))
     _add_inputs(parser.add_argument_group("what it works on", "What is not given is made up."))
+    parser.add_argument(
+        "--repro",
+        metavar="DIR",
+        type=Path,
+        help="make a folder with all that it takes to repeat them",
+    )
     parser.add_argument("--json", metavar="F", help="write everything as JSON; - is standard output")
 
 
@@ -94,8 +103,10 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     arguments.debug = True
     compiled = arguments.shader.suffix in (".spv", ".spvasm")
+    module = shaders.load(arguments, Target.VULKAN_1_4 if compiled else judge.TARGET)
+    devices = _devices(arguments.devices)
     report = judge.check(
-        shaders.load(arguments, Target.VULKAN_1_4 if compiled else judge.TARGET),
+        module,
         sizes=arguments.subgroup_size,
         groups=arguments.groups,
         inputs=pairs.arrays(arguments.inputs),
@@ -104,7 +115,7 @@ def execute(arguments: argparse.Namespace) -> int:
         specialization={pairs.constant(name): pairs.value(text) for name, text in arguments.spec},
         entry_point=arguments.entry_point,
         seed=arguments.seed,
-        devices=_devices(arguments.devices),
+        devices=devices,
         timeout=arguments.timeout,
         step_limit=arguments.step_limit,
         name=str(arguments.shader),
@@ -114,7 +125,30 @@ def execute(arguments: argparse.Namespace) -> int:
     for line in lines_of(report):
         console.print(line, soft_wrap=True)
     output.write_json(report.to_json(), arguments.json)
+    if arguments.repro is not None:
+        _make_folder(arguments, module, report, devices)
+        console.print(f"Repeat it anywhere: vkgroup run {shlex.quote(str(arguments.repro))}", soft_wrap=True)
     return 1 if report.findings else 0
+
+
+def _make_folder(
+    arguments: argparse.Namespace, module: Module, report: Report, devices: list[DeviceInfo]
+) -> None:
+    """Make the folder of ``--repro``."""
+    # Imported here: nobody else needs the suite.
+    from vkgroup.repro.findings import Checked, make_check
+
+    how = Checked(
+        dialect=arguments.dialect or ("hlsl" if arguments.shader.suffix == ".hlsl" else None),
+        defines=dict(shaders.define(text) for text in arguments.defines),
+        entry_point=arguments.entry_point,
+        outputs=[pairs.key(name) for name in arguments.outputs],
+        push={name: pairs.values(text) for name, text in arguments.push},
+        specialization={pairs.constant(name): pairs.value(text) for name, text in arguments.spec},
+        seed=arguments.seed,
+        step_limit=arguments.step_limit,
+    )
+    make_check(arguments.repro, module, report, how, devices[0] if devices else None)
 
 
 def _devices(choices: list[str] | None) -> list[DeviceInfo]:

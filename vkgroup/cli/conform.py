@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from vkgroup.cli import reproduction
 from vkgroup.cli.arguments import add_db, add_device, seconds
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting, add_expecting, read_expecting
@@ -57,6 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     parser.add_argument("--junit", metavar="F", type=Path, help="write JUnit XML too")
     add_db(parser, "to record the results in as they come")
+    parser.add_argument(
+        "--repro",
+        metavar=("CASE", "DIR"),
+        nargs=2,
+        help="judge one case, and make a folder with all that it takes to repeat it anywhere",
+    )
     parser.add_argument("--list", action="store_true", help="list the cases, without any device")
     parser.add_argument(
         "--timeout",
@@ -92,6 +99,8 @@ def _natural(text: str) -> int:
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     console = Console(stderr=False, highlight=False)
+    if arguments.repro is not None:
+        return reproduction.execute(arguments)
     if arguments.junit is not None and arguments.junit.is_dir():
         raise InvalidInput(f"--junit {arguments.junit} is a folder: name a file")
     if arguments.resume and arguments.out is None:

@@ -1,4 +1,4 @@
-"""``vkgroup run``: a compute, fragment or ray-generation shader on NumPy files."""
+"""``vkgroup run``: a compute, fragment or ray-generation shader on NumPy files, or a reproduction folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--groups 4 --in data=x.npy --out sums=uint[4]:sums.npy, or: vkgroup run x.frag --size 64,64 "
         "--out color=picture.npy"
     )
-    parser.usage = "%(prog)s SHADER --groups X,Y,Z | --size W,H [--in B=F.npy] [--out B=…:F.npy] [OPTION …]"
+    parser.usage = (
+        "%(prog)s SHADER --groups X,Y,Z | --size W,H [--in B=F.npy] [--out B=…:F.npy] [OPTION …]\n"
+        "       %(prog)s FOLDER [--device D] [--timeout S]   (made by --repro: repeats it)"
+    )
     shaders.add_arguments(parser)
     parser.add_argument(
         "--groups", metavar="X[,Y[,Z]]", type=pairs.groups, help="workgroups of a compute shader to run"
@@ -58,6 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
+    if arguments.shader.is_dir():
+        from vkgroup.cli import repeat
+
+        return repeat.execute(arguments)
     _check(arguments)
     traces = tracing.wanted(arguments)
     bindings: dict[pairs.Key, npt.NDArray[Any]] = pairs.arrays(arguments.inputs)

@@ -125,7 +125,7 @@ def load_stages(
 def _options(arguments: argparse.Namespace, target: Target) -> dict[str, Any]:
     """The options that compiling one shader and linking several have in common."""
     return {
-        "defines": dict(_define(text) for text in arguments.defines),
+        "defines": dict(define(text) for text in arguments.defines),
         "include_paths": arguments.include_paths,
         "target": target,
         "optimize": arguments.optimize or False,
@@ -135,6 +135,7 @@ def _options(arguments: argparse.Namespace, target: Target) -> dict[str, Any]:
     }
 
 
-def _define(text: str) -> tuple[str, str]:
+def define(text: str) -> tuple[str, str]:
+    """Return the name and the value of a macro."""
     name, equals, value = text.partition("=")
     return name, value if equals else "1"

@@ -69,8 +69,13 @@ class Executor:
         others = {name: self.plain(source, name) for name, source in around.sources.items()}
         return others | {stage: module}
 
-    def transform_module(self, module: Module) -> Module:
-        """Return the module that goes to the device in its place: itself but in tests of the suite."""
+    def transform_module(self, module: Module, source: str | None = None) -> Module:
+        """Return the module that goes to the device in its place: itself but in tests of the suite.
+
+        Parameters
+        ----------
+        source : what it was compiled from, where `compile` did not do that.
+        """
         return module if self._transform is None else Module.from_bytes(self._transform(module.to_bytes()))
 
     def buffer(self, name: str, nbytes: int, *, host: bool = False) -> Buffer:

@@ -46,14 +46,40 @@ class Expected:
 
 
 @dataclass(frozen=True)
+class JudgedLanes:
+    """What a case was judged by, lane by lane: for who wants to show it.
+
+    Attributes
+    ----------
+    got, expected : (rows, size, components), what the lanes recorded, and what they may.
+    wrong : the same shape; which components are wrong.
+    """
+
+    entry: Entry
+    program: Program
+    instances: Instances
+    outputs: Words
+    got: Array
+    expected: Expected
+    wrong: Flags
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """Status, judged lanes and, for a failure, the words for it and the lanes of one subgroup."""
+    """Status, judged lanes and, for a failure, the words for it and the lanes of one subgroup.
+
+    Attributes
+    ----------
+    evidence : of a failure, as JSON data; see `vkgroup.conformance.evidence`.
+    lanes : all that was judged, lane by lane, where that was how.
+    """
 
     status: Status
     defined: int
     undefined: int
     detail: str = ""
     evidence: dict[str, Any] | None = field(default=None, compare=False)
+    lanes: JudgedLanes | None = field(default=None, compare=False, repr=False)
 
 
 def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) -> Verdict:
@@ -64,24 +90,21 @@ def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) 
     expected = expected_of(entry, instances, got)
     recorded = instances.recorded[..., None]
     lanes = np.all(expected.defined, axis=-1) & instances.recorded
-    wrong = ~_legal(got, expected) | ~sound
+    wrong = ~legal(got, expected) | ~sound
     wrong &= expected.defined & recorded
     defined = int(lanes.sum())
     undefined = int(instances.recorded.sum()) - defined
+    by_lane = JudgedLanes(entry, program, instances, outputs, got, expected, wrong)
     if wrong.any():
         any_wrong = np.any(wrong, axis=-1)
         detail = _describe(entry, program, instances, got, expected, any_wrong)
-        return Verdict(
-            Status.FAIL,
-            defined,
-            undefined,
-            detail,
-            _evidence(entry, program, instances, got, expected, any_wrong),
-        )
+        shown = _evidence(entry, program, instances, got, expected, any_wrong)
+        return Verdict(Status.FAIL, defined, undefined, detail, shown, by_lane)
     judged = bool(np.any(expected.defined & recorded))
     if not judged and not instances.recorded.any():
         return Verdict(Status.FAIL, 0, 0, "no invocation executed the operation, where some had to")
-    return Verdict(Status.PASS if judged else Status.UNDEFINED, defined, undefined)
+    status = Status.PASS if judged else Status.UNDEFINED
+    return Verdict(status, defined, undefined, lanes=by_lane)
 
 
 def _results(entry: Entry, program: Program, instances: Instances, outputs: Words) -> tuple[Array, Flags]:
@@ -186,7 +209,7 @@ def _expected_barrier(barrier: Barrier, instances: Instances, got: Array) -> Exp
     return Expected(value, value, defined, bits=True)
 
 
-def _legal(got: Array, expected: Expected) -> Flags:
+def legal(got: Array, expected: Expected) -> Flags:
     """Whether each component has a legal value."""
     low, high = expected.low, expected.high
     if expected.bits or got.dtype.kind != "f":

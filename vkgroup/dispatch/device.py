@@ -337,6 +337,11 @@ class Device(Memories, Drawing, Tracing):
         """Whether the device was closed."""
         return self._owner.closed
 
+    @property
+    def lost(self) -> bool:
+        """Whether the device was lost, or timed out: it is of no more use, and can be opened anew."""
+        return bool(self._owner.lost)
+
     def close(self) -> None:
         """Free the device and everything made from it; doing so again is allowed."""
         self._pipelines.clear()

@@ -145,7 +145,7 @@ def _judge(executor: Executor, case: DescriptorCase) -> Verdict:
     module = compile_source(source, stage=case.stage, target=target, name="<conformance>")
     if WAYS[case.way].nonuniform:
         module = completed(module, kind)
-    module = executor.transform_module(module)
+    module = executor.transform_module(module, source)
     wanted = np.random.default_rng(executor.seed).integers(0, kind.count, INVOCATIONS).astype(np.uint32)
     before = [cells_of(number, executor.seed) for number in range(kind.count)]
     found, after = _run(executor, case, module, wanted, before)

@@ -1,0 +1,31 @@
+"""``vkgroup conform --repro CASE DIR``: one case with all its files."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+from vkgroup.conformance.results import AGAINST_THE_DEVICE
+from vkgroup.errors import InvalidInput
+from vkgroup.opening import select
+
+_FOREIGN = ("filter", "caselist", "out", "resume", "junit", "list", "jobs")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Make the folder; returns the exit code of a run of the case."""
+    # Imported here: runs of the suite do without.
+    from vkgroup.repro.cases import make
+
+    if given := [f"--{name}" for name in _FOREIGN if getattr(arguments, name)]:
+        raise InvalidInput(f"--repro makes the folder of one case: leave {', '.join(given)} out.")
+    name, folder = arguments.repro[0], Path(arguments.repro[1])
+    device = select(arguments.device)
+    result = make(device, name, folder, seed=arguments.seed, timeout=arguments.timeout)
+    print(f"{result.case}: {result.status} on {device.name}")
+    for line in result.detail.splitlines():
+        print(f"    {line}")
+    print(f"All of it is in {folder}: see {folder / 'README.md'}.")
+    print(f"Repeat it anywhere: vkgroup run {shlex.quote(str(folder))} --device D")
+    return 1 if result.status in AGAINST_THE_DEVICE else 0
