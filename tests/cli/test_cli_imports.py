@@ -68,7 +68,7 @@ def test_help_needs_nothing(words: list[str]) -> None:
         ),
         (["probe", "--device", "reference"], RUNTIME | {"numpy", "cffi", "rich", "vkgroup.probe"}),
         (
-            ["run", str(SHADER), "--groups", "0", "--device", "reference"],
+            ["run", *DISPATCH, "--device", "reference"],
             RUNTIME | {"numpy", "cffi", "vkgroup.gl"},
         ),
     ],

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import secrets
 
-from vkgroup.bench import compare
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+import vkgroup
+from vkgroup.bench import catalogue, google, machine, plot
+from vkgroup.bench.caches import last_level_cache
+from vkgroup.bench.definition import Definition
+from vkgroup.bench.run import Options, Result, run
 from vkgroup.cli import bench_tables
 from vkgroup.cli.console import Console
-from vkgroup.cli.output import people
+from vkgroup.cli.output import people, write_json
+from vkgroup.dispatch import Device
+from vkgroup.errors import DriverError, InvalidInput
 
 _WIDTH = 100
 """Columns where the output is no terminal."""
@@ -17,16 +27,70 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     stream = people(arguments.json)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
-    if arguments.compare:
-        return _compare(arguments, console)
-    from vkgroup.cli import bench_run  # what measures; two files are compared without
+    chosen = catalogue.choose(arguments.names)
+    if arguments.list:
+        console.print(bench_tables.listing(chosen))
+        return 0
+    if arguments.plot:
+        plot.require_drawable(arguments.plot)
+    with vkgroup.open(arguments.device) as device:
+        return _run(arguments, device, chosen, console)
 
-    return bench_run.execute(arguments, console)
 
+def _run(
+    arguments: argparse.Namespace, device: Device, chosen: tuple[Definition, ...], console: Console
+) -> int:
+    """Run what was chosen, and print, write and draw what was found."""
+    options = _options(arguments, device, console)
+    context = machine.context(device, last_level_cache(device.capabilities), options.seed)
+    console.print(Text(bench_tables.heading(context)), soft_wrap=True)
+    latest: list[Result] = []
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as progress:
+        task = progress.add_task("bench", total=None)
 
-def _compare(arguments: argparse.Namespace, console: Console) -> int:
-    old, new = arguments.compare
-    found = compare.compare(old, new, arguments.threshold)
-    for item in bench_tables.comparison(found):
+        def on_row(result: Result, total: int) -> None:
+            progress.update(task, completed=len(result.rows), total=total)
+            latest[:] = [result]
+            if arguments.json not in (None, "-"):
+                # After each row: what was measured is not lost with a device that is.
+                write_json(google.to_json(result, context), arguments.json)
+
+        try:
+            result = run(device, chosen, options, on_row=on_row)
+        except DriverError:
+            # The device is lost, and what was measured is not.
+            for item in bench_tables.results(latest[0], options.smoke) if latest else ():
+                console.print(item)
+            raise
+    for item in bench_tables.results(result, options.smoke):
         console.print(item)
-    return 1 if found.worse else 0
+    context |= {f"{name}_after": value for name, value in machine.clocks(device.capabilities).items()}
+    write_json(google.to_json(result, context), arguments.json)
+    if arguments.plot and not options.smoke:
+        plot.plot(result.rows, arguments.plot, bench_tables.title(context), options.sweep)
+        console.print(Text(f"Drawn: {arguments.plot}"), soft_wrap=True)
+    return 1 if result.wrong else 0
+
+
+def _options(arguments: argparse.Namespace, device: Device, console: Console) -> Options:
+    smoke = arguments.smoke
+    if device.info.is_reference and not arguments.size and not smoke:
+        console.print("The reference device is slow: --smoke, unless --size says what to time.")
+        smoke = True
+    if arguments.plot and smoke:
+        raise InvalidInput("There is nothing to draw where nothing is timed: leave --plot out.")
+    return Options(
+        seed=secrets.randbits(32) if arguments.seed is None else arguments.seed,
+        seconds=arguments.seconds,
+        sizes=arguments.size,
+        sweep=arguments.sweep,
+        smoke=smoke,
+        peers=arguments.peers,
+    )

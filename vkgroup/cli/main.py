@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Collection, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 
 from vkgroup import errors
 
@@ -27,7 +28,8 @@ COMMANDS = {
     "bench": "is it worth it? subgroup operations timed beside their alternatives",
     "completion": "print a script that completes these commands in bash, zsh or fish",
 }
-"""Each command and its help; `vkgroup.cli.options.COMMAND` has its options, `vkgroup.cli.COMMAND` runs it."""
+"""Each command and its help. `vkgroup.cli.options.COMMAND` has its options, `vkgroup.cli.COMMAND` executes
+it. The latter may have both where it imports nothing that takes long."""
 
 # The first entry that fits decides, so subclasses stand before their bases.
 _EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (
@@ -120,7 +122,8 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
     for name, purpose in COMMANDS.items():
         command = commands.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
         if name in with_options:
-            import_module(f"vkgroup.cli.options.{name}").add_arguments(command)
+            apart = find_spec(f"vkgroup.cli.options.{name}") is not None
+            import_module(f"vkgroup.cli.{'options.' * apart}{name}").add_arguments(command)
     return whole
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from vkgroup import choices
 from vkgroup.cli.arguments import add_device, seconds
@@ -34,7 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--plot", metavar="F.png", type=Path, help="draw the results (.png, .svg or .pdf)")
     output.add_argument("--list", action="store_true", help="list the benchmarks, without any device")
     output.add_argument(
-        "--compare", metavar=("A.json", "B.json"), nargs=2, type=Path, help="compare two recorded runs"
+        "--compare",
+        metavar=("A.json", "B.json"),
+        nargs=2,
+        type=Path,
+        action=_Compare,
+        help="compare two recorded runs",
     )
     output.add_argument(
         "--threshold",
@@ -73,6 +79,14 @@ def _add_how(group: argparse._ArgumentGroup) -> None:
         type=_words,
         help="other packages to time: their names, or none (default: all that are installed)",
     )
+
+
+class _Compare(argparse.Action):
+    """Keep the two files, and leave the command to `vkgroup.cli.bench_compare`."""
+
+    def __call__(self, _: object, namespace: argparse.Namespace, values: Any, option: object = None) -> None:
+        setattr(namespace, self.dest, values)
+        namespace.command = "bench_compare"
 
 
 def _sizes(text: str) -> tuple[int, ...]:
