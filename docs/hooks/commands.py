@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -12,6 +13,8 @@ from mkdocs.structure.files import File, Files
 from vkgroup.cli.main import parser
 
 PAGE = "commands.md"
+_WIDTH = 100
+_LEFT_OUT = (argparse._SubParsersAction, argparse._HelpAction)
 
 
 def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
@@ -28,16 +31,16 @@ def page() -> str:
 
 def _command(command: argparse.ArgumentParser, level: int) -> Iterator[str]:
     """Yield the lines about a command, and those of its subcommands."""
-    usage = command.format_usage().removeprefix("usage: ").rstrip()
+    command.formatter_class = partial(argparse.HelpFormatter, width=_WIDTH)
+    usage = "\n".join(line[len("usage: ") :] for line in command.format_usage().rstrip().splitlines())
     yield from (_text(command.description), "", "```text", usage, "```", "")
     for group in command._action_groups:
-        shown = [action for action in group._group_actions if action.help is not argparse.SUPPRESS]
-        rows = [action for action in shown if not isinstance(action, argparse._SubParsersAction)]
+        rows = [action for action in group._group_actions if not isinstance(action, _LEFT_OUT)]
         if not rows:
             continue
         if group.title not in ("positional arguments", "options", "optional arguments"):
             yield from (f"**{_text(group.title).capitalize()}.** {_text(group.description)}".rstrip(), "")
-        yield from ("| | |", "|---|---|")
+        yield from ("| option | what it does |", "|---|---|")
         yield from (f"| {_name(action)} | {_text(_help(command, action))} |" for action in rows)
         yield ""
     yield from (_text(command.epilog), "")

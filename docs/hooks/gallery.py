@@ -32,7 +32,8 @@ def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
         return files
     folder = Path(tempfile.mkdtemp(prefix="vkgroup-gallery-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    recorded = config.extra.get("gallery") or sorted(path.name for path in RESULTS.iterdir() if path.is_dir())
+    everything = ",".join(sorted(path.name for path in RESULTS.iterdir() if path.is_dir()))
+    recorded = (config.extra["gallery"] or everything).split(",")
     shown = [name for name in recorded if _report(name, [name], folder, files, config)]
     if len(shown) > 1:
         _report("all of them, side by side", shown, folder, files, config)

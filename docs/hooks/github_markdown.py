@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_FENCE = re.compile(r"^(\s*)(```+)(\w*)(?: +(\S+))?\s*$")
+_FENCE = re.compile(r"^(\s*)(```+)(\w*)(?: +([^\s=]+))?\s*$")
 _LIST = re.compile(r"^(\s*)([-*]|\d+\.) ")
 
 
