@@ -2,6 +2,7 @@
 # Both set up what they need (.venv here, a software driver in the user's cache), without root.
 #   make conform ARGS='--device lavapipe --filter "arithmetic.*"'
 #   make docs                             after a change of tests/traceability
+#   make site                             the documentation as a site, in build/site
 #   make bundle DRIVERS=swiftshader       then, on a machine without network:
 #   make conform OFFLINE=bundle
 
@@ -16,7 +17,7 @@ ARGS =
 DRIVERS =
 OFFLINE =
 
-.PHONY: conform test docs bundle clean
+.PHONY: conform test docs site bundle clean
 
 conform:
 	$(SETUP) $(if $(OFFLINE),--offline '$(OFFLINE)')
@@ -31,6 +32,10 @@ test:
 docs:
 	$(SETUP) --no-driver
 	.venv/bin/python tests/traceability/generate.py
+
+site:
+	$(SETUP) --no-driver --docs
+	.venv/bin/mkdocs build --strict
 
 bundle:
 	$(SETUP) --no-driver

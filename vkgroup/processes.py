@@ -1,10 +1,19 @@
-"""Python processes of our own: modules of vkgroup run apart, where a driver may crash or hang."""
+"""Python processes of our own: modules of vkgroup run apart, where a driver may crash or hang.
+
+Messages between them are pickled, each behind its length (8 bytes, little endian).
+"""
 
 from __future__ import annotations
 
 import os
+import pickle
+import struct
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO, Any
+
+_LENGTH = struct.Struct("<Q")
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -17,3 +26,40 @@ def environment() -> dict[str, str]:
     source = str(Path(__file__).resolve().parents[1])
     paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def send(stream: IO[bytes], message: object) -> None:
+    """Write one message."""
+    data = pickle.dumps(message)
+    stream.write(_LENGTH.pack(len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> Any:
+    """Read one message; EOFError at the end of the stream or in the middle of a message."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    data = stream.read(_LENGTH.unpack(head)[0])
+    if len(data) < _LENGTH.unpack(head)[0]:
+        raise EOFError
+    return pickle.loads(data)
+
+
+def serve_and_leave(serve: Callable[[IO[bytes], IO[bytes]], None]) -> None:
+    """Run a worker on the process's own standard streams, and end the process.
+
+    What a driver prints on standard output goes to standard error, where it cannot spoil the answers. The
+    process leaves without clean-up, which a lost device could hang.
+
+    Parameters
+    ----------
+    serve : takes the stream of requests and that of answers.
+    """
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    serve(sys.stdin.buffer, answers)
+    answers.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -26,13 +27,7 @@ def test_help_is_instant_and_names_every_command() -> None:
     started = time.perf_counter()
     done = subprocess.run(_vkgroup("--help"), capture_output=True, text=True, check=True)
     assert time.perf_counter() - started < 1.0
-    assert all(f"    {name} " in done.stdout for name in COMMANDS)
-
-
-def test_help_loads_neither_numpy_nor_vulkan() -> None:
-    code = "import sys\nfrom vkgroup.cli.main import main\ntry:\n main(['--help'])\nexcept SystemExit: pass\n"
-    code += "sys.exit(not {'numpy', 'vulkan', 'rich'}.isdisjoint(sys.modules))"
-    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert set(COMMANDS) <= set(re.findall(r"^    ([a-z]+)\b", done.stdout, re.MULTILINE))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

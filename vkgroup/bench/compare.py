@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vkgroup import choices
 from vkgroup.bench.statistics import Estimate, median_interval
 from vkgroup.errors import InvalidInput
 
-THRESHOLD = 0.05
+THRESHOLD = choices.BENCH_THRESHOLD
 """A row counts as slower or faster from this change on, where the intervals do not overlap."""
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.dispatch import Device
+if TYPE_CHECKING:
+    from vkgroup.dispatch import Device
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 """Arrays by the names that the plan gives its buffers."""
@@ -178,7 +179,7 @@ class Case:
         return self.bytes if self.rate == "bytes" else self.operations
 
 
-Make = Callable[[Device, int, Mapping[str, Any]], Case]
+Make = Callable[["Device", int, Mapping[str, Any]], Case]
 """Makes a case from device, size and tuning; raises `Unsupported` where the device cannot do any of it."""
 
 

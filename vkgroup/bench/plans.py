@@ -10,6 +10,7 @@ import numpy as np
 
 from vkgroup.bench.definition import Arrays, Data, Recordable
 from vkgroup.bench.landing import Landing
+from vkgroup.bench.row import TIMESTAMPS
 from vkgroup.closing import Closing
 from vkgroup.dispatch import Buffer, Device, Fill
 from vkgroup.errors import InvalidInput
@@ -17,7 +18,6 @@ from vkgroup.errors import InvalidInput
 POISON = 0xA5
 """The byte that outputs are filled with before a run whose results are looked at."""
 
-TIMESTAMPS = "GPU timestamps"
 WALL_CLOCK = "wall clock"
 
 _TIMEOUT = 120.0

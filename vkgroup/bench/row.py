@@ -8,6 +8,9 @@ from typing import Any
 
 from vkgroup.bench.statistics import Estimate, Samples
 
+TIMESTAMPS = "GPU timestamps"
+"""The clock of what a device measures itself."""
+
 
 @dataclass(frozen=True)
 class Timed:

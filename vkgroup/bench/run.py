@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup import choices
 from vkgroup.bench import catalogue
 from vkgroup.bench.caches import Cache, eviction, last_level_cache
 from vkgroup.bench.ceilings import Ceilings
@@ -22,7 +23,7 @@ from vkgroup.bench.sizes import climb, largest_in_memory, time_once
 from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidInput, OutOfMemory, Unsupported
 
-SECONDS = 1.0
+SECONDS = choices.BENCH_SECONDS
 """For the rounds of one row, unless told otherwise."""
 
 _RUNS = 40

@@ -6,10 +6,13 @@ import math
 import re
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from vkgroup.bench.definition import Definition
-from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from vkgroup.bench.definition import Definition
+    from vkgroup.dispatch import Device
 
 _SIZE = re.compile(r"(\d+)(?:(\^|\*\*)(\d+)|([kKMG])i?)?")
 _MOST_AT_ONCE = 1 << 6

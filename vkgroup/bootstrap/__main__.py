@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--no-driver", action="store_true", help="only make .venv, look for no device")
     parser.add_argument("--test", action="store_true", help="with everything that the tests need")
+    parser.add_argument("--docs", action="store_true", help="with everything that builds the site")
     parser.add_argument(
         "--offline", metavar="FOLDER", type=Path, help="take everything from this bundle and use no network"
     )
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.offline is not None:
             _set_up_offline(chosen.offline)
         else:
-            _set_up(test=chosen.test, driver=not chosen.no_driver)
+            _set_up(test=chosen.test, docs=chosen.docs, driver=not chosen.no_driver)
     except VkgroupError as error:
         print(f"vkgroup: {error}", file=sys.stderr)
         return 3
@@ -48,9 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _set_up(*, test: bool, driver: bool) -> None:
+def _set_up(*, test: bool, docs: bool, driver: bool) -> None:
     environment = Environment(_ROOT)
-    extras = frozenset({"test"} if test else ())
+    extras = frozenset(name for name, wanted in (("test", test), ("docs", docs)) if wanted)
     if not environment.is_ready(extras):
         environment.prepare(extras)
     if test:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from vkgroup import processes
 from vkgroup.check.inputs import Inputs
 from vkgroup.check.runs import Place
-from vkgroup.conformance.messages import receive, send
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import NoDevice
+from vkgroup.processes import receive, send
 from vkgroup.spirv import Module
 
 READY = "ready"

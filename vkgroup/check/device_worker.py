@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import IO
 
 from vkgroup.check.device_job import READY, Answer, Job
-from vkgroup.conformance.messages import receive, send, serve_and_leave
 from vkgroup.device import Capabilities
 from vkgroup.device.limits import subgroup_size_problems
 from vkgroup.device.requirements import missing
 from vkgroup.errors import OutOfMemory, Unsupported, VkgroupError
 from vkgroup.opening import open_device
+from vkgroup.processes import receive, send, serve_and_leave
 
 
 def answer(job: Job) -> Answer:

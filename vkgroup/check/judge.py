@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from vkgroup import choices
 from vkgroup.check.assumes import Assumption, find_assumption
 from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
 from vkgroup.check.device_job import Answer, Job, bindings_of, outputs_of_answer, run_job
@@ -35,16 +36,16 @@ from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.reference.interpreter.program import Instrument, Program
 from vkgroup.spirv import Module
 
-SIZES = (1, 4, 8, 16, 32, 64, 128)
+SIZES = choices.CHECK_SIZES
 """Subgroup sizes that are tried unless told otherwise."""
 
 TARGET = Target.VULKAN_1_2
 """What shaders are compiled for: the first version in which ids of broadcasts need not be constants."""
 
-STEP_LIMIT = 10_000
+STEP_LIMIT = choices.CHECK_STEP_LIMIT
 """Rounds of a loop after which it is said to hang, unless told otherwise."""
 
-TIMEOUT = 60.0
+TIMEOUT = choices.CHECK_TIMEOUT
 """Seconds that one run may take, unless told otherwise."""
 
 MOST_INVOCATIONS = 1 << 22

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from vkgroup.bench.compare import Comparison
-from vkgroup.bench.definition import Definition
-from vkgroup.bench.plans import TIMESTAMPS
-from vkgroup.bench.row import Row, Share, Timed
-from vkgroup.bench.run import Result
+from vkgroup.bench.row import TIMESTAMPS, Row, Share, Timed
 from vkgroup.bench.sizes import power_text
 from vkgroup.bench.statistics import CONFIDENCE, Estimate
+
+if TYPE_CHECKING:
+    from vkgroup.bench.compare import Comparison
+    from vkgroup.bench.definition import Definition
+    from vkgroup.bench.run import Result
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _NOTHING = "·"

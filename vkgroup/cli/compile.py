@@ -13,14 +13,6 @@ from vkgroup.errors import InvalidInput
 from vkgroup.spirv import Module
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    shaders.add_arguments(parser)
-    shaders.add_target(parser)
-    parser.add_argument("-o", dest="output", metavar="F.spv", help="write the module (- is standard output)")
-    parser.add_argument("--disassemble", action="store_true", help="print the module as SPIR-V text")
-
-
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     module = shaders.load(arguments, shaders.named_target(arguments))

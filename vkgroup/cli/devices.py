@@ -10,11 +10,6 @@ from vkgroup.device import Discovery
 from vkgroup.opening import devices as find_devices
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    parser.add_argument("--json", metavar="F", help="write everything as JSON (- is standard output)")
-
-
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code. There always is a device: the reference device."""
     discovery = find_devices()

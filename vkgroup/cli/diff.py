@@ -14,59 +14,15 @@ from rich.text import Text
 
 from vkgroup import history
 from vkgroup.bench.compare import Comparison
-from vkgroup.cli.arguments import add_db, percent
 from vkgroup.cli.bench_tables import duration
 from vkgroup.cli.console import Console
-from vkgroup.cli.history import add_choice, counts, database, moment
+from vkgroup.cli.history import counts, database, moment
 from vkgroup.cli.output import people, write_json
 from vkgroup.errors import InvalidInput
 from vkgroup.history import CapabilityChange, CaseChange, CaseDifferences, Kind, Recorded, RunInfo
 
-SHOWN = 20
-"""Lines of each list, unless told otherwise."""
-
 _WIDTH = 120
 """Columns where the output is no terminal."""
-
-_NAMED = "a run's id or the beginning of it, latest, latest~1, …; or a folder or file with a run"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    parser.description = (
-        "Compares two runs by case, by capability and by speed, as far as both have what can be compared."
-    )
-    parser.epilog = (
-        "Exit codes: 0 nothing newly fails, 1 something does that did not (a case, a benchmark's results), "
-        "2 bad usage or input. What is compared and how: docs/history.md."
-    )
-    parser.add_argument(
-        "old", metavar="A", nargs="?", default="latest~1", help=f"{_NAMED} (default: latest~1)"
-    )
-    parser.add_argument("new", metavar="B", nargs="?", default="latest", help="the same (default: latest)")
-    add_db(parser, "that has the runs")
-    add_choice(parser)
-    parser.add_argument(
-        "--threshold",
-        metavar="P",
-        type=percent,
-        default=0.0,
-        help="per cent by which a time must have changed, beyond the intervals, to be told (default: 0)",
-    )
-    parser.add_argument(
-        "--limit",
-        metavar="N",
-        type=_limit,
-        default=SHOWN,
-        help=f"lines of each list (default: {SHOWN}; 0: all)",
-    )
-    parser.add_argument("--json", metavar="F", help="write everything as JSON (- is standard output)")
-
-
-def _limit(text: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
-    return int(text)
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -3,67 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from vkgroup.cli import pairs
 from vkgroup.dispatch import Device, RunResult
-from vkgroup.dispatch.drawing import COMPARISONS, SAMPLES, TOPOLOGIES
 from vkgroup.spirv import Module
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of draws."""
-    group = parser.add_argument_group(
-        "fragment shaders",
-        "One triangle covers the image, unless vertices say otherwise. --out NAME=F.npy writes the output "
-        "NAME, --out depth=F.npy the depths.",
-    )
-    group.add_argument("--size", metavar="W,H", type=_size, help="draw so many pixels; W,H,D of rays too")
-    group.add_argument(
-        "--vertex", metavar="SHADER", type=Path, help="vertex shader; none passes --vertices on"
-    )
-    group.add_argument(
-        "--vertices",
-        metavar="NAME=F.npy",
-        action="append",
-        default=[],
-        type=pairs.pair,
-        help="values of a vertex shader's input; without one: position, and the fragment shader's inputs",
-    )
-    group.add_argument("--count", metavar="N", type=int, help="draw so many vertices")
-    group.add_argument(
-        "--tessellation",
-        metavar=("CONTROL", "EVALUATION"),
-        nargs=2,
-        type=Path,
-        help="tessellation shaders, which get patches",
-    )
-    group.add_argument("--patch-vertices", metavar="N", type=int, default=3, help="of a patch (default: 3)")
-    group.add_argument("--geometry", metavar="SHADER", type=Path, help="geometry shader")
-    group.add_argument("--mesh", metavar="SHADER", type=Path, help="mesh shader; --groups says how many")
-    group.add_argument("--task", metavar="SHADER", type=Path, help="task shader before it")
-    group.add_argument(
-        "--topology", choices=tuple(TOPOLOGIES), help="default: triangles, or patches with --tessellation"
-    )
-    group.add_argument(
-        "--color",
-        dest="colors",
-        metavar="NAME=FORMAT",
-        action="append",
-        default=[],
-        type=pairs.pair,
-        help="format of an output (rgba8, r32ui, …), or F.npy with what is there before",
-    )
-    group.add_argument(
-        "--depth", metavar="FORMAT", help="test depths: d32f, d16, or F.npy with depths before"
-    )
-    group.add_argument("--depth-compare", choices=COMPARISONS, default="less", help="default: less")
-    group.add_argument("--samples", type=int, choices=SAMPLES, default=1, help="samples of each pixel")
-    group.add_argument("--sample-shading", action="store_true", help="run the shader for each sample")
-    group.add_argument("--all-samples", action="store_true", help="write every sample, resolving none")
 
 
 def given(arguments: argparse.Namespace) -> list[str]:
@@ -86,14 +32,6 @@ def given(arguments: argparse.Namespace) -> list[str]:
         "--all-samples": (arguments.all_samples, False),
     }
     return [option for option, (value, default) in defaults.items() if value != default]
-
-
-def _size(text: str) -> tuple[int, ...]:
-    match = re.fullmatch(r"(\d+)[,x](\d+)(?:[,x](\d+))?", text)
-    numbers = () if match is None else tuple(int(number) for number in match.groups() if number is not None)
-    if 0 in numbers or not numbers:
-        raise argparse.ArgumentTypeError(f"{text!r} is no width and height, both at least 1")
-    return numbers
 
 
 def draw(

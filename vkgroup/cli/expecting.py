@@ -1,4 +1,4 @@
-"""Options of ``vkgroup conform`` for continuous integration: what is expected, which part, how long."""
+"""What ``vkgroup conform`` does for continuous integration: what is expected, which part, how long."""
 
 from __future__ import annotations
 
@@ -11,65 +11,17 @@ from pathlib import Path
 
 from rich.text import Text
 
-from vkgroup.cli.arguments import seconds
 from vkgroup.cli.console import Console
 from vkgroup.conformance import AnyCase, Result, Run
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
 from vkgroup.conformance.judged import AGAIN, Judged, read_again, write_again
-from vkgroup.conformance.shards import Shard, parse_shard
-from vkgroup.errors import InvalidInput
-from vkgroup.report import SERVICES, check_baseline, github, save_baseline, write_gitlab, write_tables
+from vkgroup.report import check_baseline, github, save_baseline, write_gitlab, write_tables
 
 SHOWN = 20
 """Names of a kind that are printed at most."""
 
 Judge = Callable[[Sequence[AnyCase], float | None], Run]
 """Judges cases once more, in at most so many seconds, apart from the run's folder."""
-
-
-def add_expecting(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    for option, purpose in (
-        ("--baseline", "files of expected failures, NAME,STATUS a line (deqp-runner's format)"),
-        ("--skips", "files of regular expressions: cases to leave out"),
-        ("--flakes", "files of regular expressions: cases that fail at times"),
-    ):
-        parser.add_argument(
-            option, metavar="F", type=Path, nargs="+", action="extend", default=[], help=purpose
-        )
-    parser.add_argument(
-        "--save-baseline", metavar="F", type=Path, help="write the failures found, or bring F up to date"
-    )
-    parser.add_argument(
-        "--annotations",
-        metavar="|".join(SERVICES),
-        choices=SERVICES,
-        help="what is unexpected, for GitHub (printed) or GitLab (a file in the results' folder)",
-    )
-    parser.add_argument(
-        "--shard", metavar="I/N", type=_shard, help="judge only the I-th of N parts of the cases"
-    )
-    parser.add_argument(
-        "--shuffle",
-        metavar="N",
-        type=int,
-        nargs="?",
-        const=True,
-        help="judge in another order, of this seed (default: --seed's)",
-    )
-    parser.add_argument(
-        "--time-limit",
-        metavar="S",
-        type=seconds,
-        help="seconds the run may take: what is not reached is missing, and --resume goes on",
-    )
-
-
-def _shard(text: str) -> Shard:
-    try:
-        return parse_shard(text)
-    except InvalidInput as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 @dataclass

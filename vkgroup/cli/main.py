@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 
 from vkgroup import errors
 
@@ -28,8 +29,10 @@ COMMANDS = {
     "bench": "is it worth it? subgroup operations timed beside their alternatives",
     "history": "runs recorded in a database: list, add, export, remove",
     "diff": "what changed between two runs: cases, capabilities, speed",
+    "completion": "print a script that completes these commands in bash, zsh or fish",
 }
-"""Each command and its help; the module `vkgroup.cli.COMMAND` has its arguments and executes it."""
+"""Each command and its help. `vkgroup.cli.options.COMMAND` has its options, `vkgroup.cli.COMMAND` executes
+it. The latter may have both where it imports nothing that takes long."""
 
 # The first entry that fits decides, so subclasses stand before their bases.
 _EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (
@@ -96,12 +99,19 @@ def _drop_output() -> None:
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser with the arguments of the command that `words` name, and no other's.
+    """The parser with the options of the command that `words` name, and no other's."""
+    chosen = next((word for word in words if not word.startswith("-")), None)
+    return parser(() if chosen is None else (chosen,))
 
-    A command's module is imported only where it is asked for: NumPy and the compilers take longer
-    than most commands.
+
+def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """Return the parser of the whole command line.
+
+    Parameters
+    ----------
+    with_options : commands whose options it has; of the others it knows name and purpose.
     """
-    parser = argparse.ArgumentParser(
+    whole = argparse.ArgumentParser(
         prog="vkgroup",
         description="The truth about subgroups on Vulkan devices.",
         epilog="A device (--device D) goes by number or part of its name, as `vkgroup devices` lists them; "
@@ -110,14 +120,14 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         "Exit codes: 0 all right, 1 a verdict against the device or the shader, "
         "2 bad usage or input, 3 no such device or missing capability.",
     )
-    parser.add_argument("--version", action=_Version)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    chosen = next((word for word in words if not word.startswith("-")), None)
+    whole.add_argument("--version", action=_Version)
+    commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, purpose in COMMANDS.items():
         command = commands.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
-        if name == chosen:
-            import_module(f"vkgroup.cli.{name}").add_arguments(command)
-    return parser
+        if name in with_options:
+            apart = find_spec(f"vkgroup.cli.options.{name}") is not None
+            import_module(f"vkgroup.cli.{'options.' * apart}{name}").add_arguments(command)
+    return whole
 
 
 class _Version(argparse.Action):

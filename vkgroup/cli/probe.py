@@ -9,7 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 import vkgroup
-from vkgroup.cli.arguments import add_db, add_device
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.history import Recording
@@ -20,13 +19,6 @@ _STYLES = {"observed": "", "not_supported": "dim", "not_run": "yellow", "failed"
 
 _WIDTH = 100
 """Columns where the output is no terminal."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    add_device(parser, "probe")
-    add_db(parser, "to record it in")
-    parser.add_argument("--json", metavar="F", help="write everything as JSON (- is standard output)")
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -4,55 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vkgroup.compiler import COMPILERS, DIALECTS, Target, compile_file, link
-from vkgroup.compiler.optimizer import LEVELS
+from vkgroup.compiler import Target, compile_file, link
 from vkgroup.compiler.source import read
-from vkgroup.device import Capabilities
-from vkgroup.device.gl_limits import gl_values
 from vkgroup.errors import InvalidInput
-from vkgroup.spirv import STAGE_NAMES, Module
+from vkgroup.spirv import Module
+
+if TYPE_CHECKING:
+    from vkgroup.device import Capabilities
+    from vkgroup.device.gl_limits import Value
 
 _TARGETS = {".".join(map(str, target.vulkan_version)): target for target in reversed(Target)}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the shader and the options that compile it."""
-    parser.add_argument(
-        "shader",
-        metavar="SHADER",
-        type=Path,
-        help="GLSL or HLSL, the suffix telling its stage (.comp, .vert, .comp.glsl, …), or .spv, .spvasm",
-    )
-    parser.add_argument(
-        "--stage", metavar="S", choices=STAGE_NAMES, help="the stage, where the suffix does not tell it"
-    )
-    parser.add_argument("--dialect", choices=DIALECTS, help="default: hlsl for .hlsl, vulkan for the rest")
-    parser.add_argument(
-        "-D", dest="defines", metavar="NAME[=V]", action="append", default=[], help="define a macro (as 1)"
-    )
-    parser.add_argument(
-        "-I", dest="include_paths", metavar="DIR", action="append", default=[], help="look here for #include"
-    )
-    parser.add_argument("--entry-point", metavar="NAME", default="main", help="default: main")
-    parser.add_argument(
-        "--compiler", choices=COMPILERS, default=COMPILERS[0], help=f"default: {COMPILERS[0]}"
-    )
-    parser.add_argument("--optimize", choices=LEVELS, help="optimise with SPIRV-Tools")
-    parser.add_argument(
-        "--lower-legacy",
-        action="store_true",
-        help="replace SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by SPIR-V 1.3's group instructions",
-    )
-    parser.add_argument("--debug", action="store_true", help="keep line numbers and the source")
-
-
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """Declare the target, where no device decides it."""
-    parser.add_argument(
-        "--target", choices=sorted(_TARGETS), default="1.1", help="Vulkan version (default: 1.1)"
-    )
 
 
 def named_target(arguments: argparse.Namespace) -> Target:
@@ -67,7 +30,7 @@ def load(arguments: argparse.Namespace, target: Target, capabilities: Capabiliti
     ----------
     capabilities : those of the device that it is for; from them follow OpenGL's limits for ``--dialect gl``.
     """
-    limits = gl_values(capabilities) if arguments.dialect == "gl" and capabilities is not None else None
+    limits = None if arguments.dialect != "gl" or capabilities is None else _limits(capabilities)
     return compile_file(
         arguments.shader,
         stage=arguments.stage,
@@ -76,6 +39,13 @@ def load(arguments: argparse.Namespace, target: Target, capabilities: Capabiliti
         limits=limits,
         **_options(arguments, target),
     )
+
+
+def _limits(capabilities: Capabilities) -> dict[str, Value]:
+    """OpenGL's limits on a device; compiling for none needs nothing of `vkgroup.device`."""
+    from vkgroup.device.gl_limits import gl_values
+
+    return gl_values(capabilities)
 
 
 def load_stage(
@@ -111,7 +81,7 @@ def load_stages(
     if arguments.dialect == "gl" and arguments.vertex is not None:
         files = {"fragment": arguments.shader, "vertex": arguments.vertex}
         sources = [(read(file), stage, str(file)) for stage, file in files.items()]
-        modules = link(sources, limits=gl_values(capabilities), **_options(arguments, target))
+        modules = link(sources, limits=_limits(capabilities), **_options(arguments, target))
         return modules["fragment"], {"vertex": modules["vertex"]}
     stages = ("tessellation_control", "tessellation_evaluation")
     pair = arguments.tessellation and tuple(map(one, arguments.tessellation, stages))

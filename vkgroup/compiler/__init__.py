@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vkgroup.compiler.front import COMPILERS, DIALECTS, CompileOptions, compile_file, compile_source
+from vkgroup.choices import COMPILERS, DIALECTS
+from vkgroup.compiler.front import CompileOptions, compile_file, compile_source
 from vkgroup.compiler.gl_interface import GlInterface, interface_of
 from vkgroup.compiler.optimizer import optimize
 from vkgroup.compiler.program import link

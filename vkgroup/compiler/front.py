@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from vkgroup import resources, spirv
+from vkgroup.choices import COMPILERS, DIALECTS
 from vkgroup.compiler import cache as module_cache
 from vkgroup.compiler import extensions, hlsl, thread_group
 from vkgroup.compiler.diagnostics import hint_at_opengl
@@ -27,9 +28,6 @@ from vkgroup.compiler.target import Target
 from vkgroup.compiler.tools import tools_version
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
 from vkgroup.spirv import STAGE_NAMES, STAGES, Module, Stage, rename_entry_point, set_source
-
-DIALECTS = ("vulkan", "gl", "hlsl", "spirv")
-COMPILERS = ("glslang", "shaderc")
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 

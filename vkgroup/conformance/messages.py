@@ -1,19 +1,14 @@
-"""Messages between a run and its workers: pickled, each behind its length (8 bytes, little endian)."""
+"""Messages between a run and its workers; `vkgroup.processes` carries them."""
 
 from __future__ import annotations
 
-import os
-import pickle
-import struct
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO, Any
 
 from vkgroup.conformance.execute import Transform
 from vkgroup.device import DeviceInfo
+from vkgroup.processes import receive, send, serve_and_leave
 
-_LENGTH = struct.Struct("<Q")
+__all__ = ["Failure", "Setup", "receive", "send", "serve_and_leave"]
 
 
 @dataclass(frozen=True)
@@ -32,40 +27,3 @@ class Failure:
 
     kind: str
     message: str
-
-
-def send(stream: IO[bytes], message: object) -> None:
-    """Write one message."""
-    data = pickle.dumps(message)
-    stream.write(_LENGTH.pack(len(data)))
-    stream.write(data)
-    stream.flush()
-
-
-def receive(stream: IO[bytes]) -> Any:
-    """Read one message; EOFError at the end of the stream or in the middle of a message."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    data = stream.read(_LENGTH.unpack(head)[0])
-    if len(data) < _LENGTH.unpack(head)[0]:
-        raise EOFError
-    return pickle.loads(data)
-
-
-def serve_and_leave(serve: Callable[[IO[bytes], IO[bytes]], None]) -> None:
-    """Run a worker on the process's own standard streams, and end the process.
-
-    What a driver prints on standard output goes to standard error, where it cannot spoil the answers. The
-    process leaves without clean-up, which a lost device could hang.
-
-    Parameters
-    ----------
-    serve : takes the stream of requests and that of answers.
-    """
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    serve(sys.stdin.buffer, answers)
-    answers.flush()
-    sys.stderr.flush()
-    os._exit(0)

@@ -136,8 +136,8 @@ class Device(Memories, Drawing, Tracing):
 
         Parameters
         ----------
-        array : texels, shape ([layers,] [[depth,] height,] width[, components]); of a cube
-            (faces, height, width[, components]).
+        array : texels, shape ``([layers,] [[depth,] height,] width[, components])``; of a cube
+            ``(faces, height, width[, components])``.
         format : name as in GLSL (``"r32ui"``), or ``"d32f"`` and ``"d16"`` for depths; None chooses by dtype
             and components, integers as integers.
         dimension : ``"1D"``, ``"2D"``, ``"3D"`` or ``"Cube"``.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from vkgroup.choices import COMPARISONS, SAMPLES
 from vkgroup.dispatch.input_attachments import InputAttachment
 from vkgroup.errors import InvalidDispatch
 from vkgroup.formats import Format
@@ -25,22 +26,6 @@ TOPOLOGIES = {
     "triangle_strip_adjacency": "VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP_WITH_ADJACENCY",
     "patches": "VK_PRIMITIVE_TOPOLOGY_PATCH_LIST",
 }
-
-#: VkCompareOp, in the order of its numbers, by our names.
-COMPARISONS = (
-    "never",
-    "less",
-    "equal",
-    "less_or_equal",
-    "greater",
-    "not_equal",
-    "greater_or_equal",
-    "always",
-)
-
-#: Numbers of samples that Vulkan knows.
-SAMPLES = (1, 2, 4, 8, 16, 32, 64)
-
 
 #: VkFrontFace, in the order of its numbers, by our names.
 FRONT_FACES = ("counter_clockwise", "clockwise")

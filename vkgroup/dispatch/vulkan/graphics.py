@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
+from vkgroup.choices import COMPARISONS
 from vkgroup.device import vk
-from vkgroup.dispatch.drawing import COMPARISONS, FRONT_FACES, TOPOLOGIES
+from vkgroup.dispatch.drawing import FRONT_FACES, TOPOLOGIES
 from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.vulkan.draws import VulkanDraws
 from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_bit

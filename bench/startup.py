@@ -1,0 +1,93 @@
+"""How long vkgroup takes to answer before it does anything: help, version, completion, each a fresh process.
+
+    python bench/startup.py --json FILE
+
+Beside each stands a Python that does nothing, timed in the same rounds: what no command can undercut.
+Processor time says what a command costs where others keep the machine busy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from vkgroup.cli.main import COMMANDS
+
+LIMIT = 0.15
+"""Seconds within which ``vkgroup --help`` is to answer."""
+
+NOTHING = "python -c pass"
+
+
+def commands() -> dict[str, list[str]]:
+    """Return what is timed: words for people, and the command."""
+    vkgroup = [sys.executable, "-m", "vkgroup"]
+    asked = [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS), ["completion", "bash"]]
+    return {NOTHING: [sys.executable, "-c", "pass"]} | {
+        f"vkgroup {' '.join(words)}": [*vkgroup, *words] for words in asked
+    }
+
+
+def seconds(command: list[str]) -> tuple[float, float]:
+    """Run a command once; return wall-clock seconds, and seconds of a processor."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    elapsed = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return elapsed, used.ru_utime + used.ru_stime
+
+
+def _row(times: list[tuple[float, float]]) -> dict[str, float]:
+    """Return a command's milliseconds: median, least and most by the clock, and the median of a processor."""
+    elapsed, used = ([1e3 * time for time in column] for column in zip(*times, strict=True))
+    numbers = (statistics.median(elapsed), min(elapsed), max(elapsed), statistics.median(used))
+    return dict(
+        zip(("median", "least", "most", "processor"), (round(one, 1) for one in numbers), strict=True)
+    )
+
+
+def main() -> int:
+    """Measure in turns and print; write JSON where asked. 1 where help takes longer than it may."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    asked = commands()
+    for command in asked.values():
+        seconds(command)  # files are in the cache, and bytecode is written, from here on
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
+    for _ in range(arguments.rounds):
+        for name, command in asked.items():
+            found[name].append(seconds(command))
+    rows = {name: _row(times) for name, times in found.items()}
+    print(f"{'milliseconds':28} {'median':>8} {'least':>8} {'most':>8} {'processor':>10}")
+    for name, row in rows.items():
+        print(
+            f"{name:28} {row['median']:8.1f} {row['least']:8.1f} {row['most']:8.1f} {row['processor']:10.1f}"
+        )
+    if arguments.json is not None:
+        record = {
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            "processors": os.cpu_count(),
+            "load_average": os.getloadavg()[0],
+            "rounds": arguments.rounds,
+            "limit_of_help_ms": 1e3 * LIMIT,
+            "milliseconds": rows,
+        }
+        arguments.json.write_text(json.dumps(record, indent=2) + "\n", "utf-8")
+    return 1 if rows["vkgroup --help"]["median"] > 1e3 * LIMIT else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""The examples in the documentation print what the pages say."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from vkgroup.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "docs/examples"
+PAGE = (ROOT / "docs/guides/runtime.md").read_text("utf-8")
+
+
+def test_there_are_ten_and_all_are_in_the_page() -> None:
+    names = [path.name for path in EXAMPLES.glob("*.py")]
+    assert len(names) == 10
+    assert all(f'"docs/examples/{name}"' in PAGE for name in names)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_an_example_prints_what_the_page_says(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out == path.with_suffix(".txt").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("name", "code"), [("average", 1), ("average_mended", 0)])
+def test_the_shaders_are_checked_as_the_page_says(
+    name: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    assert main(["check", f"{name}.comp", "--device", "none"]) == code
+    assert capsys.readouterr().out == (EXAMPLES / f"{name}.txt").read_text("utf-8")

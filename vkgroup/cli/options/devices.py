@@ -1,0 +1,10 @@
+"""The options of ``vkgroup devices``."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--json", metavar="F", help="write everything as JSON (- is standard output)")

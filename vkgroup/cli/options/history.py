@@ -1,0 +1,42 @@
+"""The options of ``vkgroup history``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from vkgroup import choices
+from vkgroup.cli.arguments import add_db
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = "Lists the runs in a database, the latest first; or adds, exports or removes some."
+    add_db(parser, "to list")
+    add_choice(parser)
+    parser.add_argument("--json", metavar="F", help="write the list as JSON (- is standard output)")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    adding = actions.add_parser("add", help="add recorded runs; those that are there already are left alone")
+    adding.add_argument("file", metavar="F", type=Path, help="database; made where there is none")
+    adding.add_argument(
+        "runs",
+        metavar="RUN",
+        nargs="+",
+        type=Path,
+        help="folder with runs, at any depth, or a file: results.jsonl, or JSON of probe or bench",
+    )
+    exporting = actions.add_parser("export", help="write a run as the files that its command writes")
+    exporting.add_argument("file", metavar="F", type=Path, help="database")
+    exporting.add_argument("run", metavar="RUN", help="id, the beginning of one, latest, latest~1, …")
+    exporting.add_argument("--out", metavar="DIR", type=Path, required=True, help="folder for the files")
+    removing = actions.add_parser("remove", help="remove runs")
+    removing.add_argument("file", metavar="F", type=Path, help="database")
+    removing.add_argument("runs", metavar="RUN", nargs="+", help="id, or the beginning of one")
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that choose among runs."""
+    parser.add_argument("--kind", choices=choices.RUN_KINDS, help="only runs of this command")
+    parser.add_argument(
+        "--device", metavar="D", default="", help="only runs of devices with this in the name"
+    )

@@ -1,0 +1,51 @@
+"""A shader named on the command line, and how it is compiled: options of several commands."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from vkgroup import choices
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the shader and the options that compile it."""
+    parser.add_argument(
+        "shader",
+        metavar="SHADER",
+        type=Path,
+        help="GLSL or HLSL, the suffix telling its stage (.comp, .vert, .comp.glsl, …), or .spv, .spvasm",
+    )
+    parser.add_argument(
+        "--stage", metavar="S", choices=choices.STAGES, help="the stage, where the suffix does not tell it"
+    )
+    parser.add_argument(
+        "--dialect", choices=choices.DIALECTS, help="default: hlsl for .hlsl, vulkan for the rest"
+    )
+    parser.add_argument(
+        "-D", dest="defines", metavar="NAME[=V]", action="append", default=[], help="define a macro (as 1)"
+    )
+    parser.add_argument(
+        "-I", dest="include_paths", metavar="DIR", action="append", default=[], help="look here for #include"
+    )
+    parser.add_argument("--entry-point", metavar="NAME", default="main", help="default: main")
+    parser.add_argument(
+        "--compiler",
+        choices=choices.COMPILERS,
+        default=choices.COMPILERS[0],
+        help=f"default: {choices.COMPILERS[0]}",
+    )
+    parser.add_argument("--optimize", choices=choices.OPTIMIZATIONS, help="optimise with SPIRV-Tools")
+    parser.add_argument(
+        "--lower-legacy",
+        action="store_true",
+        help="replace SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by SPIR-V 1.3's group instructions",
+    )
+    parser.add_argument("--debug", action="store_true", help="keep line numbers and the source")
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Declare the target, where no device decides it."""
+    parser.add_argument(
+        "--target", choices=choices.VULKAN_VERSIONS, default="1.1", help="Vulkan version (default: 1.1)"
+    )

@@ -1,0 +1,30 @@
+"""What ``vkgroup run`` takes for ray-generation shaders: the shaders that rays start."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from vkgroup import choices
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of rays."""
+    group = parser.add_argument_group(
+        "ray-generation shaders",
+        "--size W,H[,D] says how many run. --in SCENE=F.npy makes an acceleration structure of triangles (an "
+        "array of shape (n, 3, 3)) or of boxes (n, 2, 3), which all have one hit group.",
+    )
+    for option, kind in (("--miss", "miss"), ("--callable", "callable")):
+        group.add_argument(
+            option,
+            metavar="SHADER",
+            action="append",
+            default=[],
+            type=Path,
+            help=f"{kind} shader; again for the next index",
+        )
+    for stage in choices.HITS:
+        words = stage.replace("_", "-")
+        group.add_argument(f"--{words}", metavar="SHADER", type=Path, help=f"{words} shader")
+    group.add_argument("--max-recursion", metavar="N", type=int, help="how deep rays start rays (default: 1)")
