@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from pathlib import Path
 
 from rich.table import Table
@@ -11,7 +12,6 @@ from rich.text import Text
 import vkgroup
 from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
-from vkgroup.history import Recording
 from vkgroup.probe import EXPERIMENTS, Failed, Probe, probe
 from vkgroup.probe.declared import NO, declared, opengl
 
@@ -26,12 +26,19 @@ def execute(arguments: argparse.Namespace) -> int:
     stream = people(arguments.json)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
     source = None if arguments.json in (None, "-") else Path(arguments.json)
-    with Recording(arguments.db, source) as recording, vkgroup.open(arguments.device) as device:
-        found = probe(device)
+    with ExitStack() as stack:
+        recording = None
+        if arguments.db is not None:
+            # Databases know the suite's cases, which nothing else here needs.
+            from vkgroup.history import Recording
+
+            recording = stack.enter_context(Recording(arguments.db, source))
+        found = probe(stack.enter_context(vkgroup.open(arguments.device)))
         # A device that was lost may fail once more when it is closed: by then everything is written.
         _print(found, console)
         write_json(found.to_json(), arguments.json)
-        recording.probe(found.to_json())
+        if recording is not None:
+            recording.probe(found.to_json())
     failed = any(isinstance(outcome, Failed) for outcome in found.outcomes.values())
     return 1 if failed or found.lost or found.capabilities.minimum_promises() else 0
 

@@ -93,10 +93,9 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
 
 def version_of(connection: sqlite3.Connection, path: str) -> int:
     """Return the version of a database of ours, 0 for an empty one; `InvalidInput` for any other."""
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    application, version, objects = _header(connection)
     if application != APPLICATION_ID:
-        if version or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        if version or objects:
             raise InvalidInput(
                 f"{path} is another program's database: name another file; nothing was changed"
             )
@@ -109,6 +108,26 @@ def version_of(connection: sqlite3.Connection, path: str) -> int:
     if version < 1:
         raise InvalidInput(f"{path} is damaged: it has no schema version; nothing was changed")
     return version
+
+
+def _header(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Return application, version and number of objects of one moment: another process may be making them."""
+    alone = not connection.in_transaction
+    if alone:
+        connection.execute("BEGIN")
+    try:
+        application, version, objects = (
+            int(connection.execute(question).fetchone()[0])
+            for question in (
+                "PRAGMA application_id",
+                "PRAGMA user_version",
+                "SELECT count(*) FROM sqlite_master",
+            )
+        )
+    finally:
+        if alone:
+            connection.execute("COMMIT")
+    return application, version, objects
 
 
 def _shape(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
