@@ -166,11 +166,13 @@ class Report:
     shader : its file.
     findings : in the order of their lines.
     covered : what was run.
+    interrupted : what ended the check early, as by Ctrl-C; None where nothing did.
     """
 
     shader: str
     findings: tuple[Finding, ...]
     covered: Coverage
+    interrupted: KeyboardInterrupt | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON has it: objects, lists, text, numbers."""

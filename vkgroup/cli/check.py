@@ -114,6 +114,9 @@ def execute(arguments: argparse.Namespace) -> int:
     for line in lines_of(report):
         console.print(line, soft_wrap=True)
     output.write_json(report.to_json(), arguments.json)
+    if report.interrupted is not None:
+        report.interrupted.add_note("what was found until then is above: run the command again for the rest")
+        raise report.interrupted
     return 1 if report.findings else 0
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
+import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -14,8 +16,10 @@ from rich.text import Text
 
 from vkgroup.cli.arguments import add_device, seconds
 from vkgroup.cli.console import Console
+from vkgroup.cli.signals import keeping
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run, select
 from vkgroup.conformance.caselist import read_caselist
+from vkgroup.conformance.store import RESULTS
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput
 from vkgroup.opening import select as select_device
@@ -98,11 +102,14 @@ def execute(arguments: argparse.Namespace) -> int:
     out = arguments.out or _default_folder(device.name)
     number = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
     console.print(Text(f"Judging {device.name} on {number}, results in {out}"), soft_wrap=True)
-    found = _run(arguments, device, cases, out)
-    write_summary(found, out / "summary.json")
-    _report(found, out, console)
-    if arguments.junit is not None:
-        write_junit(found, arguments.junit)
+    with keeping(lambda: _kept(out)):
+        found = _run(arguments, device, cases, out)
+        try:
+            write_summary(found, out / "summary.json")
+        finally:
+            _report(found, out, console)
+        if arguments.junit is not None:
+            write_junit(found, arguments.junit)
     return 1 if found.failures or found.capabilities.minimum_promises() else 0
 
 
@@ -129,9 +136,22 @@ def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ..
     return cases
 
 
+def _kept(out: Path) -> str:
+    """Say where the results of a run are that was interrupted, and how to go on."""
+    if not (out / RESULTS).exists():
+        return "nothing was judged yet"
+    return (
+        f"what was judged is in {out / RESULTS}: go on with the same command and --resume --out "
+        f"{shlex.quote(str(out))}"
+    )
+
+
 def _default_folder(device: str) -> Path:
     slug = re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")[:40] or "device"
-    return Path("vkgroup-results") / f"{slug}-{datetime.now():%Y%m%d-%H%M%S}"
+    folder = Path("vkgroup-results") / f"{slug}-{datetime.now():%Y%m%d-%H%M%S}"
+    # Two runs of one second, or a clock that was set back.
+    names = (folder, *(folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2)))
+    return next(name for name in names if not name.exists())
 
 
 def _run(arguments: argparse.Namespace, device: DeviceInfo, cases: tuple[AnyCase, ...], out: Path) -> Run:

@@ -35,6 +35,9 @@ def execute(arguments: argparse.Namespace) -> int:
         # A device that was lost may fail once more when it is closed: by then everything is written.
         _print(found, console)
         write_json(found.to_json(), arguments.json)
+    if found.interrupted is not None:
+        found.interrupted.add_note("what was found until then is above: run the command again for the rest")
+        raise found.interrupted
     failed = any(isinstance(outcome, Failed) for outcome in found.outcomes.values())
     return 1 if failed or found.lost or found.capabilities.minimum_promises() else 0
 

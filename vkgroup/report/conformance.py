@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from vkgroup.conformance import AGAINST_THE_DEVICE, Run, Status
 from vkgroup.errors import InvalidInput
+from vkgroup.files import write_whole
 
 # Characters that XML 1.0 cannot hold in any form (W3C XML 1.0, 2.2 Characters).
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -57,6 +58,6 @@ def write_junit(run: Run, path: Path) -> None:
 def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
     except OSError as error:
         raise InvalidInput(f"cannot write {path}: {error.strerror}") from error
