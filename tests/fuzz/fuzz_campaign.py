@@ -240,8 +240,13 @@ def _note(file: int, number: int, data: bytes) -> None:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return a worker's environment: no cache, no driver, no device of the user's."""
-    from vkgroup import processes
+    """Return a worker's environment: a cache of its own with the user's drivers, and no device chosen."""
+    from vkgroup import drivers, processes
+
+    cache, kept_drivers = folder / "cache", drivers.drivers_folder()
+    if not cache.exists() and kept_drivers.is_dir():
+        cache.mkdir()
+        (cache / "drivers").symlink_to(kept_drivers.resolve(), target_is_directory=True)
 
     kept = {key: value for key, value in processes.environment().items() if not key.startswith("VKGROUP_")}
     paths = os.pathsep.join([str(HERE), kept["PYTHONPATH"]])

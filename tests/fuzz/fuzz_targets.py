@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -318,11 +319,32 @@ def _run_command(data: bytes, folder: Path) -> None:
     )  # fmt: skip
 
 
+def _arrays_command(data: bytes, folder: Path) -> None:
+    shader, array = _file(folder, "copy.comp", _COPY), _file(folder, "a.npy", data)
+    _command(
+        "run", str(shader), "--device", "reference", "--groups", "1", "--in", f"0={array}",
+        "--out", f"0={folder / 'b.npy'}",
+    )  # fmt: skip
+
+
+def _devices_command(data: bytes, folder: Path) -> None:
+    os.environ["VK_DRIVER_FILES"] = str(_file(folder, "icd.json", data))
+    _command("devices")
+
+
 def _check_command(data: bytes, folder: Path) -> None:
     _command(
         "check", str(_file(folder, "a.comp", data)), "--device", "none", "--subgroup-size", "4",
-        "--groups", "1",         "--timeout", "2", "--step-limit", "100",
+        "--groups", "1", "--timeout", "2", "--step-limit", "100",
     )  # fmt: skip
+
+
+_COPY = b"""#version 460
+// Adds one to each of four words (binding 0).
+layout(local_size_x = 4) in;
+layout(std430, binding = 0) buffer Words { uint words[]; };
+void main() { words[gl_GlobalInvocationID.x] += 1u; }
+"""
 
 
 def _file(folder: Path, name: str, data: bytes) -> Path:
@@ -399,7 +421,7 @@ _TABLE: tuple[tuple[str, int, Callable[[], make.Inputs], Call, Errors], ...] = (
     ("results", 6_000, _files(_lines, make.in_json_lines), _resumed(RESULTS), (InvalidInput,)),
     ("run_description", 2_000, _files(_descriptions, make.in_json), _resumed(RUN), (InvalidInput,)),
     ("bench_json", 3_000, _files(_recorded, make.in_json), _compared, (InvalidInput,)),
-    ("caselist", 1_000, _files(_caselists, make.in_tokens), _listed, (InvalidInput,)),
+    ("caselist", 300, _files(_caselists, make.in_tokens), _listed, (InvalidInput,)),
     (
         "command_compile",
         1_500,
@@ -414,6 +436,8 @@ _TABLE: tuple[tuple[str, int, Callable[[], make.Inputs], Call, Errors], ...] = (
         _run_command,
         (),
     ),
+    ("command_arrays", 700, _files(_arrays, make.in_bytes), _arrays_command, ()),
+    ("command_devices", 60, _files(_manifests, make.in_json), _devices_command, ()),
     ("command_check", 500, _files(_checked, make.in_tokens), _check_command, ()),
 )
 """Name, share, inputs, what is called, and the errors by which it may refuse; see `Target`."""

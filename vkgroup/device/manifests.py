@@ -57,7 +57,7 @@ def read_manifest(path: Path, name: str | None = None) -> Manifest:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         return Manifest(path, name, problem=f"the file cannot be read: {error.strerror or error}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return Manifest(path, name, problem=f"the file is no valid JSON: {error}")
     icd = data.get("ICD") if isinstance(data, dict) else None
     library = icd.get("library_path") if isinstance(icd, dict) else None

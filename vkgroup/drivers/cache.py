@@ -114,7 +114,7 @@ def load(folder: Path) -> Driver | None:
             preload=tuple(folder / name for name in metadata["preload"]),
             size=sum(entry["size"] for entry in metadata["files"].values()),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
