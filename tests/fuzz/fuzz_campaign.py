@@ -37,7 +37,7 @@ BATCH = 500
 LIMIT = 20.0
 """Seconds after which an input hangs."""
 
-_START = 120.0
+_START = 300.0
 """Seconds that a worker may take to start and to compile its corpus."""
 
 _MEMORY = 12 << 30

@@ -150,8 +150,8 @@ def _default_folder(device: str) -> Path:
     slug = re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")[:40] or "device"
     folder = Path("vkgroup-results") / f"{slug}-{datetime.now():%Y%m%d-%H%M%S}"
     # Two runs of one second, or a clock that was set back.
-    names = (folder, *(folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2)))
-    return next(name for name in names if not name.exists())
+    further = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(name for name in itertools.chain([folder], further) if not name.exists())
 
 
 def _run(arguments: argparse.Namespace, device: DeviceInfo, cases: tuple[AnyCase, ...], out: Path) -> Run:
