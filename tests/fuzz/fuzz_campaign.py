@@ -11,23 +11,21 @@ from __future__ import annotations
 
 import argparse
 import base64
-import contextlib
 import json
 import os
 import platform
-import random
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-import traceback
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from fuzz_worker import EXCEPTION, Finding, Job, Report, smaller
 
 HERE = Path(__file__).resolve().parent
 
@@ -40,203 +38,17 @@ LIMIT = 20.0
 _START = 300.0
 """Seconds that a worker may take to start and to compile its corpus."""
 
-_MEMORY = 12 << 30
-"""Bytes of address space that a worker may have: what wants more shall fail and not swap."""
-
-_TRIES, _TRIES_APART, _TRIES_HUNG = 2000, 60, 6
-"""How often a finding is tried smaller: in the worker; in a process for each try, which crashes, or hangs."""
+_TRIES = {"crash": 60, "hang": 6}
+"""How often an input is tried smaller, each time in a process of its own."""
 
 
-@dataclass
-class Finding:
-    """An input that ended otherwise than it may.
-
-    Attributes
-    ----------
-    kind : ``"exception"``, ``"crash"`` or ``"hang"``.
-    what : exception and place, signal, or limit: findings of one target with the same are one.
-    seed : of the batch that has the input.
-    input : base64, as small as it was made.
-    message : the end of what was printed.
-    count : inputs that found it.
-    """
-
-    target: str
-    kind: str
-    what: str
-    seed: int
-    input: str
-    message: str = ""
-    count: int = 1
-
-
-@dataclass
-class Report:
-    """What became of one target: inputs tried, how many it took, seconds in all and of the slowest."""
-
-    inputs: int = 0
-    accepted: int = 0
-    seconds: float = 0.0
-    slowest: float = 0.0
-    findings: list[Finding] = field(default_factory=list)
-
-    def add(self, finding: Finding) -> None:
-        """Keep a finding, or count it where it is known."""
-        for known in self.findings:
-            if (known.kind, known.what) == (finding.kind, finding.what):
-                known.count += finding.count
-                return
-        self.findings.append(finding)
-
-
-def seed_of(target: str, seed: int, batch: int) -> int:
-    """Return the seed of a batch: the same everywhere, and another for each target."""
-    return zlib.crc32(f"{seed} {target} {batch}".encode())
-
-
-# --- the worker ---------------------------------------------------------------------------------------
-
-
-def draw(target: str, seed: int, count: int) -> Iterator[bytes]:
-    """Return the inputs of a batch."""
-    from fuzz_targets import TARGETS
-    from hypothesis import HealthCheck, Phase, given, settings
-    from hypothesis import seed as seeded
-
-    found: list[bytes] = []
-
-    @seeded(seed)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(TARGETS[target].inputs())
-    def collect(data: bytes) -> None:
-        found.append(data)
-
-    collect()
-    return iter(found[:count])
-
-
-def attempt(target: str, data: bytes, folder: Path) -> tuple[str, str, str] | None:
-    """Give an input to a target; returns kind, what and message of an end that is not allowed.
-
-    Raises
-    ------
-    VkgroupError, or what else the target allows
-        The input was refused.
-    """
-    from fuzz_targets import TARGETS
-
-    chosen = TARGETS[target]
-    try:
-        chosen.call(data, folder)
-    except chosen.allowed:
-        raise
-    except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        ours = [frame for frame in frames if "vkgroup" in Path(frame.filename).parts] or frames
-        place = f"{Path(ours[-1].filename).name}:{ours[-1].name}"
-        return (
-            "exception",
-            f"{type(error).__name__} in {place}",
-            "".join(traceback.format_exception(error))[-1500:],
-        )
-    return None
-
-
-def fails(target: str, data: bytes, folder: Path) -> tuple[str, str, str] | None:
-    """Do as `attempt` does; None also where the input was refused."""
-    from fuzz_targets import TARGETS
-
-    try:
-        return attempt(target, data, folder)
-    except TARGETS[target].allowed:
-        return None
-
-
-def smaller(data: bytes, still: Callable[[bytes], bool], tries: int) -> bytes:
-    """Return a part of an input that still fails (delta debugging: halves, quarters, … are left out)."""
-    size = max(1, len(data) // 2)
-    while tries > 0:
-        start, before = 0, len(data)
-        while start < len(data) and tries > 0:
-            shorter = data[:start] + data[start + size :]
-            tries -= 1
-            if still(shorter):
-                data = shorter
-            else:
-                start += size
-        if size == 1 and len(data) == before:
-            return data
-        size = max(1, size // 2)
-    return data
-
-
-def work(target: str, seeds: Sequence[int], count: int, folder: Path) -> None:
-    """Try batches; says one JSON line for each finding and each batch, and in a file which input it is at."""
-    from fuzz_targets import TARGETS
-
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    current = os.open(folder / "current", os.O_RDWR | os.O_CREAT)
-    (folder / "files").mkdir(exist_ok=True)
-
-    def say(**message: Any) -> None:
-        print(json.dumps(message), file=answers, flush=True)
-
-    say(ready=True)
-    for seed in seeds:
-        report, found = Report(), set()
-        for data in draw(target, seed, count):
-            _note(current, report.inputs + 1, data)
-            start = time.perf_counter()
-            failure = None
-            try:
-                failure = attempt(target, data, folder / "files")
-                report.accepted += failure is None
-            except TARGETS[target].allowed:
-                pass
-            spent = time.perf_counter() - start
-            report.inputs += 1
-            report.seconds += spent
-            report.slowest = max(report.slowest, spent)
-            if failure is None:
-                continue
-            if failure[1] not in found:
-                found.add(failure[1])
-                _note(current, 0, data)
-                least = _least(target, data, failure[1], folder / "files")
-                failure = fails(target, least, folder / "files") or failure
-                data = least
-            finding = Finding(target, *failure[:2], seed, base64.b64encode(data).decode(), failure[2])
-            say(finding=asdict(finding))
-        _note(current, 0, b"")
-        say(batch={"inputs": report.inputs, "accepted": report.accepted, "seconds": report.seconds,
-                   "slowest": report.slowest})  # fmt: skip
-
-
-def _least(target: str, data: bytes, what: str, folder: Path) -> bytes:
-    """Return an exception's input made smaller, within some seconds."""
-    until = time.monotonic() + LIMIT / 2
-
-    def still(shorter: bytes) -> bool:
-        failure = fails(target, shorter, folder) if time.monotonic() < until else None
-        return failure is not None and failure[1] == what
-
-    return smaller(data, still, _TRIES)
-
-
-def _note(file: int, number: int, data: bytes) -> None:
-    """Write which input the worker is at: its number in the batch (0: none), its length, the input."""
-    os.pwrite(file, number.to_bytes(8, "little") + len(data).to_bytes(8, "little") + data, 0)
-
-
-# --- the campaign -------------------------------------------------------------------------------------
+def jobs_of(target: str, inputs: int, seed: int) -> list[Job]:
+    """Split so many inputs of a target into jobs, each with a seed of its own."""
+    starts = range(0, inputs, BATCH)
+    return [
+        Job(target, zlib.crc32(f"{seed} {target} {number}".encode()), min(BATCH, inputs - start))
+        for number, start in enumerate(starts)
+    ]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -253,94 +65,91 @@ def environment(folder: Path) -> dict[str, str]:
     return {**kept, "PYTHONPATH": paths, "VKGROUP_CACHE": str(folder / "cache"), "PYTHONFAULTHANDLER": ""}
 
 
-def campaign(
-    target: str, inputs: int, seed: int = 0, *, limit: float = LIMIT, folder: Path, batch: int = BATCH
-) -> Report:
-    """Try so many inputs on a target, in workers that are replaced when an input kills or hangs them.
+def campaign(jobs: Sequence[Job], *, limit: float = LIMIT, folder: Path) -> dict[str, Report]:
+    """Do jobs in workers, one after the other, each replaced when an input kills or hangs it.
 
     Parameters
     ----------
     limit : seconds that one input may take.
     folder : for files of the workers; a cache of modules in it is used again.
+
+    Returns
+    -------
+    What became of each target, by name.
     """
-    counts = [min(batch, inputs - start) for start in range(0, inputs, batch)]
-    report = Report()
-    first = 0
-    while first < len(counts):
-        first = _watch(target, counts, first, seed, limit, folder, report)
-    return report
+    reports = {job.target: Report() for job in jobs}
+    left = list(jobs)
+    while left:
+        left = left[_watch(left, limit, folder, reports) :]
+    return reports
 
 
-def _watch(
-    target: str, counts: list[int], first: int, seed: int, limit: float, folder: Path, report: Report
-) -> int:
-    """Let one worker try batches; returns the number of the batch with which another has to go on."""
-    work_folder = Path(tempfile.mkdtemp(dir=folder))
-    # All batches but the last have one size; the last is a worker's own where it differs.
-    last = next(
-        (number for number in range(first, len(counts)) if counts[number] != counts[first]), len(counts)
-    )
-    seeds = [seed_of(target, seed, number) for number in range(first, last)]
-    command = [sys.executable, str(HERE / "fuzz_campaign.py"), "--work", target, "--folder", str(work_folder),
-               "--batch", str(counts[first]), "--seeds", ",".join(map(str, seeds))]  # fmt: skip
-    errors = (work_folder / "errors").open("w+b")
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=environment(folder)
-    )
-    assert process.stdout is not None
-    os.set_blocking(process.stdout.fileno(), False)
-    done, pending, at, since = first, b"", (-1, b""), time.monotonic()
-    kind = ""
-    try:
-        while True:
-            # Looked at before its last words are read, so that none is missed.
-            ended = process.poll() is not None
-            with contextlib.suppress(BlockingIOError):
-                pending += process.stdout.read() or b""
-            *lines, pending = pending.split(b"\n")
-            for line in lines:
-                message = json.loads(line)
-                since = time.monotonic()
+def _watch(jobs: list[Job], limit: float, folder: Path, reports: dict[str, Report]) -> int:
+    """Let one worker do jobs; returns how many of them are done, with the one that it died of."""
+    place = Path(tempfile.mkdtemp(dir=folder))
+    (place / "jobs.json").write_text(json.dumps([asdict(job) for job in jobs]))
+    command = [sys.executable, str(HERE / "fuzz_worker.py"), str(place)]
+    done, kind = 0, ""
+    with (place / "errors").open("w+b") as errors:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment(folder),
+        )
+        try:
+            for message in _messages(process, place / "current", limit):
                 if "finding" in message:
-                    report.add(Finding(**message["finding"]))
-                if "batch" in message:
+                    finding = Finding(**message["finding"])
+                    reports[finding.target].add(finding)
+                elif "done" in message:
+                    reports[jobs[done].target].count(Report(**message["done"]))
                     done += 1
-                    _count(report, message["batch"])
-            if ended:
-                kind = "crash" if process.returncode else ""
-                break
-            now = _noted(work_folder / "current")
-            if now != at:
-                at, since = now, time.monotonic()
-            if time.monotonic() - since > (limit if at[0] > 0 else _START):
-                kind = "hang"
-                break
-            time.sleep(0.02)
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-    errors.seek(0)
-    printed = errors.read().decode("utf-8", "replace")[-1500:]
-    errors.close()
-    number, data = _noted(work_folder / "current")
-    if kind and number <= 0:
-        raise RuntimeError(f"the worker of {target} ended with {process.returncode}: {printed}")
+                else:
+                    kind = message["ended"]
+        finally:
+            process.kill()
+            process.wait()
+        errors.seek(0)
+        printed = errors.read().decode("utf-8", "replace")[-1500:]
     if kind:
+        number, data = _noted(place / "current")
+        if number <= 0:
+            raise RuntimeError(f"the worker of {jobs[done]} ended with {process.returncode}: {printed}")
+        job = jobs[done]
         what = f"longer than {limit:g} s" if kind == "hang" else f"ended with {process.returncode}"
-        data = _least_apart(target, kind, data, limit, folder)
-        report.add(Finding(target, kind, what, seeds[done - first], base64.b64encode(data).decode(), printed))
-        _count(report, {"inputs": number, "accepted": 0, "seconds": 0.0, "slowest": limit * (kind == "hang")})
+        data = _least_apart(job.target, kind, data, limit, folder)
+        report = reports[job.target]
+        report.add(Finding(job.target, kind, what, job.seed, base64.b64encode(data).decode(), printed))
+        report.count(Report(number, slowest=limit * (kind == "hang")))
         done += 1
-    shutil.rmtree(work_folder)
+    shutil.rmtree(place)
     return done
 
 
-def _count(report: Report, batch: dict[str, Any]) -> None:
-    report.inputs += batch["inputs"]
-    report.accepted += batch["accepted"]
-    report.seconds += batch["seconds"]
-    report.slowest = max(report.slowest, batch["slowest"])
+def _messages(process: subprocess.Popen[bytes], current: Path, limit: float) -> Iterator[dict[str, Any]]:
+    """Yield what a worker says, and last, where it died or hung, how it ended."""
+    assert process.stdout is not None
+    os.set_blocking(process.stdout.fileno(), False)
+    pending, at, since = b"", (-1, b""), time.monotonic()
+    while True:
+        # Looked at before its last words are read, so that none is missed.
+        ended = process.poll() is not None
+        pending += process.stdout.read() or b""
+        *lines, pending = pending.split(b"\n")
+        yield from map(json.loads, lines)
+        if ended:
+            if process.returncode:
+                yield {"ended": "crash"}
+            return
+        now = _noted(current)
+        if now != at or lines:
+            at, since = now, time.monotonic()
+        if time.monotonic() - since > (limit if at[0] > 0 else _START):
+            yield {"ended": "hang"}
+            return
+        time.sleep(0.02)
 
 
 def _noted(file: Path) -> tuple[int, bytes]:
@@ -360,7 +169,7 @@ def _least_apart(target: str, kind: str, data: bytes, limit: float, folder: Path
     def still(shorter: bytes) -> bool:
         return once(target, shorter, limit, folder) == kind
 
-    return smaller(data, still, _TRIES_APART if kind == "crash" else _TRIES_HUNG)
+    return smaller(data, still, _TRIES[kind])
 
 
 def once(target: str, data: bytes, limit: float, folder: Path) -> str:
@@ -368,7 +177,7 @@ def once(target: str, data: bytes, limit: float, folder: Path) -> str:
     with tempfile.TemporaryDirectory(dir=folder) as place:
         (Path(place) / "input").write_bytes(data)
         (Path(place) / "files").mkdir()
-        command = [sys.executable, str(HERE / "fuzz_campaign.py"), "--once", target, "--folder", place]
+        command = [sys.executable, str(HERE / "fuzz_worker.py"), place, target]
         try:
             done = subprocess.run(
                 command,
@@ -379,43 +188,48 @@ def once(target: str, data: bytes, limit: float, folder: Path) -> str:
             )
         except subprocess.TimeoutExpired:
             return "hang"
-        if done.returncode == 4:
+        if done.returncode == EXCEPTION:
             return "exception"
         return "crash" if done.returncode else ""
 
 
-def run_all(names: Sequence[str], inputs: int, seed: int, limit: float) -> dict[str, Any]:
+def record_of(names: Sequence[str], inputs: int, seed: int, limit: float) -> dict[str, Any]:
     """Fuzz targets with their shares of so many inputs; returns the record of it."""
     from fuzz_targets import TARGETS
 
     whole = sum(TARGETS[name].share for name in names)
     started = time.monotonic()
-    record: dict[str, Any] = {
-        "what": "tests/fuzz/fuzz_campaign.py: damaged and random files, read by vkgroup",
-        "seed": seed, "batch": BATCH, "limit_seconds": limit, "machine": platform.machine(),
-        "versions": _versions(), "inputs": 0, "findings": 0, "targets": {},
-    }  # fmt: skip
+    targets: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="vkgroup-fuzz-") as folder:
         for name in names:
             share = max(1, round(inputs * TARGETS[name].share / whole))
-            report = campaign(name, share, seed, limit=limit, folder=Path(folder))
-            record["inputs"] += report.inputs
-            record["findings"] += len(report.findings)
-            record["targets"][name] = {
-                "inputs": report.inputs, "accepted": report.accepted, "seconds": round(report.seconds, 1),
-                "slowest_seconds": round(report.slowest, 3),
-                "findings": [asdict(finding) for finding in report.findings],
-            }  # fmt: skip
-            found = f", {len(report.findings)} findings" if report.findings else ""
-            print(f"{name}: {report.inputs} inputs, {report.accepted} taken, {report.seconds:.1f} s, "
-                  f"slowest {report.slowest:.2f} s{found}", flush=True)  # fmt: skip
+            report = campaign(jobs_of(name, share, seed), limit=limit, folder=Path(folder))[name]
+            targets[name] = {
+                **asdict(report),
+                "seconds": round(report.seconds, 1),
+                "slowest": round(report.slowest, 3),
+            }
+            print(
+                f"{name}: {report.inputs} inputs, {report.accepted} taken, {report.seconds:.1f} s, "
+                f"slowest {report.slowest:.2f} s, {len(report.findings)} findings",
+                flush=True,
+            )
             for finding in report.findings:
                 print(
                     f"  {finding.kind} ×{finding.count}: {finding.what}\n    {finding.input[:300]}",
                     flush=True,
                 )
-    record["seconds"] = round(time.monotonic() - started, 1)
-    return record
+    return {
+        "what": "tests/fuzz/fuzz_campaign.py: damaged and random files, read by vkgroup",
+        "seed": seed,
+        "limit_seconds": limit,
+        "machine": platform.machine(),
+        "versions": _versions(),
+        "seconds": round(time.monotonic() - started, 1),
+        "inputs": sum(target["inputs"] for target in targets.values()),
+        "findings": sum(len(target["findings"]) for target in targets.values()),
+        "targets": targets,
+    }
 
 
 def _versions() -> dict[str, str]:
@@ -426,7 +240,7 @@ def _versions() -> dict[str, str]:
 
 
 def main() -> int:
-    """Run a campaign, or be one of its workers."""
+    """Run a campaign."""
     parser = argparse.ArgumentParser(description="Fuzz what vkgroup reads.")
     parser.add_argument("--inputs", type=int, default=2_000, help="in all (default: 2000)")
     parser.add_argument("--seed", type=int, default=0)
@@ -435,27 +249,10 @@ def main() -> int:
     )
     parser.add_argument("--target", action="append", help="only this one; may be repeated")
     parser.add_argument("--json", type=Path, help="write the record")
-    parser.add_argument("--work", help=argparse.SUPPRESS)
-    parser.add_argument("--once", help=argparse.SUPPRESS)
-    parser.add_argument("--seeds", help=argparse.SUPPRESS)
-    parser.add_argument("--batch", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.work:
-        random.seed(0)
-        work(
-            arguments.work,
-            [int(word) for word in arguments.seeds.split(",")],
-            arguments.batch,
-            arguments.folder,
-        )
-        return 0
-    if arguments.once:
-        data = (arguments.folder / "input").read_bytes()
-        return 4 if fails(arguments.once, data, arguments.folder / "files") else 0
     from fuzz_targets import TARGETS
 
-    record = run_all(arguments.target or list(TARGETS), arguments.inputs, arguments.seed, arguments.limit)
+    record = record_of(arguments.target or list(TARGETS), arguments.inputs, arguments.seed, arguments.limit)
     if arguments.json:
         arguments.json.write_text(json.dumps(record, indent=1) + "\n")
     print(f"{record['inputs']} inputs, {record['findings']} findings, {record['seconds']} s")
