@@ -196,6 +196,22 @@ def test_a_second_signal_ends_the_process() -> None:
     assert subprocess.run([sys.executable, "-c", code]).returncode == -signal.SIGTERM
 
 
+def test_a_signal_before_the_command_line_listens_is_silent() -> None:
+    """While modules are loaded nothing is measured: the process ends as by any signal."""
+    code = (
+        "import os, signal, sys\n"
+        "import vkgroup.__main__ as entry\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'vkgroup.cli.main':\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "entry.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
 # --- disks and folders --------------------------------------------------------------------------------
 
 
