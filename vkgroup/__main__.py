@@ -1,10 +1,19 @@
-"""``python -m vkgroup``: the command line."""
+"""``vkgroup`` and ``python -m vkgroup``: the command line."""
 
 from __future__ import annotations
 
+import signal
 import sys
 
-from vkgroup.cli.main import main
+
+def main() -> int:
+    """Run the command line; until it listens, and when it is done, Ctrl-C ends the process without a word."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from vkgroup.cli.main import main as run
+
+    return run()
+
 
 if __name__ == "__main__":
     sys.exit(main())

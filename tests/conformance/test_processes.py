@@ -228,7 +228,13 @@ def test_no_worker_stays_behind(tmp_path, ending) -> None:
         sys.executable, "-m", "vkgroup", "conform", "--device", "swiftshader", "--jobs", "2",
         "--filter", "arithmetic.*", "--out", str(tmp_path / "run"),
     ]  # fmt: skip
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # A shell has what it starts in the background ignore SIGINT, and that is inherited down to here.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     deadline = time.monotonic() + 60
     while len(workers := children(process.pid)) < 2:
         assert process.poll() is None
@@ -236,6 +242,7 @@ def test_no_worker_stays_behind(tmp_path, ending) -> None:
         time.sleep(0.01)
     process.send_signal(ending)
     process.wait(timeout=30)
+    deadline = time.monotonic() + 30
     while any(alive(pid) for pid in workers):
         assert time.monotonic() < deadline
         time.sleep(0.05)

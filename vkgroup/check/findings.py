@@ -168,6 +168,7 @@ class Report:
     findings : in the order of their lines.
     covered : what was run.
     bindings, push : what it was run on, as `vkgroup.dispatch.Device.run` takes them.
+    interrupted : what ended the check early, as by Ctrl-C; None where nothing did.
     """
 
     shader: str
@@ -175,6 +176,7 @@ class Report:
     covered: Coverage
     bindings: Mapping[tuple[int, int], Any] = field(default_factory=dict, compare=False, repr=False)
     push: bytes = b""
+    interrupted: KeyboardInterrupt | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON has it: objects, lists, text, numbers."""

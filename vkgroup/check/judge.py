@@ -141,9 +141,10 @@ class _Check:
 
     # --- on real devices ------------------------------------------------------------------------------
 
-    def run_devices(self, devices: Sequence[DeviceInfo], job: Callable[[DeviceInfo], Job]) -> list[Finding]:
-        """Run on each device, unless the shader would take it along; what fails there is a finding."""
-        findings: list[Finding] = []
+    def run_devices(
+        self, devices: Sequence[DeviceInfo], job: Callable[[DeviceInfo], Job], findings: list[Finding]
+    ) -> None:
+        """Run on each device, unless the shader would take it along; what fails there is a finding more."""
         bad = next(
             (event.kind for run in self.runs for event in run.events if event.kind in _DANGEROUS), None
         )
@@ -161,7 +162,6 @@ class _Check:
                 if self.reference_at(size) is not None:
                     where = Configuration(size, False, label, device.icd, True)
                     self._run_device(replace(one, subgroup_size=size), where, findings)
-        return findings
 
     def _run_device(self, job: Job, where: Configuration, findings: list[Finding]) -> Answer:
         """Run once on a device; keep what it left, or say why it left nothing."""
@@ -264,14 +264,22 @@ def check(
         lambda changed: Program(changed, entry_point),
     )
     wanted = sizes if sizes is not None else {*SIZES, *(device.subgroup_size for device in devices)}
-    state.run_reference(sorted(set(wanted) - {0}))
     job = _job_maker(module, program.entry.name, specialization, dispatch)
-    findings = findings_of(state.runs, state.places, made, natural(state.flow))
-    findings += state.run_devices(devices, job)
-    findings += _comparisons(state)
+    interrupted: KeyboardInterrupt | None = None
+    findings: list[Finding] = []
+    try:
+        state.run_reference(sorted(set(wanted) - {0}))
+        state.run_devices(devices, job, findings)
+        findings += _comparisons(state)
+    except KeyboardInterrupt as end:
+        state.not_covered.append(("everything else", "interrupted"))
+        interrupted = end
+    findings = findings_of(state.runs, state.places, made, natural(state.flow)) + findings
     covered = _coverage(state)
     given = made.push if module.reflection.push_constants is not None else b""
-    return Report(title, tuple(_finished(findings, command)), covered, bindings_of(made), given)
+    return Report(
+        title, tuple(_finished(findings, command)), covered, bindings_of(made), given, interrupted=interrupted
+    )
 
 
 def _comparisons(state: _Check) -> list[Finding]:

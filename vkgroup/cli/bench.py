@@ -75,10 +75,12 @@ def _run(
 
         try:
             result = run(device, chosen, options, on_row=on_row)
-        except DriverError:
-            # The device is lost, and what was measured is not.
+        except (DriverError, KeyboardInterrupt) as end:
+            # The device is lost, or nobody wants to wait; what was measured is kept.
             for item in bench_tables.results(latest[0], options.smoke) if latest else ():
                 console.print(item)
+            if isinstance(end, KeyboardInterrupt):
+                end.add_note(_kept(latest, arguments.json))
             raise
     for item in bench_tables.results(result, options.smoke):
         console.print(item)
@@ -90,6 +92,15 @@ def _run(
         plot.plot(result.rows, arguments.plot, bench_tables.title(context), options.sweep)
         console.print(Text(f"Drawn: {arguments.plot}"), soft_wrap=True)
     return 1 if result.wrong else 0
+
+
+def _kept(latest: list[Result], json_file: str | None) -> str:
+    """Say what is left of a run that was interrupted."""
+    if not latest:
+        return "nothing was measured yet"
+    rows = len(latest[0].rows)
+    where = f"above and in {json_file}" if json_file not in (None, "-") else "above"
+    return f"{'1 row' if rows == 1 else f'{rows} rows'} measured until then: {where}"
 
 
 def _options(arguments: argparse.Namespace, device: Device, console: Console) -> Options:

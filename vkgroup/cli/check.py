@@ -47,6 +47,9 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.repro is not None:
         _make_folder(arguments, module, report, devices)
         console.print(f"Repeat it anywhere: vkgroup run {shlex.quote(str(arguments.repro))}", soft_wrap=True)
+    if report.interrupted is not None:
+        report.interrupted.add_note("what was found until then is above: run the command again for the rest")
+        raise report.interrupted
     return 1 if report.findings else 0
 
 

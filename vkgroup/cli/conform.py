@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,9 +18,11 @@ from rich.text import Text
 from vkgroup.cli import reproduction
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting, read_expecting
+from vkgroup.cli.signals import keeping
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run, select
 from vkgroup.conformance.caselist import read_caselist
 from vkgroup.conformance.judged import Judged
+from vkgroup.conformance.store import RESULTS
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput
 from vkgroup.history import Recording
@@ -57,21 +61,23 @@ def execute(arguments: argparse.Namespace) -> int:
     out = arguments.out or _default_folder(device.name)
     number = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
     console.print(Text(f"Judging {device.name} on {number}, results in {out}"), soft_wrap=True)
-    with Recording(arguments.db, out, resume=arguments.resume) as recording:
+    with keeping(lambda: _kept(out)), Recording(arguments.db, out, resume=arguments.resume) as recording:
         found = _run(expecting, device, cases, out, arguments.time_limit, recording)
 
         def judge(again: Sequence[AnyCase], left: float | None) -> Run:
             return _run(expecting, device, tuple(again), None, left, None)
 
         judged = expecting.judged(found, out, judge, console)
-        write_summary(found, out / "summary.json", judged)
-        write_capabilities(found, out / "capabilities.json")
-        recording.finish_conform(found, summary_of(found, judged))
-        expecting.write(judged, out)
+        try:
+            write_summary(found, out / "summary.json", judged)
+            write_capabilities(found, out / "capabilities.json")
+            recording.finish_conform(found, summary_of(found, judged))
+            expecting.write(judged, out)
+        finally:
+            _report(judged, out, console)
+            expecting.report(judged, out, console)
         if arguments.junit is not None:
             write_junit(found, arguments.junit, judged)
-        _report(judged, out, console)
-        expecting.report(judged, out, console)
     return 0 if judged.success else 1
 
 
@@ -98,9 +104,22 @@ def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ..
     return cases
 
 
+def _kept(out: Path) -> str:
+    """Say where the results of a run are that was interrupted, and how to go on."""
+    if not (out / RESULTS).exists():
+        return "nothing was judged yet"
+    return (
+        f"what was judged is in {out / RESULTS}: go on with the same command and --resume --out "
+        f"{shlex.quote(str(out))}"
+    )
+
+
 def _default_folder(device: str) -> Path:
     slug = re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")[:40] or "device"
-    return Path("vkgroup-results") / f"{slug}-{datetime.now():%Y%m%d-%H%M%S}"
+    folder = Path("vkgroup-results") / f"{slug}-{datetime.now():%Y%m%d-%H%M%S}"
+    # Two runs of one second, or a clock that was set back.
+    further = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(name for name in itertools.chain([folder], further) if not name.exists())
 
 
 def _run(

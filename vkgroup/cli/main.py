@@ -10,12 +10,12 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from vkgroup import errors
+from vkgroup.cli import signals
 
 VERDICT, BAD_INPUT, NO_DEVICE = 1, 2, 3
 """Exit codes besides 0, which means that all is right."""
 
-_INTERRUPTED = 128 + 2  # as a shell reports a process that SIGINT ended
-_PIPE_CLOSED = 128 + 13  # likewise SIGPIPE
+_PIPE_CLOSED = 128 + 13  # as a shell reports a process that SIGPIPE ended
 
 COMMANDS = {
     "devices": "every device and driver, and which one is the default",
@@ -56,16 +56,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     _open_streams()
     try:
-        chosen = _parser(words).parse_args(words)
-        code: int = import_module(f"vkgroup.cli.{chosen.command}").execute(chosen)
-        sys.stdout.flush()
-        return code
+        with signals.orderly():
+            chosen = _parser(words).parse_args(words)
+            code: int = import_module(f"vkgroup.cli.{chosen.command}").execute(chosen)
+            sys.stdout.flush()
+            return code
     except errors.VkgroupError as error:
         print(f"vkgroup: {error}", file=sys.stderr)
         return next(code for kind, code in _EXIT_CODES if isinstance(error, kind))
-    except KeyboardInterrupt:
-        print("vkgroup: interrupted", file=sys.stderr)
-        return _INTERRUPTED
+    except KeyboardInterrupt as end:
+        print("vkgroup: interrupted", *getattr(end, "__notes__", ()), sep="; ", file=sys.stderr)
+        return signals.exit_code(end)
     except BrokenPipeError:
         # What is left in the buffer must not be written once more at exit, which would fail again.
         _drop_output()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any, TextIO
 
 from vkgroup.errors import InvalidInput
+from vkgroup.files import write_whole
 
 
 def people(json_file: str | None) -> TextIO:
@@ -28,23 +28,9 @@ def write_json(data: Any, json_file: str | None) -> None:
         sys.stdout.write(text)
         return
     try:
-        _replace(Path(json_file).resolve(), text)
+        write_whole(Path(json_file), text)
     except OSError as error:
         raise InvalidInput(f"{json_file} cannot be written: {error.strerror}") from error
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file beside a path, and let it take that one's place; devices and pipes are written to."""
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-        return
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
 
 
 def table(rows: list[list[str]], stream: TextIO) -> None:

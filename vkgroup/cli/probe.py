@@ -39,6 +39,9 @@ def execute(arguments: argparse.Namespace) -> int:
         write_json(found.to_json(), arguments.json)
         if recording is not None:
             recording.probe(found.to_json())
+    if found.interrupted is not None:
+        found.interrupted.add_note("what was found until then is above: run the command again for the rest")
+        raise found.interrupted
     failed = any(isinstance(outcome, Failed) for outcome in found.outcomes.values())
     return 1 if failed or found.lost or found.capabilities.minimum_promises() else 0
 

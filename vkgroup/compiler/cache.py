@@ -16,8 +16,7 @@ import os
 import tempfile
 from pathlib import Path
 
-import platformdirs
-
+from vkgroup import files
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.errors import InvalidModule
 from vkgroup.spirv import Module
@@ -30,9 +29,8 @@ _ENTRIES_OF_A_FOLDER = 128
 
 
 def cache_folder() -> Path:
-    """Return the folder of compiled modules: under ``VKGROUP_CACHE``, else the user's cache folder."""
-    root = os.environ.get("VKGROUP_CACHE") or platformdirs.user_cache_dir("vkgroup")
-    return Path(root) / "modules"
+    """Return the folder of compiled modules: in the user's cache."""
+    return files.cache_folder() / "modules"
 
 
 def key_of(*parts: str) -> str:

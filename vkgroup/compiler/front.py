@@ -14,6 +14,7 @@ from vkgroup import resources, spirv
 from vkgroup.choices import COMPILERS, DIALECTS
 from vkgroup.compiler import cache as module_cache
 from vkgroup.compiler import extensions, hlsl, thread_group
+from vkgroup.compiler.apart import compile_apart
 from vkgroup.compiler.diagnostics import hint_at_opengl
 from vkgroup.compiler.existing import ASSEMBLY, WORDS, assemble_source, finish, read_module
 from vkgroup.compiler.gl_interface import interface_of, with_interface
@@ -67,7 +68,8 @@ def compile_source(
     optimize : False, ``"performance"`` (or True), or ``"size"``.
     debug : whether to keep line numbers and source in the module.
     entry_point : the entry point's name in the module; in HLSL also in the source.
-    compiler : ``"glslang"`` (in this process) or ``"shaderc"`` (libshaderc, or ``glslc``).
+    compiler : ``"glslang"`` (in this process; HLSL in one of its own) or ``"shaderc"`` (libshaderc, or
+        ``glslc``).
     cache : whether to use the cache on disk.
     lower_legacy : whether to replace the instructions of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by
         those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.lower_legacy`.
@@ -312,7 +314,8 @@ def _rewritten(request: Request) -> Request:
 
 def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
     """Compile, validate, and (on request) optimise and validate again."""
-    run = compile_glslang if compiler == "glslang" else compile_shaderc
+    apart = compile_apart if request.dialect == "hlsl" else compile_glslang
+    run = apart if compiler == "glslang" else compile_shaderc
     try:
         module, dependencies = run(_rewritten(request))
     except CompileError as error:

@@ -22,12 +22,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.errors import InvalidDispatch
+from vkgroup.errors import InvalidDispatch, InvalidModule
 from vkgroup.spirv import Module, grammar
 from vkgroup.spirv.words import BEFORE_STRINGS, instruction, literal
 
@@ -295,7 +296,13 @@ class GlInterface:
 
 
 def interface_of(module: Module) -> GlInterface | None:
-    """Return the record that a module of the GL dialect carries; None for every other module."""
+    """Return the record that a module of the GL dialect carries; None for every other module.
+
+    Raises
+    ------
+    InvalidModule
+        The record is damaged.
+    """
     data, starts = module.to_bytes(), module.instruction_starts
     parts = []
     for start in starts[(module.words[starts] & 0xFFFF) == _OP_STRING].tolist():
@@ -303,7 +310,20 @@ def interface_of(module: Module) -> GlInterface | None:
         text = data[4 * (start + 2) : 4 * (start + length)].rstrip(b"\0")
         if text.startswith(_MARK):
             parts.append(text.removeprefix(_MARK))
-    return GlInterface.from_json(b"".join(parts).decode()) if parts else None
+    if not parts:
+        return None
+    record = b"".join(parts)
+    text = record[_DIGITS:]
+    if record[:_DIGITS] != _digest(text):
+        raise InvalidModule(
+            "the module's record of its uniforms and binding points is damaged: compile the source again"
+        )
+    return GlInterface.from_json(text.decode())
+
+
+def _digest(text: bytes) -> bytes:
+    """Return what a record begins with, by which a damaged one is known."""
+    return blake2b(text, digest_size=_DIGITS // 2).hexdigest().encode()
 
 
 def with_interface(module: Module, interface: GlInterface) -> Module:
@@ -312,6 +332,7 @@ def with_interface(module: Module, interface: GlInterface) -> Module:
     The text is one or more OpString to which nothing refers (SPIR-V 2.4, section 7a: debug instructions).
     """
     text = interface.to_json().encode()
+    text = _digest(text) + text
     step = 4 * (0xFFFF - 3) - len(_MARK)
     pieces = [text[start : start + step] for start in range(0, len(text), step)]
     bound = module.bound
@@ -336,6 +357,9 @@ def with_interface(module: Module, interface: GlInterface) -> Module:
 
 _OP_STRING = 7
 _MARK = b"vkgroup.gl "
+#: Hexadecimal digits of the digest that a record begins with.
+_DIGITS = 16
+
 
 #: NumPy's type of a component in a block, by GLSL's scalar.
 _COMPONENTS = {

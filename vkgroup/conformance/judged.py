@@ -14,7 +14,8 @@ from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.results import Result, Status
 from vkgroup.conformance.run import Run
-from vkgroup.conformance.store import read_results, write_whole
+from vkgroup.conformance.store import read_results
+from vkgroup.files import write_whole
 
 AGAIN = "reruns.jsonl"
 """The file in a run's folder with the results of cases that were judged again."""

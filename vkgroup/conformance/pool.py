@@ -84,9 +84,10 @@ class Worker:
     ----------
     setup : what it is told first.
     module : what it runs.
+    known : of the processes that are to be ended with the run; it is there while it starts, too.
     """
 
-    def __init__(self, setup: Setup, module: str = WORKER) -> None:
+    def __init__(self, setup: Setup, module: str = WORKER, known: set[Worker] | None = None) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
         self._process = subprocess.Popen(
             processes.command(module),
@@ -94,7 +95,11 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
+            # Ctrl-C in a terminal is for the run alone, which ends its workers: none dies of it in a case.
+            start_new_session=True,
         )
+        if known is not None:
+            known.add(self)
         assert self._process.stdin is not None
         self._requests = self._process.stdin
         self._answers: Queue[Any] = Queue()
@@ -105,6 +110,8 @@ class Worker:
             if isinstance(answer, Failure):
                 raise NoDevice(answer.message)
         except BaseException:
+            if known is not None:
+                known.discard(self)
             self.kill()
             raise
 
@@ -262,15 +269,14 @@ class Pool:
         """
         for pause in (*(PAUSES if self._opened else PAUSES[:FIRST_PAUSES]), None):
             try:
-                worker = Worker(self._setup, self._module)
+                worker = Worker(self._setup, self._module, self._workers)
             except (WorkerDied, OSError, NoDevice) as error:
                 fatal = isinstance(error, NoDevice) and not self._opened
-                if fatal or pause is None:
+                if fatal or pause is None or self._stopping.is_set():
                     raise NoDevice(f"No worker process starts: {error}") from error
                 self._stopping.wait(pause)
             else:
                 self._opened = True
-                self._workers.add(worker)
                 return worker
         raise AssertionError("the last turn returns or raises")
 

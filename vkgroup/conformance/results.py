@@ -65,12 +65,17 @@ class Result:
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Result:
         """Make a result from `to_json`'s data; ValueError or KeyError where it is none."""
-        return cls(
-            case=record["case"],
-            status=Status(record["status"]),
-            seconds=float(record["seconds"]),
-            defined=int(record["defined"]),
-            undefined=int(record["undefined"]),
-            detail=str(record["detail"]),
-            evidence=evidence if isinstance(evidence := record.get("evidence"), dict) else None,
-        )
+        if not isinstance(record, dict) or not isinstance(record["case"], str):
+            raise ValueError("no result: it has no name of a case")
+        try:
+            return cls(
+                case=record["case"],
+                status=Status(record["status"]),
+                seconds=float(record["seconds"]),
+                defined=int(record["defined"]),
+                undefined=int(record["undefined"]),
+                detail=str(record["detail"]),
+                evidence=evidence if isinstance(evidence := record.get("evidence"), dict) else None,
+            )
+        except (TypeError, OverflowError) as error:
+            raise ValueError(f"no result: {error}") from error

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 
 from vkgroup.conformance.results import Result
 from vkgroup.errors import InvalidInput
+from vkgroup.files import write_whole
 
 try:
     import fcntl
@@ -109,13 +110,6 @@ class Store:
         self.close()
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that is there whole or not at all."""
-    aside = path.with_suffix(".unfinished")
-    aside.write_text(text, encoding="utf-8")
-    os.replace(aside, path)
-
-
 def _lock(file: TextIO, folder: Path) -> None:
     """Keep other runs out of the folder until the file is closed, where the system can do that."""
     if fcntl is None:
@@ -133,7 +127,7 @@ def _check_identity(run: Path, identity: dict[str, Any]) -> None:
         found = json.loads(run.read_text())
         if not isinstance(found, dict):
             raise ValueError("no JSON object")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(
             f"{run} cannot be read, so the run cannot be resumed: start another with --out"
         ) from error
@@ -154,7 +148,7 @@ def read_results(path: Path) -> dict[str, Result]:
     for line in data.splitlines(keepends=True):
         try:
             result = Result.from_json(json.loads(line))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, RecursionError):
             if whole + len(line) < len(data):
                 raise InvalidInput(
                     f"{path} has a line that is no result after {len(done)} good ones: start another run"

@@ -17,6 +17,7 @@ from vkgroup.device import vk
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.manifests import Manifest, find_manifests, read_manifest
 from vkgroup.errors import NoDevice
+from vkgroup.files import expanded
 
 TIMEOUT = 30.0
 """Seconds that one driver may take to say what devices it has."""
@@ -199,7 +200,7 @@ def direct_manifest(choice: str) -> Manifest | None:
     names have to be looked at.
     """
     if choice.endswith(".json") or Path(choice).is_file():
-        return read_manifest(Path(choice).expanduser().absolute())
+        return read_manifest(expanded(choice).absolute())
     words = _SOFTWARE.get(choice.lower(), ((), ""))[0]
     manifests = [manifest for manifest in find_manifests() if not manifest.problem]
     exact = [manifest for manifest in manifests if manifest.name.lower() == choice.lower()]

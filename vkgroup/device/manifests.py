@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vkgroup.device.loader import installed_drivers
+from vkgroup.files import expanded
 
 _SUBFOLDER = Path("vulkan") / "icd.d"
 
@@ -57,7 +58,7 @@ def read_manifest(path: Path, name: str | None = None) -> Manifest:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         return Manifest(path, name, problem=f"the file cannot be read: {error.strerror or error}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return Manifest(path, name, problem=f"the file is no valid JSON: {error}")
     icd = data.get("ICD") if isinstance(data, dict) else None
     library = icd.get("library_path") if isinstance(icd, dict) else None
@@ -93,7 +94,7 @@ def _folders() -> list[Path]:
     """Folders that the loader searches here, unless the environment names the drivers itself."""
     if os.environ.get(_replacing_variable()) or sys.platform == "win32":
         return []
-    home = Path.home()
+    home = expanded("~")
     bases = [
         os.environ.get("XDG_CONFIG_HOME") or str(home / ".config"),
         *(os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep),
@@ -106,7 +107,8 @@ def _folders() -> list[Path]:
     ]
     if sys.platform == "darwin":
         bases.append("/opt/homebrew/share")
-    return [Path(base) / _SUBFOLDER for base in dict.fromkeys(bases) if base]
+    # A relative folder is none that the loader searches: what is left of ``~`` where there is no home.
+    return [Path(base) / _SUBFOLDER for base in dict.fromkeys(bases) if os.path.isabs(base)]
 
 
 def _json_files(folder: Path) -> list[Path]:

@@ -7,10 +7,11 @@ and `list_drivers` tell what there is. This layer knows no Vulkan: it hands out 
 from __future__ import annotations
 
 from vkgroup.drivers.apt import Progress
-from vkgroup.drivers.cache import Driver, cache_folder, drivers_folder, installed
+from vkgroup.drivers.cache import Driver, drivers_folder, installed
 from vkgroup.drivers.carry import COMPANIONS, LOADER, keep_library, kept_library, kept_loader, pack, unpack
 from vkgroup.drivers.catalogue import FAMILIES, parse_name
 from vkgroup.drivers.fetch import DriverStatus, fetch, fetch_package, list_drivers, path
+from vkgroup.files import cache_folder
 
 __all__ = [
     "COMPANIONS",

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from vkgroup.errors import DriverFetchError
+from vkgroup.files import cache_folder
 
 _FORMAT = 1
 METADATA = "driver.json"
@@ -61,12 +60,6 @@ class Driver:
     runtime: tuple[str, ...]
     preload: tuple[Path, ...]
     size: int
-
-
-def cache_folder() -> Path:
-    """The folder of all that vkgroup keeps: ``$VKGROUP_CACHE``, else the platform's user cache."""
-    chosen = os.environ.get("VKGROUP_CACHE")
-    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("vkgroup"))
 
 
 def drivers_folder() -> Path:
@@ -114,7 +107,7 @@ def load(folder: Path) -> Driver | None:
             preload=tuple(folder / name for name in metadata["preload"]),
             size=sum(entry["size"] for entry in metadata["files"].values()),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

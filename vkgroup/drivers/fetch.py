@@ -12,6 +12,7 @@ from vkgroup.drivers.build import build, loads
 from vkgroup.drivers.cache import Driver
 from vkgroup.drivers.catalogue import FAMILIES, Family, parse_name
 from vkgroup.errors import DriverFetchError, NoDevice
+from vkgroup.files import cache_folder
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def fetch_package(
 
 
 def _updated_apt(progress: Progress | None) -> Apt:
-    apt = Apt(cache.cache_folder() / "apt" / distribution())
+    apt = Apt(cache_folder() / "apt" / distribution())
     apt.update(progress)
     return apt
 

@@ -27,11 +27,13 @@ class Probe:
     capabilities : what the device declares.
     outcomes : the outcome of each experiment, by its name, in the order in which they ran.
     lost : whether the device was lost (or hung) on the way; then the last experiments were not run.
+    interrupted : what ended the probe early, as by Ctrl-C; likewise.
     """
 
     capabilities: Capabilities
     outcomes: Mapping[str, Outcome]
     lost: bool = False
+    interrupted: KeyboardInterrupt | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Give everything as strict JSON: "device", "capabilities", "gl_limits" and "experiments".
@@ -60,7 +62,8 @@ class Probe:
 def probe(device: Device) -> Probe:
     """Run the experiments on an open device.
 
-    An experiment that fails is reported so and the others go on; after a lost device they are left out.
+    An experiment that fails is reported so and the others go on; after a lost device, or an interruption,
+    they are left out.
 
     Parameters
     ----------
@@ -69,12 +72,17 @@ def probe(device: Device) -> Probe:
     subject = Subject(device)
     outcomes: dict[str, Outcome] = {}
     lost = False
+    interrupted: KeyboardInterrupt | None = None
     for experiment in EXPERIMENTS:
-        if lost:
-            outcomes[experiment.name] = NotRun("the device was lost before")
+        if lost or interrupted is not None:
+            outcomes[experiment.name] = NotRun("the device was lost before" if lost else "interrupted")
             continue
-        outcomes[experiment.name], lost = _outcome(experiment, subject)
-    return Probe(device.capabilities, outcomes, lost)
+        try:
+            outcomes[experiment.name], lost = _outcome(experiment, subject)
+        except KeyboardInterrupt as end:
+            interrupted = end
+            outcomes[experiment.name] = NotRun("interrupted")
+    return Probe(device.capabilities, outcomes, lost, interrupted)
 
 
 def _outcome(experiment: Experiment, subject: Subject) -> tuple[Outcome, bool]:

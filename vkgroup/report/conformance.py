@@ -12,6 +12,7 @@ from vkgroup.conformance import Result, Run, Status
 from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.judged import Judged
 from vkgroup.errors import InvalidInput
+from vkgroup.files import write_whole
 
 # Characters that XML 1.0 cannot hold in any form (W3C XML 1.0, 2.2 Characters).
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -105,6 +106,6 @@ def write_text(path: Path, text: str) -> None:
     """Write a file, and the folders that it is in; InvalidInput where that is impossible."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
     except OSError as error:
         raise InvalidInput(f"cannot write {path}: {error.strerror}") from error

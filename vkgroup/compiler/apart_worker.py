@@ -1,0 +1,39 @@
+"""Compiles with glslang what comes on standard input: ``python -m vkgroup.compiler.apart_worker``.
+
+What glslang prints goes to standard error, where it cannot spoil the answers.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+
+from vkgroup.compiler.glslang import compile_glslang
+from vkgroup.compiler.source import failure
+from vkgroup.errors import VkgroupError
+
+
+def serve() -> None:
+    """Answer each current folder and request with a module and what was included, or with an error."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    while True:
+        try:
+            folder, request = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        answer: object
+        try:
+            os.chdir(folder)
+            answer = compile_glslang(request)
+        except OSError as error:
+            answer = failure(request.name, 0, f"the current folder is gone: {error.strerror}")
+        except VkgroupError as error:
+            answer = error
+        pickle.dump(answer, answers)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve()
