@@ -38,6 +38,7 @@ class Result:
     seconds : its share of the time that its batch took, compilation and judging included.
     defined, undefined : active lanes whose result the specification defines and leaves open.
     detail : what is missing (NotSupported), what is wrong and the command that repeats it (Fail …).
+    device : where several devices share a run, which one judged it, as ``--device`` takes it; else empty.
     """
 
     case: str
@@ -46,6 +47,7 @@ class Result:
     defined: int = 0
     undefined: int = 0
     detail: str = ""
+    device: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain JSON data."""
@@ -56,6 +58,7 @@ class Result:
             "defined": self.defined,
             "undefined": self.undefined,
             "detail": self.detail,
+            **({"device": self.device} if self.device else {}),
         }
 
     @classmethod
@@ -68,4 +71,5 @@ class Result:
             defined=int(record["defined"]),
             undefined=int(record["undefined"]),
             detail=str(record["detail"]),
+            device=str(record.get("device", "")),
         )

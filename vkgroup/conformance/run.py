@@ -16,6 +16,7 @@ from shlex import quote
 from typing import Any
 
 from vkgroup.conformance import plan
+from vkgroup.conformance.crew import Crew, read_capabilities
 from vkgroup.conformance.execute import Executor, Transform
 from vkgroup.conformance.families import cases_by_name, family_of, select
 from vkgroup.conformance.family import AnyCase
@@ -44,6 +45,7 @@ class Run:
     results : every case's result, in the order in which they came.
     seconds : wall-clock seconds of this session of the run.
     executed : cases that this session sent to the device.
+    devices : where several devices of one model share the run, all of them, as ``--device`` takes them.
     """
 
     capabilities: Capabilities
@@ -53,6 +55,7 @@ class Run:
     results: list[Result] = field(default_factory=list)
     seconds: float = 0.0
     executed: int = 0
+    devices: tuple[str, ...] = ()
 
     @property
     def counts(self) -> Counter[Status]:
@@ -71,6 +74,7 @@ class Run:
             by_category.setdefault(result.case.split(".", 1)[0], Counter())[result.status] += 1
         return {
             "device": self.capabilities.name,
+            **({"devices": list(self.devices)} if self.devices else {}),
             "driver": {"name": self.capabilities.driver_name, "info": self.capabilities.driver_info},
             "api_version": ".".join(map(str, self.capabilities.api_version)),
             "subgroup_size": self.capabilities.subgroup.size,
@@ -124,6 +128,7 @@ def run(
     isolate: bool = True,
     transform: Transform | None = None,
     on_results: OnResults | None = None,
+    crew: Crew | None = None,
 ) -> Run:
     """Judge a device on the cases of the suite.
 
@@ -141,6 +146,8 @@ def run(
         happens in this process, and a crash of the driver is a crash of it.
     transform : see `vkgroup.conformance.execute.Transform`; must be picklable with `isolate`.
     on_results : called with each batch's results as they come.
+    crew : judges instead of workers of this process's own: several devices (`vkgroup.conformance.crew`), of
+        which `device` is one, or a cluster's. `jobs` and `isolate` are ignored then.
 
     Raises
     ------
@@ -150,27 +157,25 @@ def run(
         `out` holds another run.
     """
     chosen = tuple(cases) if cases is not None else select(tuple(filters))
-    capabilities = _capabilities(device)
-    found = Run(capabilities, seed, jobs or default_jobs(), datetime.now(UTC).isoformat(timespec="seconds"))
+    capabilities = crew.capabilities if crew is not None else read_capabilities(device)
+    count = crew.jobs if crew is not None else jobs or default_jobs()
+    found = Run(capabilities, seed, count, datetime.now(UTC).isoformat(timespec="seconds"))
+    found.devices = tuple(crew.devices) if crew is not None else ()
     store = Store(out, _identity(capabilities, seed), resume=resume) if out is not None else None
     start = time.perf_counter()
     with store or nullcontext():
-        session = _Session(found, _command(device, seed), store, on_results)
+        session = _Session(found, device.choice, store, on_results)
         pending = session.sort_out(chosen)
         found.executed = len(pending)
         batches = list(plan.batches(pending, capabilities))
-        if isolate:
+        if crew is not None:
+            crew.judge(Setup(device, seed, timeout, transform), batches, session.take)
+        elif isolate:
             Pool(Setup(device, seed, timeout, transform), found.jobs).run(batches, session.take)
         else:
             _run_here(device, batches, session, Setup(device, seed, timeout, transform))
     found.seconds = time.perf_counter() - start
     return found
-
-
-def _capabilities(device: DeviceInfo) -> Capabilities:
-    """Read a device's capabilities; it is closed again, for the workers open it themselves."""
-    with open_device(device) as opened:
-        return opened.capabilities
 
 
 def _identity(capabilities: Capabilities, seed: int) -> dict[str, Any]:
@@ -183,17 +188,17 @@ def _identity(capabilities: Capabilities, seed: int) -> dict[str, Any]:
     }
 
 
-def _command(device: DeviceInfo, seed: int) -> str:
-    """Return the command that repeats a case on this device, up to the case's name."""
-    return f"vkgroup conform --device {quote(device.choice)} --seed {seed} --filter "
+def _command(device: str, seed: int, case: str) -> str:
+    """Return the command that repeats a case on a device."""
+    return f"vkgroup conform --device {quote(device)} --seed {seed} --filter {quote(case)}"
 
 
 class _Session:
     """Takes results as they come: keeps them, writes them, passes them on."""
 
-    def __init__(self, found: Run, command: str, store: Store | None, on_results: OnResults | None) -> None:
+    def __init__(self, found: Run, device: str, store: Store | None, on_results: OnResults | None) -> None:
         self._found = found
-        self._command = command
+        self._device = device
         self._store = store
         self._on_results = on_results
 
@@ -232,8 +237,10 @@ class _Session:
         if result.status not in AGAINST_THE_DEVICE:
             return result
         sentence = cases_by_name()[result.case].sentence if result.case in cases_by_name() else ""
-        command = self._command + quote(result.case)
-        return replace(result, detail=f"{sentence}\n{result.detail}\nrepeat: {command}".strip())
+        device = result.device or self._device
+        judge = f"judged by: {result.device}\n" if result.device else ""
+        command = _command(device, self._found.seed, result.case)
+        return replace(result, detail=f"{sentence}\n{result.detail}\n{judge}repeat: {command}".strip())
 
 
 def _run_here(device: DeviceInfo, batches: list[plan.Batch], session: _Session, setup: Setup) -> None:
