@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from vkgroup.cli.arguments import add_device, seconds
 from vkgroup.cli.console import Console
-from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run, select
+from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run, select, several
 from vkgroup.conformance.caselist import read_caselist
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput
@@ -37,6 +36,16 @@ _COLOURS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_device(parser, "judge")
+    parser.add_argument(
+        "--each",
+        action="store_true",
+        help="of several devices every one judges all cases, also where some are the same model",
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="judge on the workers of a Dask cluster: the address or file (.json) of its scheduler, or local",
+    )
     parser.add_argument(
         "--filter",
         metavar="GLOB",
@@ -94,11 +103,20 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.list:
         sys.stdout.write("".join(f"{case.name}\n" for case in cases))
         return 0
+    if arguments.cluster is not None or several.is_several(arguments.device):
+        from vkgroup.cli.conform_several import execute_several
+
+        return execute_several(arguments, cases, console)
     device = select_device(arguments.device)
-    out = arguments.out or _default_folder(device.name)
-    number = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
-    console.print(Text(f"Judging {device.name} on {number}, results in {out}"), soft_wrap=True)
-    found = _run(arguments, device, cases, out)
+    out = arguments.out or default_folder(device.name)
+    console.print(Text(f"Judging {device.name} on {number_of(cases)}, results in {out}"), soft_wrap=True)
+    with progress_view() as progress:
+        found = judge(arguments, device, cases, out, progress)
+    return conclude(arguments, found, out, console)
+
+
+def conclude(arguments: argparse.Namespace, found: Run, out: Path, console: Console) -> int:
+    """Print what a run found and write what is asked for; returns the exit code."""
     write_summary(found, out / "summary.json")
     _report(found, out, console)
     if arguments.junit is not None:
@@ -129,15 +147,19 @@ def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ..
     return cases
 
 
-def _default_folder(device: str) -> Path:
-    slug = re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")[:40] or "device"
-    return Path("vkgroup-results") / f"{slug}-{datetime.now():%Y%m%d-%H%M%S}"
+def number_of(cases: tuple[AnyCase, ...]) -> str:
+    """Return how many cases there are, in words."""
+    return "1 case" if len(cases) == 1 else f"{len(cases)} cases"
 
 
-def _run(arguments: argparse.Namespace, device: DeviceInfo, cases: tuple[AnyCase, ...], out: Path) -> Run:
-    """Run the cases under a progress bar."""
-    counts = dict.fromkeys(Status, 0)
-    with Progress(
+def default_folder(device: str) -> Path:
+    """Return the folder of a run that is given none: a device's name, and the time."""
+    return Path("vkgroup-results") / f"{several.slug(device)}-{datetime.now():%Y%m%d-%H%M%S}"
+
+
+def progress_view() -> Progress:
+    """Return the view of how far runs are, a bar each."""
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
@@ -145,25 +167,38 @@ def _run(arguments: argparse.Namespace, device: DeviceInfo, cases: tuple[AnyCase
         TextColumn("{task.fields[verdicts]}"),
         console=Console(stderr=True),
         transient=True,
-    ) as progress:
-        task = progress.add_task("conform", total=len(cases), verdicts="")
+    )
 
-        def on_results(results: list[Result]) -> None:
-            for result in results:
-                counts[result.status] += 1
-            bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
-            progress.update(task, advance=len(results), verdicts=f"{bad} against the device")
 
-        return run(
-            device,
-            cases=cases,
-            jobs=arguments.jobs,
-            seed=arguments.seed,
-            out=out,
-            resume=arguments.resume,
-            timeout=arguments.timeout,
-            on_results=on_results,
-        )
+def judge(
+    arguments: argparse.Namespace,
+    device: DeviceInfo,
+    cases: tuple[AnyCase, ...],
+    out: Path,
+    progress: Progress,
+    target: several.Target | None = None,
+) -> Run:
+    """Run the cases under a progress bar, on one device or on a target's."""
+    counts = dict.fromkeys(Status, 0)
+    task = progress.add_task(target.name if target else "conform", total=len(cases), verdicts="")
+
+    def on_results(results: list[Result]) -> None:
+        for result in results:
+            counts[result.status] += 1
+        bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
+        progress.update(task, advance=len(results), verdicts=f"{bad} against the device")
+
+    return run(
+        device,
+        cases=cases,
+        jobs=arguments.jobs,
+        seed=arguments.seed,
+        out=out,
+        resume=arguments.resume,
+        timeout=arguments.timeout,
+        on_results=on_results,
+        crew=target.crew if target else None,
+    )
 
 
 def _report(found: Run, out: Path, console: Console) -> None:

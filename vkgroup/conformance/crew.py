@@ -130,7 +130,7 @@ class Together:
         arrived: Queue[list[Result] | BaseException | None] = Queue()
         pools = [Pool(replace(setup, device=device), self.each) for device in self.members]
         for device, pool in zip(self.members, pools, strict=True):
-            task = (pool, device.choice, supply, arrived)
+            task = (pool, device.choice if len(pools) > 1 else "", supply, arrived)
             threading.Thread(target=_judge_on_one, args=task, daemon=True).start()
         working = len(pools)
         problem: BaseException | None = None

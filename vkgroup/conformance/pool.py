@@ -139,6 +139,44 @@ class Worker:
             self._process.wait()
 
 
+def start(setup: Setup, module: str, opened: bool, wait: Callable[[float], object]) -> Worker:
+    """Start a worker; one that dies on the way is given another chance, for others may have killed it.
+
+    Where a device was opened before it is still there, but a driver that recovers from a hang may refuse it
+    for seconds.
+
+    Parameters
+    ----------
+    opened : whether a worker has opened the device before.
+    wait : waits for so many seconds.
+
+    Raises
+    ------
+    NoDevice
+        No worker starts.
+    """
+    for pause in (*(PAUSES if opened else PAUSES[:FIRST_PAUSES]), None):
+        try:
+            return Worker(setup, module)
+        except (WorkerDied, OSError, NoDevice) as error:
+            fatal = isinstance(error, NoDevice) and not opened
+            if fatal or pause is None:
+                raise NoDevice(f"No worker process starts: {error}") from error
+            wait(pause)
+    raise AssertionError("the last turn returns or raises")
+
+
+def ask(worker: Worker, batch: Work, seconds: float) -> list[Result] | Death:
+    """Let a worker judge a batch in so many seconds; where it dies of it, say how."""
+    try:
+        answer = worker.run(batch, seconds)
+    except WorkerDied as error:
+        return Death(Status.CRASH, str(error))
+    if not isinstance(answer, Failure):
+        return answer
+    return Death(Status.TIMEOUT if answer.kind == "timeout" else Status.CRASH, answer.message)
+
+
 class Pool:
     """Runs batches in worker processes and hands each result to a callback, in one thread.
 
@@ -221,24 +259,11 @@ class Pool:
         return None if self._stopping.is_set() else self._supply.next()
 
     def _start(self) -> Worker:
-        """Start a worker; one that dies on the way is given another chance, for others may have killed it.
-
-        Where a device was opened before it is still there, but a driver that recovers from a hang may refuse
-        it for seconds.
-        """
-        for pause in (*(PAUSES if self._opened else PAUSES[:FIRST_PAUSES]), None):
-            try:
-                worker = Worker(self._setup, self._module)
-            except (WorkerDied, OSError, NoDevice) as error:
-                fatal = isinstance(error, NoDevice) and not self._opened
-                if fatal or pause is None:
-                    raise NoDevice(f"No worker process starts: {error}") from error
-                self._stopping.wait(pause)
-            else:
-                self._opened = True
-                self._workers.add(worker)
-                return worker
-        raise AssertionError("the last turn returns or raises")
+        """Start a worker; see `start`."""
+        worker = start(self._setup, self._module, self._opened, self._stopping.wait)
+        self._opened = True
+        self._workers.add(worker)
+        return worker
 
     def _feed(self, count: int) -> None:
         """Feed one worker of so many until nothing is left, starting another when it dies."""
@@ -264,18 +289,11 @@ class Pool:
     def _ask(self, worker: Worker, batch: Work) -> list[Result] | Death:
         """Let a worker judge a batch; where it dies of it, it is gone afterwards."""
         seconds = self._setup.timeout + SECONDS_PER_CASE * len(batch)
-        try:
-            answer = worker.run(batch, seconds)
-        except WorkerDied as error:
-            death = Death(Status.CRASH, str(error))
-        else:
-            if not isinstance(answer, Failure):
-                return answer
-            status = Status.TIMEOUT if answer.kind == "timeout" else Status.CRASH
-            death = Death(status, answer.message)
-        self._workers.discard(worker)
-        worker.kill()
-        return death
+        answer = ask(worker, batch, seconds)
+        if isinstance(answer, Death):
+            self._workers.discard(worker)
+            worker.kill()
+        return answer
 
     def _end(self, worker: Worker) -> None:
         self._workers.discard(worker)

@@ -32,7 +32,7 @@ from vkgroup.opening import open_device
 OnResults = Callable[[list[Result]], None]
 
 MOST_JOBS = 16
-"""Worker processes at most, unless more are asked for."""
+"""Worker processes of a device at most, unless more are asked for."""
 
 
 @dataclass
@@ -110,9 +110,9 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}
 
 
-def default_jobs() -> int:
-    """Return how many workers suit this machine: one a processor, at most `MOST_JOBS`."""
-    return max(1, min(os.cpu_count() or 1, MOST_JOBS))
+def default_jobs(devices: int = 1) -> int:
+    """Return how many workers suit this machine: one a processor, at most `MOST_JOBS` a device."""
+    return max(1, min(os.cpu_count() or 1, MOST_JOBS * devices))
 
 
 def run(
@@ -160,7 +160,7 @@ def run(
     capabilities = crew.capabilities if crew is not None else read_capabilities(device)
     count = crew.jobs if crew is not None else jobs or default_jobs()
     found = Run(capabilities, seed, count, datetime.now(UTC).isoformat(timespec="seconds"))
-    found.devices = tuple(crew.devices) if crew is not None else ()
+    found.devices = tuple(crew.devices) if crew is not None and len(crew.devices) > 1 else ()
     store = Store(out, _identity(capabilities, seed), resume=resume) if out is not None else None
     start = time.perf_counter()
     with store or nullcontext():
