@@ -30,7 +30,7 @@ def execute_several(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], c
         return _judge_all(arguments, made, cases, console, apart=True)
     from vkgroup.cluster.connecting import connected
 
-    with connected(arguments.cluster, arguments.jobs) as cluster:
+    with connected(arguments.cluster, arguments.jobs, arguments.device) as cluster:
         made = cluster.targets(arguments.device)
         apart = arguments.device is not None and arguments.device.strip().lower() == several.ALL
         return _judge_all(arguments, made, cases, console, apart=apart)

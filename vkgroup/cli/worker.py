@@ -1,0 +1,59 @@
+"""``vkgroup worker``: this host's devices at the service of a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+
+from vkgroup.conformance import several
+from vkgroup.opening import select
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "address",
+        metavar="ADDRESS",
+        help="the scheduler's address (tcp://host:8786), or the file that it wrote (.json)",
+    )
+    parser.add_argument(
+        "--device",
+        metavar="D",
+        default=several.ALL,
+        help="devices to offer: one, several with commas between them, or all (the default): every GPU, or, "
+        "where there is none, every software device",
+    )
+    parser.add_argument("--jobs", metavar="N", type=_positive, help="worker processes (default: one a core)")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("must be a whole number, at least 1")
+    return int(text)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the command; returns its exit code."""
+    from vkgroup.cluster.offer import need_distributed
+
+    need_distributed()
+    from vkgroup.cluster.connecting import scheduler_address
+    from vkgroup.cluster.serving import members, reach, serve
+
+    address = scheduler_address(arguments.address)
+    asyncio.run(reach(address))
+    choice = arguments.device
+    served = members(
+        several.choose(choice) if several.is_several(choice) else [select(choice)], arguments.jobs
+    )
+
+    def started() -> None:
+        for member in served:
+            offer = member.offer
+            jobs = "1 batch" if offer.jobs == 1 else f"{offer.jobs} batches"
+            print(f"{offer.device.name} ({offer.device.driver_name}) takes {jobs} at once from {address}")
+        sys.stdout.flush()
+
+    asyncio.run(serve(address, served, started))
+    return 0
