@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from distributed import Nanny, Security
-from distributed.comm import connect
+from distributed.comm.core import connect
 
 from vkgroup.cluster.describe import describe
 from vkgroup.cluster.member import Member
@@ -80,13 +80,19 @@ async def serve(address: str, served: Sequence[Member], started: Callable[[], ob
     NoDevice
         No scheduler answers there.
     """
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await reach(address)
     nannies = [Nanny(address, **options(member)) for member in served]
     try:
-        await asyncio.gather(*nannies)
+        try:
+            await asyncio.gather(*nannies)
+        except (OSError, RuntimeError) as error:
+            raise NoDevice(
+                f"A worker for the scheduler at {address} did not start: {_cause(error)}"
+            ) from error
         started()
         ended = [asyncio.ensure_future(nanny.finished()) for nanny in nannies]
         asked = asyncio.ensure_future(stop.wait())
@@ -96,6 +102,13 @@ async def serve(address: str, served: Sequence[Member], started: Callable[[], ob
         for nanny in nannies:
             with suppress(OSError, asyncio.TimeoutError):
                 await nanny.close(timeout=5)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return what an error of Dask goes back to: the outer ones only say that something failed."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 async def reach(address: str) -> None:
