@@ -1,8 +1,8 @@
 """How much faster a conformance run is on two devices of one model than on one of them.
 
 Rounds of runs in one session: one device, both; then both, the other device; and so on. Every run has fresh
-worker processes and cold caches, judges the same cases and should come to the same verdicts. Each round gives a
-ratio; their median is printed with its bootstrap interval. The file is written after each round.
+worker processes and cold caches, judges the same cases and should come to the same verdicts. Each round gives
+a ratio; their median is printed with its bootstrap interval. The file is written after each round.
 
     python bench/two_gpus.py --out FILE --cases 'arithmetic.compute.*' --rounds 5
 """
