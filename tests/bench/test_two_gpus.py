@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup.conformance import Result, Run, Status
+from vkgroup.conformance.messages import Setup
 from vkgroup.opening import select as select_device
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
@@ -21,7 +22,7 @@ def judged(monkeypatch, swiftshader):
     made = []
 
     def run(device, *, cases, crew, out, timeout):
-        crew.judge(None, [], lambda results: None)
+        crew.judge(Setup(device, 0, timeout), [], lambda results: None)
         made.append((len(crew.members), crew.jobs, len(cases)))
         found = Run(crew.capabilities, 0, crew.jobs, "now")
         found.results = [Result(case.name, Status.PASS) for case in cases]

@@ -39,9 +39,10 @@ def members(devices: Sequence[DeviceInfo], jobs: int | None = None) -> list[Memb
         A device cannot be opened.
     """
     each = max(1, (jobs or default_jobs(len(devices))) // len(devices))
+    known = {device: describe(device) for device in dict.fromkeys(devices)}
     made = []
     for device in devices:
-        capabilities = describe(device)
+        capabilities = known[device]
         offer = Offer(device, model_of(capabilities), each, socket.gethostname(), build())
         made.append(Member(offer, capabilities))
     return made
