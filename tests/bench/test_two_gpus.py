@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from vkgroup.conformance import Result, Run, Status
 from vkgroup.conformance.messages import Setup
-from vkgroup.opening import select as select_device
+from vkgroup.device import Capabilities, DeviceInfo
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 import two_gpus
@@ -55,8 +56,12 @@ def test_rounds_alternate_and_give_a_ratio(judged, monkeypatch, tmp_path, capsys
     assert json.loads(capsys.readouterr().out)["speedups"] == [2.0, 2.0]
 
 
-def test_two_of_one_model_are_found(swiftshader, lavapipe) -> None:
-    one = select_device("swiftshader")
-    assert two_gpus.pair(f"{lavapipe.name},swiftshader,swiftshader") == (one, one)
+def test_two_of_one_model_are_found(monkeypatch) -> None:
+    one = DeviceInfo("/i.json", "nvidia", 0, "H200", "discrete_gpu", "NVIDIA", "5", (1, 4, 0), "ab", 32)
+    second, other = replace(one, index=1, uuid="cd"), replace(one, name="H100", uuid="ef")
+    monkeypatch.setattr(two_gpus, "read_capabilities", lambda device: Capabilities(device.name, device.type))
+    monkeypatch.setattr(two_gpus.several, "choose", lambda choice: [other, one, second])
+    assert two_gpus.pair("all") == (one, second)
+    monkeypatch.setattr(two_gpus.several, "choose", lambda choice: [other, one])
     with pytest.raises(SystemExit, match="no two devices of one model"):
-        two_gpus.pair(f"{lavapipe.name},swiftshader")
+        two_gpus.pair("all")

@@ -40,7 +40,7 @@ def cluster(scheduler):
 
 @pytest.fixture(scope="module")
 def plain():
-    return words(conformance.run(select_device("swiftshader"), filters=FILTERS, jobs=2))
+    return words(conformance.run(select_device("swiftshader"), filters=FILTERS, jobs=1))
 
 
 def judged(cluster: Cluster, filters, **options) -> Run:

@@ -11,8 +11,9 @@ from dataclasses import replace
 import pytest
 
 import vkgroup.conformance as conformance
+from vkgroup.cli import conform_several
 from vkgroup.cli.main import main
-from vkgroup.conformance import Result, Status, pool, select, several
+from vkgroup.conformance import Result, Status, crew, pool, select, several
 from vkgroup.conformance.crew import Together, model_of, read_capabilities
 from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.plan import Batch
@@ -92,9 +93,11 @@ def test_a_model_is_what_cases_are_chosen_by(swiftshader) -> None:
     assert model_of(replace(capabilities, driver_info="older")) != model_of(capabilities)
 
 
-def test_devices_that_differ_share_no_run(swiftshader, lavapipe) -> None:
-    with pytest.raises(InvalidInput, match="differ cannot share"):
-        Together.of([select_device("swiftshader"), select_device(lavapipe.name)], 1)
+def test_devices_that_differ_share_no_run(monkeypatch) -> None:
+    monkeypatch.setattr(crew, "read_capabilities", lambda device: Capabilities(device.name, device.type))
+    assert Together.of([GPU, SECOND, GPU], 2).jobs == 6
+    with pytest.raises(InvalidInput, match=r"differ cannot share a run: NVIDIA H200 .*, llvmpipe"):
+        Together.of([GPU, SOFTWARE], 1)
 
 
 def test_a_supply_is_shared_and_keeps_what_is_judged_alone() -> None:
@@ -107,8 +110,8 @@ def test_a_supply_is_shared_and_keeps_what_is_judged_alone() -> None:
 
 def test_a_shared_run_is_as_one_on_one_device_and_says_who_judged(tmp_path, swiftshader) -> None:
     device = select_device("swiftshader")
-    crew = Together.of([device, device], 1)
-    shared = conformance.run(device, filters=FILTERS, crew=crew, out=tmp_path / "run")
+    pair = Together.of([device, device], 1)
+    shared = conformance.run(device, filters=FILTERS, crew=pair, out=tmp_path / "run")
     plain = conformance.run(device, filters=FILTERS, jobs=1)
 
     def words(found):
@@ -123,7 +126,7 @@ def test_a_shared_run_is_as_one_on_one_device_and_says_who_judged(tmp_path, swif
     lines = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
     judged = {line.get("device") for line in lines if line["status"] != "NotSupported"}
     assert judged == {device.choice}
-    resumed = conformance.run(device, filters=FILTERS, crew=crew, out=tmp_path / "run", resume=True)
+    resumed = conformance.run(device, filters=FILTERS, crew=pair, out=tmp_path / "run", resume=True)
     assert resumed.executed == 0
     assert resumed.failures[0].device == device.choice
 
@@ -159,8 +162,8 @@ def test_what_may_hang_is_judged_last_by_one_worker_of_each_device(monkeypatch, 
     batches = [Batch(f"beside{number}", [case]) for number in range(8)]
     batches += [Batch(f"alone{number}", [case], alone=True) for number in range(2)]
     results: list[Result] = []
-    crew = Together((device, other), 2, Capabilities("fake", "discrete_gpu"))
-    crew.judge(Setup(device, 0, 1.0), batches, results.extend)
+    pair = Together((device, other), 2, Capabilities("fake", "discrete_gpu"))
+    pair.judge(Setup(device, 0, 1.0), batches, results.extend)
     assert len(results) == 10
     assert {result.device for result in results} == {device.choice, other.choice}
     for its in (device.manifest, other.manifest):
@@ -170,30 +173,41 @@ def test_what_may_hang_is_judged_last_by_one_worker_of_each_device(monkeypatch, 
 
 
 def test_the_command_judges_several_at_once(tmp_path, capfd, swiftshader, lavapipe) -> None:
+    """One that cannot be judged, for its folder has another run, does not end the others."""
     junit = tmp_path / "j.xml"
-    options = ["--device", f"swiftshader,{lavapipe.name}", "--filter", FILTERS[0], "--jobs", "2"]
-    code = main(["conform", *options, "--out", str(tmp_path / "out"), "--junit", str(junit)])
-    assert code == 1  # SwiftShader's failures
-    folders = sorted(folder.name for folder in (tmp_path / "out").iterdir())
+    out = tmp_path / "out"
+    taken = out / several.unique_slugs([select_device("swiftshader").name] * 2)[1]
+    taken.mkdir(parents=True)
+    (taken / "results.jsonl").write_text("{}\n")
+    options = ["--device", f"swiftshader,{lavapipe.name},swiftshader", "--each", "--filter", FILTERS[0]]
+    assert main(["conform", *options, "--jobs", "2", "--out", str(out), "--junit", str(junit)]) == 2
+    folders = sorted(folder.name for folder in out.iterdir() if folder != taken)
     assert [name.split("-")[0] for name in folders] == ["llvmpipe", "swiftshader"]
     for folder in folders:
-        summary = json.loads((tmp_path / "out" / folder / "summary.json").read_text())
+        summary = json.loads((out / folder / "summary.json").read_text())
         assert (summary["totals"]["Fail"] > 0) == folder.startswith("swiftshader")
         assert junit.with_suffix(f".{folder}.xml").exists()
-    printed = capfd.readouterr().out
-    assert printed.count("with 1 worker, results in") == 2
-    assert (
-        printed.index("Judging SwiftShader") < printed.index("Judging llvmpipe") < printed.index("category")
-    )
-
-
-def test_a_device_that_cannot_be_judged_does_not_end_the_others(tmp_path, capfd, swiftshader) -> None:
-    """The second one's folder has another run."""
-    folder = tmp_path / several.unique_slugs([select_device("swiftshader").name] * 2)[1]
-    folder.mkdir()
-    (folder / "results.jsonl").write_text("{}\n")
-    options = ["--device", "swiftshader,swiftshader", "--each", "--filter", "vote.compute.*.bool.all.exact"]
-    assert main(["conform", *options, "--jobs", "2", "--out", str(tmp_path)]) == 2
     printed = capfd.readouterr()
     assert "already holds a run" in printed.err
-    assert "3 cases executed" in printed.out
+    assert printed.out.count("with 1 worker, results in") == 3
+    places = [printed.out.index(text) for text in ("Judging SwiftShader", "Judging llvmpipe", "category")]
+    assert places == sorted(places)
+
+
+def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch) -> None:
+    shown = []
+    found = {"a": 0, "b": 1, "c": 0}
+    made = [several.Target(name, name, GPU, Together((GPU,), 1, Capabilities(name, "cpu"))) for name in found]
+
+    def conclude(arguments, run, out, console):
+        shown.append(out.name)
+        return found[run]
+
+    monkeypatch.setattr(several, "choose", lambda choice: [GPU])
+    monkeypatch.setattr(several, "targets", lambda *_, **options: made)
+    monkeypatch.setattr(
+        conform_several, "judge", lambda its, device, cases, out, progress, target: target.name
+    )
+    monkeypatch.setattr(conform_several, "conclude", conclude)
+    assert main(["conform", "--device", "all", "--filter", FILTERS[0], "--out", str(tmp_path)]) == 1
+    assert shown == ["a", "b", "c"]
