@@ -21,7 +21,7 @@ from vkgroup.conformance.store import RESULTS, _read
 from vkgroup.opening import select as select_device
 
 # Some fail on SwiftShader.
-FILTERS = ("vote.compute.*.bool.*.exact", "vote.compute.*.bvec2.*.exact")
+FILTERS = ("vote.compute.subgroupAllEqual.bool.*.exact", "vote.compute.subgroupAllEqual.bvec2.*.exact")
 NEIGHBOUR = "shuffle.compute.subgroupShuffleXor.int.all.exact.by1"
 SMALL = ("vote.compute.subgroupAll.bool.*.exact",)
 

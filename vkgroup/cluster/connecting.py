@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from vkgroup.cluster.offer import KEY, Offer, build, need_distributed
+from vkgroup.cluster.offer import KEY, Offer, build, need_distributed, silence
 from vkgroup.conformance import several
 from vkgroup.conformance.several import ALL, Target, unique_slugs
 from vkgroup.device import DeviceInfo, discovery
@@ -169,7 +168,7 @@ def connected(address: str, jobs: int | None = None, choice: str | None = None) 
     need_distributed()
     import distributed
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    silence()
     with ExitStack() as stack:
         if address == LOCAL:
             from vkgroup.cluster.local import local_scheduler

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
@@ -16,6 +17,10 @@ KEY = "vkgroup"
 """Under what a worker's offer is kept by the scheduler."""
 
 
+_LOGS = "distributed"
+"""The logger of Dask, above all its others."""
+
+
 def need_distributed() -> None:
     """Raise `Unsupported` where Dask is not installed."""
     try:
@@ -25,6 +30,16 @@ def need_distributed() -> None:
             "Clusters need Dask: pip install 'vkgroup[cluster]', here and wherever workers run.",
             ["distributed"],
         ) from None
+
+
+def silence() -> None:
+    """Keep Dask's own log off the terminal, which has tracebacks for what is said here in a sentence.
+
+    Dask gives its loggers levels of their own, one by one.
+    """
+    for name in [_LOGS, *logging.root.manager.loggerDict]:
+        if name.partition(".")[0] == _LOGS:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 @cache

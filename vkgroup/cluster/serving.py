@@ -16,7 +16,7 @@ from distributed.comm.core import connect
 
 from vkgroup.cluster.describe import describe
 from vkgroup.cluster.member import Member
-from vkgroup.cluster.offer import KEY, Offer, build
+from vkgroup.cluster.offer import KEY, Offer, build, silence
 from vkgroup.conformance.crew import model_of
 from vkgroup.conformance.run import default_jobs
 from vkgroup.device import DeviceInfo
@@ -81,7 +81,7 @@ async def serve(address: str, served: Sequence[Member], started: Callable[[], ob
     NoDevice
         No scheduler answers there.
     """
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    silence()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
