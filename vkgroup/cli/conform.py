@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--each",
         action="store_true",
-        help="of several devices every one judges all cases, also where some are the same model",
+        help="with --device all, or A,B: every device judges all cases, also where some are one model",
     )
     parser.add_argument(
         "--cluster",

@@ -24,7 +24,9 @@ def execute_several(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], c
     if arguments.cluster is None:
         devices = several.choose(arguments.device)
         if arguments.device.strip().lower() == several.ALL and not devices[0].is_gpu:
-            names = ", ".join(f"{device.name} ({device.driver_name})" for device in devices)
+            names = ", ".join(
+                f"{device.name} ({device.driver_info or device.driver_name})" for device in devices
+            )
             console.print(Text(f"No GPU here; all software devices: {names}"), soft_wrap=True)
         made = several.targets(devices, arguments.jobs, each=arguments.each)
         return _judge_all(arguments, made, cases, console, apart=True)
