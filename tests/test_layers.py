@@ -31,7 +31,7 @@ LAYERS = (
     "gl interop",
     "kernels",
     "conformance",
-    "bench check probe random_programs",
+    "bench check cluster probe random_programs",
     "history",
     "repro testing",
     "report",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from vkgroup.cli import reproduction
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting, read_expecting
 from vkgroup.cli.signals import keeping
-from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run, select
+from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run, select, several
 from vkgroup.conformance.caselist import read_caselist
 from vkgroup.conformance.judged import Judged
 from vkgroup.conformance.store import RESULTS
@@ -57,27 +56,48 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.list:
         sys.stdout.write("".join(f"{case.name}\n" for case in cases))
         return 0
+    if arguments.cluster is not None or several.is_several(arguments.device):
+        from vkgroup.cli.conform_several import execute_several
+
+        return execute_several(expecting, console)
     device = select_device(arguments.device)
-    out = arguments.out or _default_folder(device.name)
-    number = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
-    console.print(Text(f"Judging {device.name} on {number}, results in {out}"), soft_wrap=True)
-    with keeping(lambda: _kept(out)), Recording(arguments.db, out, resume=arguments.resume) as recording:
-        found = _run(expecting, device, cases, out, arguments.time_limit, recording)
+    out = arguments.out or default_folder(device.name)
+    console.print(Text(f"Judging {device.name} on {number_of(cases)}, results in {out}"), soft_wrap=True)
+    with keeping(lambda: kept(out)), Recording(arguments.db, out, resume=arguments.resume) as recording:
+        with progress_view() as progress:
+            found = judge(expecting, device, cases, out, progress, arguments.time_limit, recording)
+        return conclude(expecting, device, found, out, console, recording)
 
-        def judge(again: Sequence[AnyCase], left: float | None) -> Run:
-            return _run(expecting, device, tuple(again), None, left, None)
 
-        judged = expecting.judged(found, out, judge, console)
-        try:
-            write_summary(found, out / "summary.json", judged)
-            write_capabilities(found, out / "capabilities.json")
-            recording.finish_conform(found, summary_of(found, judged))
-            expecting.write(judged, out)
-        finally:
-            _report(judged, out, console)
-            expecting.report(judged, out, console)
-        if arguments.junit is not None:
-            write_junit(found, arguments.junit, judged)
+def conclude(
+    expecting: Expecting,
+    device: DeviceInfo,
+    found: Run,
+    out: Path,
+    console: Console,
+    recording: Recording,
+    target: several.Target | None = None,
+) -> int:
+    """Judge again what is unexpected, print what a run found and write what is asked for.
+
+    Returns the exit code.
+    """
+
+    def again(cases: Sequence[AnyCase], left: float | None) -> Run:
+        with progress_view() as progress:
+            return judge(expecting, device, tuple(cases), None, progress, left, target=target)
+
+    judged = expecting.judged(found, out, again, console)
+    try:
+        write_summary(found, out / "summary.json", judged)
+        write_capabilities(found, out / "capabilities.json")
+        recording.finish_conform(found, summary_of(found, judged))
+        expecting.write(judged, out)
+    finally:
+        _report(judged, out, console)
+        expecting.report(judged, out, console)
+    if expecting.arguments.junit is not None:
+        write_junit(found, expecting.arguments.junit, judged)
     return 0 if judged.success else 1
 
 
@@ -104,7 +124,7 @@ def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ..
     return cases
 
 
-def _kept(out: Path) -> str:
+def kept(out: Path) -> str:
     """Say where the results of a run are that was interrupted, and how to go on."""
     if not (out / RESULTS).exists():
         return "nothing was judged yet"
@@ -114,26 +134,22 @@ def _kept(out: Path) -> str:
     )
 
 
-def _default_folder(device: str) -> Path:
-    slug = re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")[:40] or "device"
-    folder = Path("vkgroup-results") / f"{slug}-{datetime.now():%Y%m%d-%H%M%S}"
+def number_of(cases: tuple[AnyCase, ...]) -> str:
+    """Return how many cases there are, in words."""
+    return "1 case" if len(cases) == 1 else f"{len(cases)} cases"
+
+
+def default_folder(device: str) -> Path:
+    """Return the folder of a run that is given none: a device's name, and the time."""
+    folder = Path("vkgroup-results") / f"{several.slug(device)}-{datetime.now():%Y%m%d-%H%M%S}"
     # Two runs of one second, or a clock that was set back.
     further = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
     return next(name for name in itertools.chain([folder], further) if not name.exists())
 
 
-def _run(
-    expecting: Expecting,
-    device: DeviceInfo,
-    cases: tuple[AnyCase, ...],
-    out: Path | None,
-    time_limit: float | None,
-    recording: Recording | None,
-) -> Run:
-    """Run the cases under a progress bar; without a folder nothing is kept."""
-    arguments = expecting.arguments
-    counts = dict.fromkeys(Status, 0)
-    with Progress(
+def progress_view() -> Progress:
+    """Return the view of how far runs are, a bar each."""
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
@@ -141,30 +157,47 @@ def _run(
         TextColumn("{task.fields[verdicts]}"),
         console=Console(stderr=True),
         transient=True,
-    ) as progress:
-        task = progress.add_task("conform" if out is not None else "again", total=len(cases), verdicts="")
+    )
 
-        def on_results(results: list[Result]) -> None:
-            if recording is not None:
-                recording.add(results)
-            for result in results:
-                counts[result.status] += 1
-            bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
-            progress.update(task, advance=len(results), verdicts=f"{bad} against the device")
 
-        return run(
-            device,
-            cases=cases,
-            jobs=arguments.jobs,
-            seed=arguments.seed,
-            out=out,
-            resume=arguments.resume,
-            timeout=arguments.timeout,
-            time_limit=time_limit,
-            shuffle=expecting.shuffle,
-            on_start=None if recording is None else recording.begin_conform,
-            on_results=on_results,
-        )
+def judge(
+    expecting: Expecting,
+    device: DeviceInfo,
+    cases: tuple[AnyCase, ...],
+    out: Path | None,
+    progress: Progress,
+    time_limit: float | None,
+    recording: Recording | None = None,
+    target: several.Target | None = None,
+) -> Run:
+    """Run the cases under a progress bar, on one device or a target's; without a folder nothing is kept."""
+    arguments = expecting.arguments
+    counts = dict.fromkeys(Status, 0)
+    name = target.name if target else "conform"
+    task = progress.add_task(name if out is not None else "again", total=len(cases), verdicts="")
+
+    def on_results(results: list[Result]) -> None:
+        if recording is not None:
+            recording.add(results)
+        for result in results:
+            counts[result.status] += 1
+        bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
+        progress.update(task, advance=len(results), verdicts=f"{bad} against the device")
+
+    return run(
+        device,
+        cases=cases,
+        jobs=arguments.jobs,
+        seed=arguments.seed,
+        out=out,
+        resume=arguments.resume,
+        timeout=arguments.timeout,
+        time_limit=time_limit,
+        shuffle=expecting.shuffle,
+        on_start=None if recording is None else recording.begin_conform,
+        on_results=on_results,
+        crew=target.crew if target else None,
+    )
 
 
 def _report(judged: Judged, out: Path, console: Console) -> None:

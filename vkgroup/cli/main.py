@@ -22,6 +22,7 @@ COMMANDS = {
     "drivers": "software drivers, side by side in the user's cache",
     "probe": "what a device can do: declared, and found by experiment",
     "conform": "judge a device against the specification",
+    "worker": "put this host's devices at the service of a cluster",
     "compile": "compile a shader to SPIR-V",
     "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
     "check": "is a compute shader right on every subgroup size?",

@@ -14,15 +14,16 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from queue import Empty, Queue
-from typing import Any, Protocol
+from typing import Any
 
 from vkgroup import processes
 from vkgroup.conformance.messages import Failure, Setup, receive, send
-from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
+from vkgroup.conformance.results import Result, Status
+from vkgroup.conformance.supply import Supply
+from vkgroup.conformance.suspects import Answer, Death, Suspect, Work, doubted
 from vkgroup.errors import NoDevice
 
 WORKER = "vkgroup.conformance.worker"
@@ -45,32 +46,6 @@ GRACE_SECONDS = 10.0
 
 SECONDS_PER_CASE = 2.0
 """Seconds that each further case adds to the time of a batch: slow compilers are not hangs."""
-
-
-class Named(Protocol):
-    """A case, or what else is judged alone in the end."""
-
-    @property
-    def name(self) -> str:
-        """The name of its result."""
-
-
-class Work(Protocol):
-    """What a worker judges at a time: a batch."""
-
-    @property
-    def cases(self) -> Sequence[Named]:
-        """What has results."""
-
-    @property
-    def alone(self) -> bool:
-        """Whether it is judged when all others are done, by one worker."""
-
-    def __len__(self) -> int:
-        """Return how many they are."""
-
-    def parts(self) -> Sequence[Work]:
-        """Return it split."""
 
 
 class WorkerDied(Exception):
@@ -175,6 +150,50 @@ class Worker:
             self._process.wait()
 
 
+def start(
+    setup: Setup,
+    module: str,
+    opened: bool,
+    wait: Callable[[float], bool],
+    known: set[Worker] | None = None,
+) -> Worker:
+    """Start a worker; one that dies on the way is given another chance, for others may have killed it.
+
+    Where a device was opened before it is still there, but a driver that recovers from a hang may refuse it
+    for seconds.
+
+    Parameters
+    ----------
+    opened : whether a worker has opened the device before.
+    wait : waits for so many seconds, and returns whether nobody needs the worker any more.
+    known : see `Worker`.
+
+    Raises
+    ------
+    NoDevice
+        No worker starts.
+    """
+    for pause in (*(PAUSES if opened else PAUSES[:FIRST_PAUSES]), None):
+        try:
+            return Worker(setup, module, known)
+        except (WorkerDied, OSError, NoDevice) as error:
+            fatal = isinstance(error, NoDevice) and not opened
+            if fatal or pause is None or wait(pause):
+                raise NoDevice(f"No worker process starts: {error}") from error
+    raise AssertionError("the last turn returns or raises")
+
+
+def ask(worker: Worker, batch: Work, seconds: float) -> list[Result] | Death:
+    """Let a worker judge a batch in so many seconds; where it dies of it, say how."""
+    try:
+        answer = worker.run(batch, seconds)
+    except WorkerDied as error:
+        return Death(Status.CRASH, str(error))
+    if not isinstance(answer, Failure):
+        return answer
+    return Death(Status.TIMEOUT if answer.kind == "timeout" else Status.CRASH, answer.message)
+
+
 class Pool:
     """Runs batches in worker processes and hands each result to a callback, in one thread.
 
@@ -191,36 +210,35 @@ class Pool:
         self._module = module
         self._jobs = jobs
         self._deadline = deadline
-        self._batches: deque[Work] = deque()
-        self._last: list[Work] = []
+        self._supply = Supply(())
         self._hung = ""
-        self._suspects: deque[_Suspect] = deque()
-        self._deaths: list[tuple[float, _Death]] = []
-        self._results: Queue[_Answer | BaseException | None] = Queue()
+        self._suspects: deque[Suspect] = deque()
+        self._deaths: list[tuple[float, Death]] = []
+        self._results: Queue[Answer | BaseException | None] = Queue()
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._workers: set[Worker] = set()
         self._opened = False
 
-    def run(self, batches: Iterable[Work], on_results: Callable[[list[Result]], None]) -> None:
+    def run(self, batches: Iterable[Work] | Supply, on_results: Callable[[list[Result]], None]) -> None:
         """Judge all batches; `on_results` is called in this thread as they come.
+
+        Parameters
+        ----------
+        batches : a `Supply` is shared with the pools of other devices.
 
         Raises
         ------
         NoDevice
             A worker could not open the device.
         """
-        for batch in batches:
-            if batch.alone:
-                self._last.append(batch)
-            else:
-                self._batches.append(batch)
-        count = min(self._jobs, len(self._batches))
+        self._supply = batches if isinstance(batches, Supply) else Supply(batches)
+        count = min(self._jobs, len(self._supply))
         threads = [threading.Thread(target=self._feed, args=(count,), daemon=True) for _ in range(count)]
         for thread in threads:
             thread.start()
         alive = count
-        held: deque[_Answer] = deque()
+        held: deque[Answer] = deque()
         try:
             while alive:
                 with suppress(Empty):
@@ -237,48 +255,37 @@ class Pool:
                     self._settle(held.popleft(), on_results)
             for answer in held:
                 self._settle(answer, on_results)
-            self._suspects.extend(_Suspect(batch) for batch in self._last)
             self._judge_alone(on_results)
         finally:
-            self._stopping.set()
-            for worker in list(self._workers):
-                worker.kill()
+            self.stop()
 
-    def _settle(self, answer: _Answer, on_results: Callable[[list[Result]], None]) -> None:
+    def stop(self) -> None:
+        """End all workers; `run`, in whichever thread it is, comes to an end with what it has."""
+        self._stopping.set()
+        for worker in list(self._workers):
+            worker.kill()
+
+    def _settle(self, answer: Answer, on_results: Callable[[list[Result]], None]) -> None:
         """Pass on failures, or doubt them: a device that is lost may end others' work half done."""
         near = [death for when, death in self._deaths if abs(when - answer.when) <= TROUBLE_SECONDS]
         if near:
-            self._suspects.append(_Suspect(answer.batch, near[0], own=False))
+            self._suspects.append(Suspect(answer.batch, near[0], own=False))
         else:
             on_results(answer.results)
 
     def _next(self) -> Work | None:
         """Take a batch; None when all are taken."""
-        with self._lock:
-            return self._batches.popleft() if self._batches and not self._late() else None
+        return None if self._late() else self._supply.next()
 
     def _late(self) -> bool:
         """Return whether the run is ending, or its time is over."""
         return self._stopping.is_set() or time.monotonic() >= self._deadline
 
     def _start(self) -> Worker:
-        """Start a worker; one that dies on the way is given another chance, for others may have killed it.
-
-        Where a device was opened before it is still there, but a driver that recovers from a hang may refuse
-        it for seconds.
-        """
-        for pause in (*(PAUSES if self._opened else PAUSES[:FIRST_PAUSES]), None):
-            try:
-                worker = Worker(self._setup, self._module, self._workers)
-            except (WorkerDied, OSError, NoDevice) as error:
-                fatal = isinstance(error, NoDevice) and not self._opened
-                if fatal or pause is None or self._stopping.is_set():
-                    raise NoDevice(f"No worker process starts: {error}") from error
-                self._stopping.wait(pause)
-            else:
-                self._opened = True
-                return worker
-        raise AssertionError("the last turn returns or raises")
+        """Start a worker; see `start`."""
+        worker = start(self._setup, self._module, self._opened, self._stopping.wait, self._workers)
+        self._opened = True
+        return worker
 
     def _feed(self, count: int) -> None:
         """Feed one worker of so many until nothing is left, starting another when it dies."""
@@ -288,14 +295,14 @@ class Pool:
                 worker = worker or self._start()
                 answer = self._ask(worker, batch)
                 if isinstance(answer, list):
-                    self._results.put(_Answer(batch, answer))
+                    self._results.put(Answer(batch, answer))
                     continue
                 worker = None
                 if self._late():
                     return
                 with self._lock:
                     self._deaths.append((time.monotonic(), answer))
-                    self._suspects.append(_Suspect(batch, answer, alone=count == 1))
+                    self._suspects.append(Suspect(batch, answer, alone=count == 1))
         except BaseException as error:
             self._results.put(error)
         finally:
@@ -303,22 +310,15 @@ class Pool:
                 self._end(worker)
             self._results.put(None)
 
-    def _ask(self, worker: Worker, batch: Work) -> list[Result] | _Death:
+    def _ask(self, worker: Worker, batch: Work) -> list[Result] | Death:
         """Let a worker judge a batch; where it dies of it, it is gone afterwards."""
         seconds = self._setup.timeout + SECONDS_PER_CASE * len(batch)
         seconds = max(0.0, min(seconds, self._deadline + GRACE_SECONDS - time.monotonic()))
-        try:
-            answer = worker.run(batch, seconds)
-        except WorkerDied as error:
-            death = _Death(Status.CRASH, str(error))
-        else:
-            if not isinstance(answer, Failure):
-                return answer
-            status = Status.TIMEOUT if answer.kind == "timeout" else Status.CRASH
-            death = _Death(status, answer.message)
-        self._workers.discard(worker)
-        worker.kill()
-        return death
+        answer = ask(worker, batch, seconds)
+        if isinstance(answer, Death):
+            self._workers.discard(worker)
+            worker.kill()
+        return answer
 
     def _end(self, worker: Worker) -> None:
         self._workers.discard(worker)
@@ -327,80 +327,30 @@ class Pool:
     def _judge_alone(self, on_results: Callable[[list[Result]], None]) -> None:
         """Judge the batches that may hang, and again those that workers died of, with nobody else at work."""
         worker: Worker | None = None
-        while self._suspects and not self._late():
-            suspect = self._suspects.popleft()
+        while (suspect := self._next_suspect()) is not None:
             if suspect.alone and suspect.death is not None:
-                answer: list[Result] | _Death = suspect.death
+                answer: list[Result] | Death = suspect.death
             else:
                 worker = worker or self._start()
                 answer = self._ask(worker, suspect.batch)
-            if isinstance(answer, list):
-                on_results([self._doubted(suspect.excused(result)) for result in answer])
-                continue
-            if not suspect.alone:
-                worker = None
-            if self._late():
-                break
-            if len(suspect.batch) == 1:
-                name = suspect.batch.cases[0].name
-                on_results([self._doubted(Result(name, answer.status, detail=answer.detail))])
-                self._hung = self._hung or name
-                continue
-            parts = [_Suspect(part, answer) for part in suspect.batch.parts()]
+            if isinstance(answer, Death):
+                if self._late():  # by `stop` or the deadline, and not by the batch
+                    return
+                worker = worker if suspect.alone else None
+            results, parts = suspect.after(answer)
             self._suspects.extendleft(reversed(parts))
+            if results:
+                on_results([doubted(result, self._hung) for result in results])
+            if isinstance(answer, Death) and results and self._setup.device.is_gpu:
+                self._hung = self._hung or results[0].case
         if worker is not None:
             self._end(worker)
 
-    def _doubted(self, result: Result) -> Result:
-        """Add to a failure that the device had hung before: an H200 did not recover from that by itself."""
-        if not (self._hung and self._setup.device.is_gpu and result.status in AGAINST_THE_DEVICE):
-            return result
-        doubt = f"the device was lost before, in {self._hung}: judge this again on one that has been reset"
-        return replace(result, detail=f"{result.detail}\n{doubt}")
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """What a worker said of a batch, and when."""
-
-    batch: Work
-    results: list[Result]
-    when: float = field(default_factory=time.monotonic)
-
-    @property
-    def fails(self) -> bool:
-        """Whether it has verdicts against the device."""
-        return any(result.status in AGAINST_THE_DEVICE for result in self.results)
-
-
-@dataclass(frozen=True)
-class _Death:
-    """What a worker died of, in words, and the status of a case that is to blame."""
-
-    status: Status
-    detail: str
-
-
-@dataclass(frozen=True)
-class _Suspect:
-    """A batch that a worker died of, or that failed while another died.
-
-    Attributes
-    ----------
-    death : what a worker died of before; None if none has.
-    own : whether the worker died of this batch.
-    alone : whether that worker was the only one, so that nobody else is to blame.
-    """
-
-    batch: Work
-    death: _Death | None = None
-    alone: bool = False
-    own: bool = True
-
-    def excused(self, result: Result) -> Result:
-        """Return a result with what came before it in its detail."""
-        if self.death is None:
-            return result
-        how = "a worker had died of its batch" if self.own else "it had failed while another worker died"
-        before = f"judged again after {how}: {self.death.detail}"
-        return replace(result, detail=f"{result.detail}\n{before}".strip())
+    def _next_suspect(self) -> Suspect | None:
+        """Take what is to be judged alone: first what workers died of, then what is planned so."""
+        if self._late():
+            return None
+        if self._suspects:
+            return self._suspects.popleft()
+        batch = self._supply.next_alone()
+        return None if batch is None else Suspect(batch)

@@ -40,6 +40,7 @@ class Result:
     detail : what is missing (NotSupported), what is wrong and the command that repeats it (Fail …).
     evidence : of a failure, the first subgroup that is wrong, lane by lane: see
         `vkgroup.conformance.evidence`. None where there is none, and in files that are older than it.
+    device : where several devices share a run, which one judged it, as ``--device`` takes it; else empty.
     """
 
     case: str
@@ -49,6 +50,7 @@ class Result:
     undefined: int = 0
     detail: str = ""
     evidence: dict[str, Any] | None = field(default=None, compare=False)
+    device: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain JSON data; without ``evidence`` where there is none."""
@@ -59,6 +61,7 @@ class Result:
             "defined": self.defined,
             "undefined": self.undefined,
             "detail": self.detail,
+            **({"device": self.device} if self.device else {}),
         }
         return found if self.evidence is None else {**found, "evidence": self.evidence}
 
@@ -76,6 +79,7 @@ class Result:
                 undefined=int(record["undefined"]),
                 detail=str(record["detail"]),
                 evidence=evidence if isinstance(evidence := record.get("evidence"), dict) else None,
+                device=str(record.get("device", "")),
             )
         except (TypeError, OverflowError) as error:
             raise ValueError(f"no result: {error}") from error

@@ -17,6 +17,7 @@ from shlex import quote
 from typing import Any
 
 from vkgroup.conformance import plan
+from vkgroup.conformance.crew import Crew, read_capabilities
 from vkgroup.conformance.execute import Executor, Transform
 from vkgroup.conformance.families import cases_by_name, family_of, select
 from vkgroup.conformance.family import AnyCase
@@ -32,7 +33,7 @@ from vkgroup.opening import open_device
 OnResults = Callable[[list[Result]], None]
 
 MOST_JOBS = 16
-"""Worker processes at most, unless more are asked for."""
+"""Worker processes of a device at most, unless more are asked for."""
 
 
 @dataclass
@@ -46,6 +47,7 @@ class Run:
     seconds : wall-clock seconds of this session of the run.
     executed : cases that this session sent to the device.
     missing : names of the cases that were not reached before the run's time was over.
+    devices : where several devices of one model share the run, all of them, as ``--device`` takes them.
     """
 
     capabilities: Capabilities
@@ -56,6 +58,7 @@ class Run:
     seconds: float = 0.0
     executed: int = 0
     missing: list[str] = field(default_factory=list)
+    devices: tuple[str, ...] = ()
 
     @property
     def counts(self) -> Counter[Status]:
@@ -74,6 +77,7 @@ class Run:
             by_category.setdefault(result.case.split(".", 1)[0], Counter())[result.status] += 1
         return {
             "device": self.capabilities.name,
+            **({"devices": list(self.devices)} if self.devices else {}),
             "driver": {"name": self.capabilities.driver_name, "info": self.capabilities.driver_info},
             "api_version": ".".join(map(str, self.capabilities.api_version)),
             "subgroup_size": self.capabilities.subgroup.size,
@@ -110,9 +114,9 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}
 
 
-def default_jobs() -> int:
-    """Return how many workers suit this machine: one a processor, at most `MOST_JOBS`."""
-    return max(1, min(os.cpu_count() or 1, MOST_JOBS))
+def default_jobs(devices: int = 1) -> int:
+    """Return how many workers suit this machine: one a processor, at most `MOST_JOBS` a device."""
+    return max(1, min(os.cpu_count() or 1, MOST_JOBS * devices))
 
 
 def run(
@@ -131,6 +135,7 @@ def run(
     transform: Transform | None = None,
     on_start: Callable[[Run], None] | None = None,
     on_results: OnResults | None = None,
+    crew: Crew | None = None,
 ) -> Run:
     """Judge a device on the cases of the suite.
 
@@ -152,6 +157,8 @@ def run(
     transform : see `vkgroup.conformance.execute.Transform`; must be picklable with `isolate`.
     on_start : called once, before the first results, with the run that will have them.
     on_results : called with each batch's results as they come.
+    crew : judges instead of workers of this process's own: several devices (`vkgroup.conformance.crew`), of
+        which `device` is one, or a cluster's. `jobs` and `isolate` are ignored then.
 
     Raises
     ------
@@ -161,19 +168,23 @@ def run(
         `out` holds another run.
     """
     chosen = tuple(cases) if cases is not None else select(tuple(filters))
-    capabilities = _capabilities(device)
-    found = Run(capabilities, seed, jobs or default_jobs(), datetime.now(UTC).isoformat(timespec="seconds"))
+    capabilities = crew.capabilities if crew is not None else read_capabilities(device)
+    count = crew.jobs if crew is not None else jobs or default_jobs()
+    found = Run(capabilities, seed, count, datetime.now(UTC).isoformat(timespec="seconds"))
+    found.devices = tuple(crew.devices) if crew is not None and len(crew.devices) > 1 else ()
     store = Store(out, _identity(capabilities, seed), resume=resume) if out is not None else None
     start = time.perf_counter()
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
     with store or nullcontext():
         if on_start is not None:
             on_start(found)
-        session = _Session(found, _command(device, seed), store, on_results)
+        session = _Session(found, device.choice, store, on_results)
         pending = session.sort_out(chosen)
         batches = list(plan.batches(pending, capabilities, shuffle=shuffle))
         setup = Setup(device, seed, timeout, transform)
-        if isolate:
+        if crew is not None:
+            crew.judge(setup, batches, session.take, deadline=deadline)
+        elif isolate:
             Pool(setup, found.jobs, deadline=deadline).run(batches, session.take)
         else:
             _run_here(device, batches, session, setup, deadline)
@@ -182,12 +193,6 @@ def run(
     found.executed = len(pending) - len(found.missing)
     found.seconds = time.perf_counter() - start
     return found
-
-
-def _capabilities(device: DeviceInfo) -> Capabilities:
-    """Read a device's capabilities; it is closed again, for the workers open it themselves."""
-    with open_device(device) as opened:
-        return opened.capabilities
 
 
 def _identity(capabilities: Capabilities, seed: int) -> dict[str, Any]:
@@ -200,17 +205,17 @@ def _identity(capabilities: Capabilities, seed: int) -> dict[str, Any]:
     }
 
 
-def _command(device: DeviceInfo, seed: int) -> str:
-    """Return the command that repeats a case on this device, up to the case's name."""
-    return f"vkgroup conform --device {quote(device.choice)} --seed {seed} --filter "
+def _command(device: str, seed: int, case: str) -> str:
+    """Return the command that repeats a case on a device."""
+    return f"vkgroup conform --device {quote(device)} --seed {seed} --filter {quote(case)}"
 
 
 class _Session:
     """Takes results as they come: keeps them, writes them, passes them on."""
 
-    def __init__(self, found: Run, command: str, store: Store | None, on_results: OnResults | None) -> None:
+    def __init__(self, found: Run, device: str, store: Store | None, on_results: OnResults | None) -> None:
         self._found = found
-        self._command = command
+        self._device = device
         self._store = store
         self._on_results = on_results
 
@@ -249,8 +254,10 @@ class _Session:
         if result.status not in AGAINST_THE_DEVICE:
             return result
         sentence = cases_by_name()[result.case].sentence if result.case in cases_by_name() else ""
-        command = self._command + quote(result.case)
-        return replace(result, detail=f"{sentence}\n{result.detail}\nrepeat: {command}".strip())
+        device = result.device or self._device
+        judge = f"judged by: {result.device}\n" if result.device else ""
+        command = _command(device, self._found.seed, result.case)
+        return replace(result, detail=f"{sentence}\n{result.detail}\n{judge}repeat: {command}".strip())
 
 
 def _run_here(

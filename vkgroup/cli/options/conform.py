@@ -13,6 +13,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_device(parser, "judge")
     parser.add_argument(
+        "--each",
+        action="store_true",
+        help="with --device all, or A,B: every device judges all cases, also where some are one model",
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="judge on the workers of a Dask cluster: the address or file (.json) of its scheduler, or local",
+    )
+    parser.add_argument(
         "--filter",
         metavar="GLOB",
         action="append",

@@ -1,0 +1,230 @@
+"""How much faster a conformance run is on two devices of one model than on one of them.
+
+Rounds of runs in one session: one device, both; then both, the other device; and so on. Every run has fresh
+worker processes and cold caches, judges the same cases and should come to the same verdicts. Each round gives
+a ratio; their median is printed with its bootstrap interval. The file is written after each round.
+
+    python bench/two_gpus.py --out FILE --cases 'arithmetic.compute.*' --rounds 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from conformance_speed import cold_cache
+
+from vkgroup.bench.statistics import ratio_interval
+from vkgroup.conformance import AnyCase, Run, run, select, several
+from vkgroup.conformance.crew import Together, model_of, read_capabilities
+from vkgroup.conformance.run import MOST_JOBS, versions
+from vkgroup.device import DeviceInfo
+
+CONTROL = "one device with the workers of both"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run.
+
+    Attributes
+    ----------
+    round, who : the round, and which devices.
+    seconds : wall-clock, from the start of the run to its last result.
+    planning : of these, seconds until the first batch was handed out: what no second device makes faster.
+    own_cpu, workers_cpu : processor seconds of the measuring process, and of all workers.
+    """
+
+    round: int
+    who: str
+    devices: int
+    workers: int
+    seconds: float
+    cases_per_second: float
+    planning: float
+    own_cpu: float
+    workers_cpu: float
+    statuses: dict[str, int]
+
+
+def pair(choice: str) -> tuple[DeviceInfo, DeviceInfo]:
+    """Return the first two devices of a choice that are one model; a device may be named twice."""
+    groups: dict[str, list[DeviceInfo]] = {}
+    for device in several.choose(choice):
+        group = groups.setdefault(model_of(read_capabilities(device)), [])
+        group.append(device)
+        if len(group) == 2:
+            return group[0], group[1]
+    raise SystemExit(f"--device {choice}: no two devices of one model; the same may be named twice (A,A)")
+
+
+class Measuring:
+    """Runs of the same cases on one device or two.
+
+    Parameters
+    ----------
+    devices : the two.
+    each : worker processes of each.
+    """
+
+    def __init__(
+        self, devices: tuple[DeviceInfo, DeviceInfo], cases: Sequence[AnyCase], each: int, timeout: float
+    ) -> None:
+        self._devices = devices
+        self._cases = cases
+        self._each = each
+        self._timeout = timeout
+        self._verdicts: dict[str, str] = {}
+        self.different: set[str] = set()
+
+    def warm_up(self) -> None:
+        """Load drivers and libraries once, on both."""
+        self._judge(self._devices, self._each, self._cases[: 8 * self._each])
+
+    def one(self, number: int, which: int) -> Measured:
+        """Measure one of the devices."""
+        return self._measure(number, f"device {which}", self._devices[which : which + 1], self._each)
+
+    def both(self, number: int) -> Measured:
+        """Measure both together."""
+        return self._measure(number, "both", self._devices, self._each)
+
+    def control(self, number: int) -> Measured:
+        """Measure the first with as many workers as both have: is it the device, or are it the workers?"""
+        return self._measure(number, CONTROL, self._devices[:1], 2 * self._each)
+
+    def _measure(self, number: int, who: str, devices: Sequence[DeviceInfo], each: int) -> Measured:
+        own, workers = time.process_time(), _children()
+        found, planning = self._judge(devices, each, self._cases)
+        self._compare(found)
+        measured = Measured(
+            number,
+            who,
+            len(devices),
+            found.jobs,
+            round(found.seconds, 3),
+            round(found.executed / found.seconds, 1),
+            round(planning, 3),
+            round(time.process_time() - own, 2),
+            round(_children() - workers, 2),
+            {status.value: count for status, count in sorted(found.counts.items())},
+        )
+        text = f"round {number}: {who}: {measured.seconds:.1f} s, {measured.cases_per_second:.0f} cases/s"
+        print(text, file=sys.stderr, flush=True)
+        return measured
+
+    def _judge(self, devices: Sequence[DeviceInfo], each: int, cases: Sequence[AnyCase]) -> tuple[Run, float]:
+        """Judge cases with cold caches; also return the seconds until batches were handed out."""
+        crew = _Watched.of(devices, each)
+        with cold_cache(), tempfile.TemporaryDirectory() as folder:
+            start = time.perf_counter()
+            found = run(devices[0], cases=cases, crew=crew, out=Path(folder) / "run", timeout=self._timeout)
+        return found, _Watched.begun - start
+
+    def _compare(self, found: Run) -> None:
+        """Keep which cases have come to another verdict than before."""
+        for result in found.results:
+            if self._verdicts.setdefault(result.case, result.status.value) != result.status.value:
+                self.different.add(result.case)
+
+
+class _Watched(Together):
+    """Devices that note when they are given batches."""
+
+    begun = 0.0
+
+    def judge(self, *arguments: Any) -> None:
+        _Watched.begun = time.perf_counter()
+        super().judge(*arguments)
+
+
+def _children() -> float:
+    """Return the processor seconds of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def results(rounds: Sequence[tuple[Measured, Measured]], controls: Sequence[Measured]) -> dict[str, Any]:
+    """Return ratios and all that was measured."""
+    ratio = ratio_interval([one.seconds for one, _ in rounds], [both.seconds for _, both in rounds])
+    return {
+        "speedup": round(ratio.median, 3),
+        "interval": [round(ratio.low, 3), round(ratio.high, 3)],
+        "confidence": ratio.confidence,
+        "rounds": len(rounds),
+        "speedups": [round(one.seconds / both.seconds, 3) for one, both in rounds],
+        "runs": [asdict(measured) for pair in rounds for measured in pair]
+        + [asdict(one) for one in controls],
+    }
+
+
+def main() -> int:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="JSON file, written after each round")
+    parser.add_argument("--cases", action="append", default=[], help="glob; may be repeated (default: all)")
+    parser.add_argument("--every", type=int, default=1, help="take each N-th case of these (default: 1)")
+    parser.add_argument("--device", default=several.ALL, help="all (default), or two with a comma between")
+    parser.add_argument("--jobs", type=int, help="workers of each (default: half the cores, at most 16)")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, help="begin no round that would end later, by the last one")
+    parser.add_argument("--timeout", type=float, default=20.0, help="seconds a dispatch may take")
+    parser.add_argument("--control", action="store_true", help=f"measure {CONTROL} too, once")
+    arguments = parser.parse_args()
+    start = time.monotonic()
+    cores = os.cpu_count() or 2
+    each = arguments.jobs or max(1, min(MOST_JOBS, cores // 2))
+    devices = pair(arguments.device)
+    cases = select(tuple(arguments.cases))[:: arguments.every]
+    if not cases:
+        raise SystemExit("no case matches --cases")
+    os.environ["__GL_SHADER_DISK_CACHE"] = "0"  # NVIDIA's, which would keep the pipelines of the first run
+    measuring = Measuring(devices, cases, each, arguments.timeout)
+    head = {
+        "devices": [
+            {"name": d.name, "driver": f"{d.driver_name} {d.driver_info}", "uuid": d.uuid} for d in devices
+        ],
+        "versions": versions(),
+        "processors": cores,
+        "workers_a_device": each,
+        "filters": arguments.cases,
+        "every": arguments.every,
+        "cases": len(cases),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "note": "fresh workers and cold caches in every run; listing the cases is not in the seconds",
+    }
+    measuring.warm_up()
+    controls = [measuring.control(0)] if arguments.control else []
+    rounds: list[tuple[Measured, Measured]] = []
+    longest = 0.0
+    for number in range(1, arguments.rounds + 1):
+        began = time.monotonic()
+        if arguments.seconds and rounds and began - start + longest > arguments.seconds:
+            break
+        if number % 2:
+            one, both = measuring.one(number, 0), measuring.both(number)
+        else:
+            both, one = measuring.both(number), measuring.one(number, 1)
+        rounds.append((one, both))
+        longest = max(longest, time.monotonic() - began)
+        found = {**head, **results(rounds, controls), "verdicts_that_differ": sorted(measuring.different)}
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps(found, indent=2) + "\n")
+    print(
+        json.dumps({key: found[key] for key in ("speedup", "interval", "speedups", "verdicts_that_differ")})
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,67 @@
+"""The measurement of two devices against one: what is run in which order, and what is written."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from vkgroup.conformance import Result, Run, Status
+from vkgroup.conformance.messages import Setup
+from vkgroup.device import Capabilities, DeviceInfo
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+import two_gpus
+
+
+@pytest.fixture
+def judged(monkeypatch, swiftshader):
+    """Let runs take a second on one device and half of it on two, but for the verdict of one case."""
+    made = []
+
+    def run(device, *, cases, crew, out, timeout):
+        crew.judge(Setup(device, 0, timeout), [], lambda results: None)
+        made.append((len(crew.members), crew.jobs, len(cases)))
+        found = Run(crew.capabilities, 0, crew.jobs, "now")
+        found.results = [Result(case.name, Status.PASS) for case in cases]
+        if len(made) == 3:
+            found.results[0] = Result(cases[0].name, Status.FAIL)
+        found.executed, found.seconds = len(cases), 1.0 / len(crew.members)
+        return found
+
+    monkeypatch.setattr(two_gpus, "run", run)
+    return made
+
+
+def measured(monkeypatch, out: Path, *options: str) -> dict[str, object]:
+    cases = ["--cases", "vote.compute.*.bool.all.exact"]
+    device = ["--device", "swiftshader,swiftshader", "--jobs", "3"]
+    monkeypatch.setattr(sys, "argv", ["two_gpus.py", "--out", str(out), *cases, *device, *options])
+    assert two_gpus.main() == 0
+    found: dict[str, object] = json.loads(out.read_text())
+    return found
+
+
+def test_rounds_alternate_and_give_a_ratio(judged, monkeypatch, tmp_path, capsys) -> None:
+    found = measured(monkeypatch, tmp_path / "new" / "two.json", "--rounds", "2", "--control")
+    everything = [(2, 6, 3), (1, 6, 3), (1, 3, 3), (2, 6, 3), (2, 6, 3), (1, 3, 3)]
+    assert judged == everything  # the warm-up, the control, one and both, both and the other
+    assert [run["who"] for run in found["runs"]] == ["device 0", "both", "device 1", "both", two_gpus.CONTROL]
+    assert found["speedup"] == 2.0
+    assert found["interval"] == [2.0, 2.0]
+    assert found["verdicts_that_differ"] == ["vote.compute.subgroupAll.bool.all.exact"]
+    assert json.loads(capsys.readouterr().out)["speedups"] == [2.0, 2.0]
+
+
+def test_two_of_one_model_are_found(monkeypatch) -> None:
+    one = DeviceInfo("/i.json", "nvidia", 0, "H200", "discrete_gpu", "NVIDIA", "5", (1, 4, 0), "ab", 32)
+    second, other = replace(one, index=1, uuid="cd"), replace(one, name="H100", uuid="ef")
+    monkeypatch.setattr(two_gpus, "read_capabilities", lambda device: Capabilities(device.name, device.type))
+    monkeypatch.setattr(two_gpus.several, "choose", lambda choice: [other, one, second])
+    assert two_gpus.pair("all") == (one, second)
+    monkeypatch.setattr(two_gpus.several, "choose", lambda choice: [other, one])
+    with pytest.raises(SystemExit, match="no two devices of one model"):
+        two_gpus.pair("all")

@@ -1,0 +1,158 @@
+"""Finding a cluster and its devices: what is chosen, and what is said where nothing fits."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from dataclasses import replace
+
+import pytest
+
+from vkgroup.cli.main import main
+from vkgroup.cluster import connecting, offer
+from vkgroup.cluster.connecting import Cluster, scheduler_address
+from vkgroup.cluster.member import Turns
+from vkgroup.cluster.offer import Offer, build
+from vkgroup.device import DeviceInfo
+from vkgroup.errors import InvalidInput, NoDevice, Unsupported
+
+GPU = DeviceInfo(
+    "/icd.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "580", (1, 4, 0), "ab", 32
+)
+SOFTWARE = replace(GPU, name="llvmpipe (LLVM 15, 256 bits)", type="cpu", driver_name="llvmpipe", uuid="cd")
+
+
+def an_offer(device: DeviceInfo, **changes: object) -> Offer:
+    return replace(Offer(device, device.uuid, 2, "here", build()), **changes)
+
+
+class FakeClient:
+    """A client of a cluster whose workers have announced offers."""
+
+    def __init__(self, *offers: Offer | None) -> None:
+        self._workers = {
+            f"tcp://10.0.0.{number}:1": {"resources": {its.resource: its.jobs}, "vkgroup": its.to_json()}
+            if its is not None
+            else {"resources": {}}
+            for number, its in enumerate(offers)
+        }
+
+    def scheduler_info(self, n_workers: int) -> dict[str, object]:
+        return {"workers": self._workers}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(connecting, "WAIT_SECONDS", 0.0)
+
+
+def cluster(*offers: Offer | None) -> Cluster:
+    return Cluster(FakeClient(*offers), "tcp://10.0.0.9:8786")
+
+
+def chosen(choice: str | None, *offers: Offer) -> list[str]:
+    found = cluster(*offers)
+    return [device.name for device in found._choose(found.workers(), choice)]
+
+
+def test_offers_pass_through_json_whole() -> None:
+    made = an_offer(GPU)
+    assert Offer.from_json(json.loads(json.dumps(made.to_json()))) == made
+
+
+@pytest.mark.parametrize(
+    ("choice", "names"),
+    [
+        (None, [GPU.name]),
+        ("gpu", [GPU.name]),
+        ("lavapipe", [SOFTWARE.name]),
+        ("llvmpipe (LLVM 15, 256 bits)", [SOFTWARE.name]),
+        ("llvmpipe,H200", [SOFTWARE.name, GPU.name]),
+        ("all", [GPU.name]),
+    ],
+)
+def test_devices_are_chosen_as_on_one_host(choice, names) -> None:
+    assert chosen(choice, an_offer(SOFTWARE), an_offer(GPU)) == names
+
+
+def test_all_means_software_where_there_is_no_gpu() -> None:
+    assert chosen("all", an_offer(SOFTWARE)) == [SOFTWARE.name]
+
+
+def test_no_fitting_device_lists_what_there_is() -> None:
+    with pytest.raises(
+        NoDevice, match=r"(?s)fits 'gpu'.*llvmpipe .* on here, 2 at once \(tcp://10.0.0.0:1\)"
+    ):
+        cluster(an_offer(SOFTWARE)).targets("gpu")
+
+
+def test_workers_without_devices_are_told_how_to_get_them() -> None:
+    with pytest.raises(NoDevice, match=r"\(1 without\).*vkgroup worker tcp://10.0.0.9:8786"):
+        cluster(None).targets(None)
+
+
+def test_workers_of_another_vkgroup_are_refused_by_name() -> None:
+    other = an_offer(GPU, build="0.0.9+abc", host="there")
+    with pytest.raises(
+        InvalidInput, match=r"(?s)0\.0\.9\+abc on there \(tcp://10\.0\.0\.1:1\)\nInstall the same"
+    ):
+        cluster(an_offer(GPU), other).targets("gpu")
+
+
+def test_addresses(tmp_path) -> None:
+    assert scheduler_address("host:8786") == "tcp://host:8786"
+    assert scheduler_address("tls://host:8786") == "tls://host:8786"
+    file = tmp_path / "scheduler.json"
+    file.write_text('{"address": "tcp://10.0.0.1:8786"}')
+    assert scheduler_address(str(file)) == "tcp://10.0.0.1:8786"
+    file.write_text("[]")
+    for wrong in (str(file), str(tmp_path / "missing.json"), "host", "tcp://host"):
+        with pytest.raises(InvalidInput, match="scheduler"):
+            scheduler_address(wrong)
+
+
+@pytest.mark.parametrize("command", [["conform", "--cluster"], ["worker"]])
+def test_without_a_scheduler_the_command_says_so(command, monkeypatch, capfd) -> None:
+    monkeypatch.setattr("vkgroup.cluster.serving.CONNECT_SECONDS", 0.3)
+    assert main([*command, "127.0.0.1:9"]) == 3
+    error = capfd.readouterr().err
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in error
+    assert "dask scheduler" in error
+
+
+def test_without_dask_the_command_says_what_to_install(monkeypatch, capfd) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(Unsupported):
+        offer.need_distributed()
+    assert main(["worker", "127.0.0.1:9"]) == 3
+    assert "pip install 'vkgroup[cluster]'" in capfd.readouterr().err
+
+
+def test_who_is_alone_waits_for_others_and_keeps_later_ones_out() -> None:
+    turns, order = Turns(), []
+    inside, leave = threading.Event(), threading.Event()
+
+    def work(name: str, alone: bool, wait: bool = False) -> None:
+        with turns.taken(alone):
+            order.append(name)
+            if wait:
+                inside.set()
+                leave.wait(10)
+
+    first = threading.Thread(target=work, args=("first", False, True))
+    first.start()
+    inside.wait(10)
+    work("beside", False)
+    alone = threading.Thread(target=work, args=("alone", True))
+    alone.start()
+    while not turns._waiting:
+        pass
+    later = threading.Thread(target=work, args=("later", False))
+    later.start()
+    later.join(0.1)
+    assert order == ["first", "beside"]
+    leave.set()
+    for thread in (first, alone, later):
+        thread.join(10)
+    assert order == ["first", "beside", "alone", "later"]

@@ -1,0 +1,136 @@
+"""Runs on a cluster: complete and as on one device, whoever dies on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+
+import pytest
+from killers import allow_failures, kill_the_dask_worker
+from test_processes import GUILTY, killed_on_elect
+
+import vkgroup.conformance as conformance
+from vkgroup import processes
+from vkgroup.cli.main import main
+from vkgroup.cluster.connecting import Cluster, connected
+from vkgroup.conformance import Result, Run, Status, select
+from vkgroup.conformance.store import RESULTS, _read
+from vkgroup.opening import select as select_device
+
+# Some fail on SwiftShader.
+FILTERS = ("vote.compute.subgroupAllEqual.bool.*.exact", "vote.compute.subgroupAllEqual.bvec2.*.exact")
+NEIGHBOUR = "shuffle.compute.subgroupShuffleXor.int.all.exact.by1"
+SMALL = ("vote.compute.subgroupAll.bool.*.exact",)
+
+
+def words(found: Run | dict[str, Result]) -> dict[str, tuple[object, ...]]:
+    """What a run came to, without what differs from run to run."""
+    results = found.results if isinstance(found, Run) else found.values()
+    return {result.case: (result.status, result.defined, result.undefined) for result in results}
+
+
+@pytest.fixture(scope="module")
+def cluster(scheduler):
+    with connected(scheduler) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return words(conformance.run(select_device("swiftshader"), filters=FILTERS, jobs=1))
+
+
+def judged(cluster: Cluster, filters, **options) -> Run:
+    (target,) = cluster.targets("swiftshader")
+    return conformance.run(target.device, filters=filters, crew=target.crew, **options)
+
+
+def workers(cluster: Cluster) -> dict[str, int]:
+    """The processes of the Dask workers by address."""
+    return dict(cluster.client.run(os.getpid))
+
+
+def await_workers(cluster: Cluster, count: int) -> None:
+    until = time.monotonic() + 60
+    while sum(jobs for _, jobs in cluster.workers().values()) < count and time.monotonic() < until:
+        time.sleep(0.1)
+
+
+def test_workers_that_are_killed_cost_nothing_but_time(cluster, plain, tmp_path) -> None:
+    """A driver that crashes beside that costs one case."""
+    await_workers(cluster, 2)
+    killed: list[int] = []
+
+    def kill_both(results: list[Result]) -> None:
+        """Kill one at the first results, and the other at the next."""
+        if results[0].status != Status.NOT_SUPPORTED and len(killed) < len(before):
+            killed.append(before[len(killed)])
+            os.kill(killed[-1], signal.SIGKILL)
+
+    before = list(workers(cluster).values())
+    (target,) = cluster.targets(None)
+    assert target.name == "2 × SwiftShader Device (Subzero)"
+    options = {"transform": killed_on_elect, "on_results": kill_both, "out": tmp_path / "run"}
+    found = conformance.run(target.device, filters=(*FILTERS, GUILTY), crew=target.crew, **options)
+    assert len(killed) == 2
+    results = words(found)
+    assert words(_read(tmp_path / "run" / RESULTS)) == results
+    assert results.pop(GUILTY)[0] == Status.CRASH
+    assert results == plain
+    assert found.jobs == 2
+    await_workers(cluster, 2)
+    assert not set(workers(cluster).values()) & set(killed)
+
+    failure = next(result for result in found.failures if result.status == Status.FAIL)
+    assert failure.device == select_device("swiftshader").choice
+    assert f"judged on the host {os.uname().nodename}\njudged by: {failure.device}\n" in failure.detail
+    assert f"--device {failure.device} " in failure.detail
+
+
+def test_what_kills_dask_workers_is_found_and_crashes(cluster) -> None:
+    """The batch is split, and the guilty case told from the one beside it."""
+    await_workers(cluster, 2)
+    cluster.client.run_on_scheduler(allow_failures, 0)
+    try:
+        found = judged(cluster, (GUILTY, NEIGHBOUR), transform=kill_the_dask_worker)
+    finally:
+        cluster.client.run_on_scheduler(allow_failures, 3)
+    results = {result.case: result for result in found.results}
+    assert results[GUILTY].status == Status.CRASH
+    assert "workers of the cluster died of it" in results[GUILTY].detail
+    assert results[NEIGHBOUR].status == Status.PASS
+    assert "judged again after a worker had died of its batch" in results[NEIGHBOUR].detail
+
+
+def test_the_command_judges_every_model_of_a_cluster(scheduler, cluster, lavapipe, tmp_path, capfd) -> None:
+    """A worker that comes later is of another model: with all, each has a run of its own."""
+    command = [*processes.command("vkgroup"), "worker", scheduler, "--device", lavapipe.name, "--jobs", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=processes.environment(), text=True) as worker:
+        try:
+            assert worker.stdout is not None
+            assert "takes 1 batch at once" in worker.stdout.readline()
+            options = [
+                "--cluster",
+                scheduler,
+                "--device",
+                "all",
+                "--filter",
+                SMALL[0],
+                "--out",
+                str(tmp_path),
+            ]
+            assert main(["conform", *options]) == 0
+        finally:
+            worker.send_signal(signal.SIGTERM)
+        assert worker.wait(timeout=30) == 0
+    folders = sorted(tmp_path.iterdir())
+    assert [folder.name.split("-")[0] for folder in folders] == ["llvmpipe", "swiftshader"]
+    names = {case.name for case in select(SMALL)}
+    for folder in folders:
+        results = _read(folder / RESULTS)
+        assert results.keys() == names
+        assert Counter(result.status for result in results.values())[Status.PASS] >= 6
+    assert "Judging llvmpipe" in capfd.readouterr().out

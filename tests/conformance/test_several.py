@@ -1,0 +1,213 @@
+"""Several devices of this host at once: which, who shares a run, and what their results say."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+import vkgroup.conformance as conformance
+from vkgroup.cli import conform_several
+from vkgroup.cli.main import main
+from vkgroup.conformance import Result, Status, crew, pool, select, several
+from vkgroup.conformance.crew import Together, model_of, read_capabilities
+from vkgroup.conformance.messages import Setup
+from vkgroup.conformance.plan import Batch
+from vkgroup.conformance.supply import Supply
+from vkgroup.device import Capabilities, DeviceInfo, discovery
+from vkgroup.errors import InvalidInput, NoDevice
+from vkgroup.opening import select as select_device
+
+GPU = DeviceInfo("/i.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "5", (1, 4, 0), "ab", 32)
+SECOND = replace(GPU, index=1, uuid="cd")
+SOFTWARE = replace(GPU, manifest="/l.json", name="llvmpipe", type="cpu", driver_name="llvmpipe", uuid="")
+REFERENCE = replace(GPU, manifest="", name="reference", type="other", uuid="ef")
+FILTERS = ("vote.compute.subgroupAllEqual.*.all.exact",)
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """Let devices be found."""
+
+    def let(*devices: DeviceInfo) -> None:
+        report = discovery.IcdReport("", "", "", "ok", "", devices)
+        monkeypatch.setattr(several, "devices", lambda: discovery.Discovery("loader", (report,)))
+
+    return let
+
+
+def test_all_are_the_gpus_each_once(found) -> None:
+    found(SOFTWARE, GPU, replace(GPU, manifest="/another/place/i.json"), SECOND, REFERENCE)
+    assert several.choose("all") == [GPU, SECOND]
+
+
+def test_all_are_the_software_devices_where_there_is_no_gpu(found) -> None:
+    found(SOFTWARE, REFERENCE)
+    assert several.choose("ALL") == [SOFTWARE]
+    found(REFERENCE)
+    with pytest.raises(NoDevice, match="drivers fetch"):
+        several.choose("all")
+
+
+def test_a_name_with_commas_is_no_list(monkeypatch) -> None:
+    def only_llvmpipe(choice: str) -> DeviceInfo:
+        if choice in ("llvmpipe (LLVM 15, 256 bits)", "H200", "llvmpipe"):
+            return SOFTWARE
+        raise NoDevice(choice)
+
+    monkeypatch.setattr(several, "select", only_llvmpipe)
+    assert not several.is_several("llvmpipe (LLVM 15, 256 bits)")
+    assert not several.is_several("H200")
+    assert not several.is_several(None)
+    assert several.is_several("H200, llvmpipe")
+    assert several.is_several(" all")
+
+
+def test_one_model_shares_a_run_unless_each_is_wanted(monkeypatch, swiftshader) -> None:
+    capabilities = read_capabilities(select_device("swiftshader"))
+    monkeypatch.setattr(os, "cpu_count", lambda: 40)
+
+    def read(device: DeviceInfo):
+        return replace(capabilities, name=device.name, uuid=device.uuid)
+
+    members = [GPU, SOFTWARE, SECOND]
+    shared = several.targets(members, read=read)
+    assert [(target.name, target.folder) for target in shared] == [
+        ("2 × NVIDIA H200", "nvidia-h200"), ("llvmpipe", "llvmpipe")
+    ]  # fmt: skip
+    assert [target.crew.jobs for target in shared] == [26, 13]
+    apart = several.targets(members, 2, each=True, read=read)
+    assert [target.folder for target in apart] == ["nvidia-h200", "llvmpipe", "nvidia-h200-2"]
+    assert [target.crew.jobs for target in apart] == [1, 1, 1]
+    assert several.targets([GPU, SECOND], read=read)[0].crew.jobs == 32
+
+
+def test_a_model_is_what_cases_are_chosen_by(swiftshader) -> None:
+    capabilities = read_capabilities(select_device("swiftshader"))
+    assert model_of(replace(capabilities, uuid="other", memory_heaps=())) == model_of(capabilities)
+    assert model_of(replace(capabilities, features=frozenset())) != model_of(capabilities)
+    assert model_of(replace(capabilities, driver_info="older")) != model_of(capabilities)
+
+
+def test_devices_that_differ_share_no_run(monkeypatch) -> None:
+    monkeypatch.setattr(crew, "read_capabilities", lambda device: Capabilities(device.name, device.type))
+    assert Together.of([GPU, SECOND, GPU], 2).jobs == 6
+    with pytest.raises(InvalidInput, match=r"differ cannot share a run: NVIDIA H200 .*, llvmpipe"):
+        Together.of([GPU, SOFTWARE], 1)
+
+
+def test_a_supply_is_shared_and_keeps_what_is_judged_alone() -> None:
+    first, second, alone = Batch("a", []), Batch("b", []), Batch("c", [], alone=True)
+    supply = Supply([alone, first, second])
+    assert len(supply) == 2
+    assert [supply.next(), supply.next(), supply.next()] == [first, second, None]
+    assert [supply.next_alone(), supply.next_alone()] == [alone, None]
+
+
+def test_a_shared_run_is_as_one_on_one_device_and_says_who_judged(tmp_path, swiftshader) -> None:
+    device = select_device("swiftshader")
+    pair = Together.of([device, device], 1)
+    shared = conformance.run(device, filters=FILTERS, crew=pair, out=tmp_path / "run")
+    plain = conformance.run(device, filters=FILTERS, jobs=1)
+
+    def words(found):
+        return {result.case: (result.status, result.defined) for result in found.results}
+
+    assert words(shared) == words(plain)
+    assert shared.jobs == 2
+    assert shared.summary()["devices"] == [device.choice] * 2
+    assert "devices" not in plain.summary()
+    failure = shared.failures[0]
+    assert f"judged by: {device.choice}\nrepeat: vkgroup conform --device {device.choice}" in failure.detail
+    lines = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
+    judged = {line.get("device") for line in lines if line["status"] != "NotSupported"}
+    assert judged == {device.choice}
+    resumed = conformance.run(device, filters=FILTERS, crew=pair, out=tmp_path / "run", resume=True)
+    assert resumed.executed == 0
+    assert resumed.failures[0].device == device.choice
+
+
+def test_what_may_hang_is_judged_last_by_one_worker_of_each_device(monkeypatch, swiftshader) -> None:
+    """Pools of two devices share batches; each device judges alone when it has no other work left."""
+    device = replace(select_device("swiftshader"), type="discrete_gpu")
+    other = replace(device, manifest="/other.json")
+    log: list[tuple[str, str, str]] = []
+    lock = threading.Lock()
+    both_alone = threading.Barrier(2, timeout=20)
+
+    class FakeWorker:
+        def __init__(self, setup: Setup, module: str) -> None:
+            self._device = setup.device.manifest
+
+        def run(self, batch: Batch, seconds: float) -> list[Result]:
+            with lock:
+                log.append((self._device, batch.family, "begins"))
+            if batch.alone:
+                both_alone.wait()
+            time.sleep(0.01)
+            with lock:
+                log.append((self._device, batch.family, "ends"))
+            return [Result(case.name, Status.PASS) for case in batch.cases]
+
+        def close(self) -> None: ...
+
+        kill = close
+
+    monkeypatch.setattr(pool, "Worker", FakeWorker)
+    case = select(FILTERS)[0]
+    batches = [Batch(f"beside{number}", [case]) for number in range(8)]
+    batches += [Batch(f"alone{number}", [case], alone=True) for number in range(2)]
+    results: list[Result] = []
+    pair = Together((device, other), 2, Capabilities("fake", "discrete_gpu"))
+    pair.judge(Setup(device, 0, 1.0), batches, results.extend)
+    assert len(results) == 10
+    assert {result.device for result in results} == {device.choice, other.choice}
+    for its in (device.manifest, other.manifest):
+        own = [(family, what) for who, family, what in log if who == its]
+        start = next(place for place, (family, _) in enumerate(own) if family.startswith("alone"))
+        assert [family[:5] for family, _ in own[start:]] == ["alone", "alone"]
+
+
+def test_the_command_judges_several_at_once(tmp_path, capfd, swiftshader, lavapipe) -> None:
+    """One that cannot be judged, for its folder has another run, does not end the others."""
+    junit = tmp_path / "j.xml"
+    out = tmp_path / "out"
+    taken = out / several.unique_slugs([select_device("swiftshader").name] * 2)[1]
+    taken.mkdir(parents=True)
+    (taken / "results.jsonl").write_text("{}\n")
+    options = ["--device", f"swiftshader,{lavapipe.name},swiftshader", "--each", "--filter", FILTERS[0]]
+    assert main(["conform", *options, "--jobs", "2", "--out", str(out), "--junit", str(junit)]) == 2
+    folders = sorted(folder.name for folder in out.iterdir() if folder != taken)
+    assert [name.split("-")[0] for name in folders] == ["llvmpipe", "swiftshader"]
+    for folder in folders:
+        summary = json.loads((out / folder / "summary.json").read_text())
+        assert (summary["totals"]["Fail"] > 0) == folder.startswith("swiftshader")
+        assert junit.with_suffix(f".{folder}.xml").exists()
+    printed = capfd.readouterr()
+    assert "already holds a run" in printed.err
+    assert printed.out.count("with 1 worker, results in") == 3
+    places = [printed.out.index(text) for text in ("Judging SwiftShader", "Judging llvmpipe", "category")]
+    assert places == sorted(places)
+
+
+def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch) -> None:
+    shown = []
+    found = {"a": 0, "b": 1, "c": 0}
+    made = [several.Target(name, name, GPU, Together((GPU,), 1, Capabilities(name, "cpu"))) for name in found]
+
+    def conclude(arguments, run, out, console):
+        shown.append(out.name)
+        return found[run]
+
+    monkeypatch.setattr(several, "choose", lambda choice: [GPU])
+    monkeypatch.setattr(several, "targets", lambda *_, **options: made)
+    monkeypatch.setattr(
+        conform_several, "judge", lambda its, device, cases, out, progress, target: target.name
+    )
+    monkeypatch.setattr(conform_several, "conclude", conclude)
+    assert main(["conform", "--device", "all", "--filter", FILTERS[0], "--out", str(tmp_path)]) == 1
+    assert shown == ["a", "b", "c"]

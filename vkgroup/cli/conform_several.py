@@ -1,0 +1,142 @@
+"""``vkgroup conform`` on several devices at once, of this host or of a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import shlex
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from queue import Queue
+
+from rich.progress import Progress
+from rich.text import Text
+
+from vkgroup.cli.conform import conclude, default_folder, judge, number_of, progress_view
+from vkgroup.cli.console import Console
+from vkgroup.cli.expecting import Expecting
+from vkgroup.cli.signals import keeping
+from vkgroup.conformance import Run, several
+from vkgroup.conformance.several import Target
+from vkgroup.errors import VkgroupError
+from vkgroup.history import Recording
+
+
+def execute_several(expecting: Expecting, console: Console) -> int:
+    """Run the command on several devices or on a cluster; returns its exit code."""
+    arguments = expecting.arguments
+    if arguments.cluster is None:
+        devices = several.choose(arguments.device)
+        if arguments.device.strip().lower() == several.ALL and not devices[0].is_gpu:
+            names = ", ".join(
+                f"{device.name} ({device.driver_info or device.driver_name})" for device in devices
+            )
+            console.print(Text(f"No GPU here; all software devices: {names}"), soft_wrap=True)
+        made = several.targets(devices, arguments.jobs, each=arguments.each)
+        return _judge_all(expecting, made, console, apart=True)
+    from vkgroup.cluster.connecting import connected
+
+    with connected(arguments.cluster, arguments.jobs, arguments.device) as cluster:
+        made = cluster.targets(arguments.device)
+        apart = arguments.device is not None and arguments.device.strip().lower() == several.ALL
+        return _judge_all(expecting, made, console, apart=apart)
+
+
+@dataclass
+class _One:
+    """One of several runs: what is expected of it, where it goes, and where it is recorded."""
+
+    target: Target
+    expecting: Expecting
+    recording: Recording
+
+    @property
+    def out(self) -> Path:
+        """Its folder."""
+        folder: Path = self.expecting.arguments.out
+        return folder
+
+
+def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console, *, apart: bool) -> int:
+    """Make all runs at once, and report them one after another; the exit code is the worst of them.
+
+    Parameters
+    ----------
+    apart : whether each run has a folder of its own in that of ``--out``.
+    """
+    arguments = expecting.arguments
+    root = arguments.out or default_folder(several.ALL if apart else targets[0].name)
+    codes = [0]
+    problems: list[VkgroupError] = []
+    with keeping(lambda: _kept(root)), ExitStack() as stack:
+        ones = []
+        for target in targets:
+            its = replace(expecting, arguments=_own(arguments, target, root, apart, len(targets) > 1))
+            recording = Recording(arguments.db, its.arguments.out, resume=arguments.resume)
+            ones.append(_One(target, its, stack.enter_context(recording)))
+            jobs = "1 worker" if target.crew.jobs == 1 else f"{target.crew.jobs} workers"
+            text = f"Judging {target.name} on {number_of(expecting.cases)} with {jobs}, results in"
+            console.print(Text(f"{text} {its.arguments.out}"), soft_wrap=True)
+        with progress_view() as progress:
+            ended = _together(ones, progress)
+        for one, found in zip(ones, ended, strict=True):
+            if isinstance(found, VkgroupError):
+                console.print(Text(f"{one.target.name}: {found}", style="bold red"), soft_wrap=True)
+                problems.append(found)
+                continue
+            device = one.target.device
+            codes.append(conclude(one.expecting, device, found, one.out, console, one.recording, one.target))
+    if problems:
+        raise problems[0]
+    return max(codes)
+
+
+def _kept(root: Path) -> str:
+    """Say where the results of runs are that were interrupted, and how to go on."""
+    return (
+        f"what was judged is under {root}: go on with the same command and --resume --out "
+        f"{shlex.quote(str(root))}"
+    )
+
+
+def _own(
+    arguments: argparse.Namespace, target: Target, root: Path, apart: bool, many: bool
+) -> argparse.Namespace:
+    """Return the arguments of one of several runs, with files of its own."""
+    its = copy.copy(arguments)
+    its.out = root / target.folder if apart else root
+    for name in ("junit", "save_baseline"):
+        path: Path | None = getattr(arguments, name)
+        if many and path is not None:
+            setattr(its, name, path.with_suffix(f".{target.folder}{path.suffix}"))
+    return its
+
+
+def _together(ones: Sequence[_One], progress: Progress) -> list[Run | VkgroupError]:
+    """Make runs at the same time; one that cannot go on does not end the others.
+
+    The threads end with the process: whoever interrupts it loses nothing, for all that was judged is written.
+    """
+    ended: Queue[tuple[int, Run | BaseException]] = Queue()
+
+    def make(number: int) -> None:
+        one = ones[number]
+        its, device, limit = one.expecting, one.target.device, one.expecting.arguments.time_limit
+        try:
+            found = judge(its, device, its.cases, one.out, progress, limit, one.recording, one.target)
+            ended.put((number, found))
+        except BaseException as error:
+            ended.put((number, error))
+
+    for number in range(len(ones)):
+        threading.Thread(target=make, args=(number,), daemon=True).start()
+    found: dict[int, Run | VkgroupError] = {}
+    while len(found) < len(ones):
+        number, result = ended.get()
+        if isinstance(result, BaseException) and not isinstance(result, VkgroupError):
+            raise result
+        found[number] = result
+    return [found[number] for number in range(len(ones))]

@@ -1,0 +1,28 @@
+"""The options of ``vkgroup worker``."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "address",
+        metavar="ADDRESS",
+        help="the scheduler's address (tcp://host:8786), or the file that it wrote (.json)",
+    )
+    parser.add_argument(
+        "--device",
+        metavar="D",
+        default="all",
+        help="devices to offer: one, several with commas between them, or all (the default): every GPU, or, "
+        "where there is none, every software device",
+    )
+    parser.add_argument("--jobs", metavar="N", type=_positive, help="worker processes (default: one a core)")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("must be a whole number, at least 1")
+    return int(text)

@@ -1,0 +1,36 @@
+"""``vkgroup worker``: this host's devices at the service of a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+
+from vkgroup.conformance import several
+from vkgroup.opening import select
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the command; returns its exit code."""
+    from vkgroup.cluster.offer import need_distributed
+
+    need_distributed()
+    from vkgroup.cluster.connecting import scheduler_address
+    from vkgroup.cluster.serving import members, reach, serve
+
+    address = scheduler_address(arguments.address)
+    asyncio.run(reach(address))
+    choice = arguments.device
+    served = members(
+        several.choose(choice) if several.is_several(choice) else [select(choice)], arguments.jobs
+    )
+
+    def started() -> None:
+        for member in served:
+            offer = member.offer
+            jobs = "1 batch" if offer.jobs == 1 else f"{offer.jobs} batches"
+            print(f"{offer.device.name} ({offer.device.driver_name}) takes {jobs} at once from {address}")
+        sys.stdout.flush()
+
+    asyncio.run(serve(address, served, started))
+    return 0

@@ -1,0 +1,28 @@
+"""A cluster of this host's devices, for the time of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from distributed import Nanny, Scheduler, SpecCluster
+
+from vkgroup.cluster.serving import members, options
+from vkgroup.device import DeviceInfo
+
+
+@contextmanager
+def local_scheduler(devices: Sequence[DeviceInfo], jobs: int | None = None) -> Iterator[str]:
+    """Start a scheduler in this process, and a worker for each device; both end with the block.
+
+    Yields
+    ------
+    The scheduler's address, on this host's loopback interface alone.
+    """
+    workers = {
+        number: {"cls": Nanny, "options": {**options(member), "host": "127.0.0.1"}}
+        for number, member in enumerate(members(devices, jobs))
+    }
+    scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "dashboard": False, "port": 0}}
+    with SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster:
+        yield cluster.scheduler_address

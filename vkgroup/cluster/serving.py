@@ -1,0 +1,130 @@
+"""Starting workers of a cluster: one Dask worker for each device, which announces it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from distributed import Nanny, Security
+from distributed.comm.core import connect
+
+from vkgroup.cluster.describe import describe
+from vkgroup.cluster.member import Member
+from vkgroup.cluster.offer import KEY, Offer, build, silence
+from vkgroup.conformance.crew import model_of
+from vkgroup.conformance.run import default_jobs
+from vkgroup.device import DeviceInfo
+from vkgroup.errors import NoDevice
+
+CONNECT_SECONDS = 10.0
+"""Seconds that a scheduler may take to answer."""
+
+
+def members(devices: Sequence[DeviceInfo], jobs: int | None = None) -> list[Member]:
+    """Return what announces devices, each with its part of the jobs.
+
+    Parameters
+    ----------
+    jobs : worker processes of all devices together; by default as many as suit this machine.
+
+    Raises
+    ------
+    NoDevice
+        A device cannot be opened.
+    """
+    each = max(1, (jobs or default_jobs(len(devices))) // len(devices))
+    known = {device: describe(device) for device in dict.fromkeys(devices)}
+    made = []
+    for device in devices:
+        capabilities = known[device]
+        offer = Offer(device, model_of(capabilities), each, socket.gethostname(), build())
+        made.append(Member(offer, capabilities))
+    return made
+
+
+def options(member: Member) -> dict[str, Any]:
+    """Return the arguments of the Dask worker, or of its nanny, that has a member's device."""
+    return {
+        "nthreads": member.offer.jobs,
+        "resources": {member.offer.resource: member.offer.jobs},
+        "plugins": (member,),
+        "startup_information": {KEY: partial(_announce, member.offer.to_json())},
+        "memory_limit": 0,  # a batch's memory is its process's, which Dask does not see
+        "dashboard": False,
+        "silence_logs": logging.ERROR,
+    }
+
+
+def _announce(offer: dict[str, Any], worker: object) -> dict[str, Any]:
+    """Return an offer, as Dask asks a worker for what it is to tell the scheduler."""
+    return offer
+
+
+async def serve(address: str, served: Sequence[Member], started: Callable[[], object]) -> None:
+    """Serve a cluster until its scheduler ends or this process is asked to (SIGINT, SIGTERM).
+
+    A worker that dies is started again.
+
+    Parameters
+    ----------
+    address : the scheduler's.
+    started : called when all workers have told the scheduler of themselves.
+
+    Raises
+    ------
+    NoDevice
+        No scheduler answers there.
+    """
+    silence()
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await reach(address)
+    nannies = [Nanny(address, **options(member)) for member in served]
+    try:
+        try:
+            await asyncio.gather(*nannies)
+        except (OSError, RuntimeError) as error:
+            raise NoDevice(
+                f"A worker for the scheduler at {address} did not start: {_cause(error)}"
+            ) from error
+        started()
+        ended = [asyncio.ensure_future(nanny.finished()) for nanny in nannies]
+        asked = asyncio.ensure_future(stop.wait())
+        await asyncio.wait([*ended, asked], return_when="FIRST_COMPLETED")
+        asked.cancel()
+    finally:
+        for nanny in nannies:
+            with suppress(OSError, asyncio.TimeoutError):
+                await nanny.close(timeout=5)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return what an error of Dask goes back to: the outer ones only say that something failed."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+async def reach(address: str) -> None:
+    """Raise `NoDevice` where no Dask scheduler answers at an address."""
+    try:
+        secrets = Security().get_connection_args("worker")
+        comm = await connect(address, timeout=CONNECT_SECONDS, **secrets)
+    except (OSError, ValueError) as error:
+        raise NoDevice(no_scheduler(address, error)) from error
+    await comm.close()
+
+
+def no_scheduler(address: str, error: BaseException) -> str:
+    """Say that no scheduler is there, and how to start one."""
+    return (
+        f"No Dask scheduler answers at {address} ({error}). Start one with `dask scheduler`, "
+        "and give the address that it prints."
+    )
