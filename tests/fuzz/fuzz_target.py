@@ -9,6 +9,7 @@ from pathlib import Path
 from fuzz_inputs import Edit, Inputs
 
 Call = Callable[[bytes, Path], object]
+Command = Callable[..., None]
 Damage = Callable[[bytes, list[Edit], bytes], bytes]
 Errors = tuple[type[BaseException], ...]
 

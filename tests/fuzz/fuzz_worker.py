@@ -23,7 +23,7 @@ from fuzz_planted import PLANTED
 from fuzz_target import Target
 
 _MEMORY = 12 << 30
-"""Bytes of address space that a worker may have: what wants more shall fail and not swap."""
+"""Bytes that a worker may have to write to: what wants more shall fail and not swap."""
 
 _LEAST_SECONDS = 10.0
 """Seconds for making a finding smaller."""
@@ -179,7 +179,7 @@ def smaller(data: bytes, still: Callable[[bytes], bool], tries: int) -> bytes:
 
 def work(jobs: Sequence[Job], folder: Path) -> None:
     """Do jobs; says one JSON line for each finding and each job, and in a file which input it is at."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     current = os.open(folder / "current", os.O_RDWR | os.O_CREAT)

@@ -15,10 +15,10 @@ from fuzz_worker import Job, draw
 
 from vkgroup import drivers
 
-SLOW = {"caselist", "command_devices", "command_check"}
+SLOW = {"caselist", "command_devices", "command_check", "report_run", "report_probe", "report_bench"}
 """Targets whose first input costs seconds: they have their share of the recorded run alone."""
 
-INPUTS = 40
+INPUTS = 25
 """Of each other target, with the seed 0."""
 
 
