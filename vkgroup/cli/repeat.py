@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
-from vkgroup.errors import InvalidInput
+from vkgroup.device import DeviceInfo
+from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import select
 from vkgroup.repro import folder as folders
 from vkgroup.repro.findings import repeat_check
@@ -21,8 +23,22 @@ def execute(arguments: argparse.Namespace) -> int:
         raise InvalidInput(
             f"{arguments.shader} is a reproduction folder, which has all it needs: leave {options} out."
         )
-    folder, record = arguments.shader, folders.read(arguments.shader)
+    record = folders.read(arguments.shader)
     device = select(arguments.device)
+    try:
+        return _repeat(arguments, record, device)
+    except VkgroupError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # The record is JSON of many shapes; whatever does not fit in it ends here.
+        raise InvalidInput(
+            f"{arguments.shader} is damaged ({type(error).__name__}: {error}): make the folder again."
+        ) from error
+
+
+def _repeat(arguments: argparse.Namespace, record: dict[str, Any], device: DeviceInfo) -> int:
+    """Repeat what a record says."""
+    folder = arguments.shader
     then = record["device"]
     if record["kind"] == "check":
         print(f"{record['shader']}: {record['findings']} when the folder was made", flush=True)

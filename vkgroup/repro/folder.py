@@ -67,7 +67,7 @@ def read(folder: Path) -> dict[str, Any]:
             f"{folder} is no reproduction folder: {path.name} cannot be read ({error.strerror}). Such "
             "folders are made by vkgroup conform --repro CASE DIR and vkgroup check SHADER --repro DIR."
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is no JSON: {error}") from error
     if not isinstance(record, dict) or record.get("kind") not in ("case", "check"):
         raise InvalidInput(f"{path} is no record of a reproduction folder.")
