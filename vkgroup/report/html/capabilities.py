@@ -56,12 +56,12 @@ def side_by_side(inputs: Inputs) -> Sections:
     columns: list[tuple[str, str, Column]] = [
         (_name(probe), probe.place, _of_probe(probe)) for probe in inputs.probes
     ]
-    known = {(name, column.get(("Device", "driver"))) for name, _, column in columns}
+    known = {(name, str(column.get(("Device", "driver")))) for name, _, column in columns}
     for run in inputs.runs:
         column = _of_run(run)
-        if (run.device, column.get(("Device", "driver"))) not in known:
+        if (run.device, str(column.get(("Device", "driver")))) not in known:
             columns.append((run.device, run.place, column))
-            known.add((run.device, column.get(("Device", "driver"))))
+            known.add((run.device, str(column.get(("Device", "driver")))))
     keys: dict[str, dict[str, None]] = {}
     for _, _, column in columns:
         for title, label in column:
