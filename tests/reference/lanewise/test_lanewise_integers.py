@@ -170,6 +170,11 @@ DOTS = {
 }
 
 
+def test_an_unsigned_component_beyond_a_signed_result_overflows():
+    one, large = (vector(I16, 2), [[0], [1]]), (vector(U16, 2), [[0], [1 << 15]])
+    assert undefined(call("OpSUDotAccSat", I16, one, large, (I16, [0]), literals=(0,))).all()
+
+
 @pytest.mark.parametrize("form", ["packed", "bytes", "shorts"])
 @pytest.mark.parametrize("name", DOTS)
 @pytest.mark.parametrize("bits", [16, 32, 64])

@@ -16,14 +16,21 @@ from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.values import Data, Value, combine, reduce_cause, single
 
 
-def _components(data: Data, packed: bool, see: str, result: DType) -> Data:
-    """Return the vector's components as (count, n), extended to the result's width as `see` says."""
-    letter = "i" if see == "signed" else "u"
+def _components(data: Data, packed: bool, see: str) -> Data:
+    """Return the components as (count, n), as numbers of their width with the sign that `see` says."""
     if packed:
         octets = np.ascontiguousarray(data).view(np.uint8).reshape(data.shape[-1], 4)
         data = octets.T
-    wide = data.view(f"<{letter}{data.dtype.itemsize}").astype(f"<{letter}{result.itemsize}")
-    return wide.view(result)
+    return data.view(f"<{_letter(see)}{data.dtype.itemsize}")
+
+
+def _extended(numbers: Data, result: DType) -> Data:
+    """Return numbers extended to the result's width, each by its own sign."""
+    return numbers.astype(f"<{numbers.dtype.kind}{result.itemsize}").view(result)
+
+
+def _letter(see: str) -> str:
+    return "i" if see == "signed" else "u"
 
 
 def dot(first: str, second: str, saturating: bool) -> Factory:
@@ -39,11 +46,10 @@ def dot(first: str, second: str, saturating: bool) -> Factory:
         number = site.cause("math_domain", "an integer dot product overflows before the accumulation")
 
         def run(a: Value, b: Value, *rest: Value) -> Value:
-            x = _components(a.data, packed, first, work)
-            y = _components(b.data, packed, second, work)
+            x, y = _components(a.data, packed, first), _components(b.data, packed, second)
             cause = combine(*(reduce_cause(v.cause, 0 if packed else 1) for v in (a, b)))
             cause = combine(cause, *(v.cause for v in rest))
-            total = np.add.reduce(x * y, axis=0, dtype=work)
+            total = np.add.reduce(_extended(x, work) * _extended(y, work), axis=0, dtype=work)
             if saturating:
                 cause = mark(cause, _overflows(x, y, total), number)
                 total = _saturating_add(total, rest[0].data.view(work))
@@ -55,7 +61,11 @@ def dot(first: str, second: str, saturating: bool) -> Factory:
 
 
 def _overflows(x: Data, y: Data, total: Data) -> Data:
-    """Return where the dot product does not fit, by its value in float64 (exact enough up to 32 bits)."""
+    """Return where the dot product of numbers does not fit, by its value in float64.
+
+    That is exact enough for components of up to 32 bits. They are numbers of their own width here: an
+    unsigned one that is extended to a signed result of the same width is another number.
+    """
     limits = np.iinfo(total.dtype)
     value = np.add.reduce(x.astype(np.float64) * y.astype(np.float64), axis=0)
     return np.asarray((value < float(limits.min)) | (value > float(limits.max)))
