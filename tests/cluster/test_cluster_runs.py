@@ -17,7 +17,7 @@ from vkgroup import processes
 from vkgroup.cli.main import main
 from vkgroup.cluster.connecting import Cluster, connected
 from vkgroup.conformance import Result, Run, Status, select
-from vkgroup.conformance.store import RESULTS, _read
+from vkgroup.conformance.store import RESULTS, read_results
 from vkgroup.opening import select as select_device
 
 # Some fail on SwiftShader.
@@ -77,7 +77,7 @@ def test_workers_that_are_killed_cost_nothing_but_time(cluster, plain, tmp_path)
     found = conformance.run(target.device, filters=(*FILTERS, GUILTY), crew=target.crew, **options)
     assert len(killed) == 2
     results = words(found)
-    assert words(_read(tmp_path / "run" / RESULTS)) == results
+    assert words(read_results(tmp_path / "run" / RESULTS)) == results
     assert results.pop(GUILTY)[0] == Status.CRASH
     assert results == plain
     assert found.jobs == 2
@@ -130,7 +130,7 @@ def test_the_command_judges_every_model_of_a_cluster(scheduler, cluster, lavapip
     assert [folder.name.split("-")[0] for folder in folders] == ["llvmpipe", "swiftshader"]
     names = {case.name for case in select(SMALL)}
     for folder in folders:
-        results = _read(folder / RESULTS)
+        results = read_results(folder / RESULTS)
         assert results.keys() == names
         assert Counter(result.status for result in results.values())[Status.PASS] >= 6
     assert "Judging llvmpipe" in capfd.readouterr().out
