@@ -345,7 +345,7 @@ def test_two_runs_of_one_second_have_two_folders(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(command, "datetime", Stopped)
     monkeypatch.chdir(tmp_path)
-    first = command._default_folder("A device")
-    assert first == command._default_folder("A device")
+    first = command.default_folder("A device")
+    assert first == command.default_folder("A device")
     first.mkdir(parents=True)
-    assert command._default_folder("A device") == first.with_name(f"{first.name}-2")
+    assert command.default_folder("A device") == first.with_name(f"{first.name}-2")

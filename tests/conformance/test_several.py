@@ -140,7 +140,7 @@ def test_what_may_hang_is_judged_last_by_one_worker_of_each_device(monkeypatch, 
     both_alone = threading.Barrier(2, timeout=20)
 
     class FakeWorker:
-        def __init__(self, setup: Setup, module: str) -> None:
+        def __init__(self, setup: Setup, module: str, known: object = None) -> None:
             self._device = setup.device.manifest
 
         def run(self, batch: Batch, seconds: float) -> list[Result]:
@@ -206,7 +206,7 @@ def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(several, "choose", lambda choice: [GPU])
     monkeypatch.setattr(several, "targets", lambda *_, **options: made)
     monkeypatch.setattr(
-        conform_several, "judge", lambda its, device, cases, out, progress, target: target.name
+        conform_several, "judge", lambda its, device, cases, out, progress, limit, recording, target: target.name
     )
     monkeypatch.setattr(conform_several, "conclude", conclude)
     assert main(["conform", "--device", "all", "--filter", FILTERS[0], "--out", str(tmp_path)]) == 1
