@@ -28,7 +28,7 @@ from vkgroup.check import judge
 from vkgroup.check.runs import Dispatch
 from vkgroup.cli import conform as command
 from vkgroup.cli.main import main
-from vkgroup.conformance import pool, select
+from vkgroup.conformance import crew, pool, select
 from vkgroup.conformance.store import RESULTS, Store
 from vkgroup.device import Capabilities
 from vkgroup.device.manifests import find_manifests
@@ -99,7 +99,7 @@ def conform(out: Path, *more: str) -> tuple[str, ...]:
 
 
 PHASES: dict[str, tuple[Any, str, int]] = {
-    "before the device opens": (conformance_run, "open_device", 1),
+    "before the device opens": (crew, "open_device", 1),
     "while workers start": (pool, "send", 1),
     "after the first batch": (Store, "append", 2),
     "before the summary": (conformance_run.Run, "summary", 1),

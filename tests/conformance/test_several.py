@@ -199,15 +199,16 @@ def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch) -> None:
     found = {"a": 0, "b": 1, "c": 0}
     made = [several.Target(name, name, GPU, Together((GPU,), 1, Capabilities(name, "cpu"))) for name in found]
 
-    def conclude(arguments, run, out, console):
+    def conclude(expecting, device, run, out, *_):
         shown.append(out.name)
         return found[run]
 
+    def judge(expecting, device, cases, out, progress, limit, recording, target):
+        return target.name
+
     monkeypatch.setattr(several, "choose", lambda choice: [GPU])
     monkeypatch.setattr(several, "targets", lambda *_, **options: made)
-    monkeypatch.setattr(
-        conform_several, "judge", lambda its, device, cases, out, progress, limit, recording, target: target.name
-    )
+    monkeypatch.setattr(conform_several, "judge", judge)
     monkeypatch.setattr(conform_several, "conclude", conclude)
     assert main(["conform", "--device", "all", "--filter", FILTERS[0], "--out", str(tmp_path)]) == 1
     assert shown == ["a", "b", "c"]

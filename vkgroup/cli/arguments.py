@@ -48,3 +48,10 @@ def percent(text: str) -> float:
     if not 0 <= value < 1000:
         raise argparse.ArgumentTypeError("must be from 0 to 1000 per cent")
     return value / 100
+
+
+def natural(text: str) -> int:
+    """Return a whole number that is not negative; anything else is bad usage."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)

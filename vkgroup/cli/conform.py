@@ -26,7 +26,7 @@ from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput
 from vkgroup.history import Recording
 from vkgroup.opening import select as select_device
-from vkgroup.report import summary_of, write_capabilities, write_junit, write_summary
+from vkgroup.report import write_capabilities, write_junit, write_summary
 
 SHOWN_FAILURES = 5
 """Failures that are printed whole; all are in the results."""
@@ -89,9 +89,9 @@ def conclude(
 
     judged = expecting.judged(found, out, again, console)
     try:
-        write_summary(found, out / "summary.json", judged)
+        summary = write_summary(found, out / "summary.json", judged)
         write_capabilities(found, out / "capabilities.json")
-        recording.finish_conform(found, summary_of(found, judged))
+        recording.finish_conform(found, summary)
         expecting.write(judged, out)
     finally:
         _report(judged, out, console)

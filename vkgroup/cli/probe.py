@@ -36,9 +36,10 @@ def execute(arguments: argparse.Namespace) -> int:
         found = probe(stack.enter_context(vkgroup.open(arguments.device)))
         # A device that was lost may fail once more when it is closed: by then everything is written.
         _print(found, console)
-        write_json(found.to_json(), arguments.json)
+        data = found.to_json()
+        write_json(data, arguments.json)
         if recording is not None:
-            recording.probe(found.to_json())
+            recording.probe(data)
     if found.interrupted is not None:
         found.interrupted.add_note("what was found until then is above: run the command again for the rest")
         raise found.interrupted

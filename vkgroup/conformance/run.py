@@ -72,6 +72,7 @@ class Run:
 
     def summary(self) -> dict[str, Any]:
         """Return the run in short, as JSON data: device, versions, seed, totals, speed."""
+        counts = self.counts
         by_category: dict[str, Counter[str]] = {}
         for result in self.results:
             by_category.setdefault(result.case.split(".", 1)[0], Counter())[result.status] += 1
@@ -100,10 +101,10 @@ class Run:
                 "defined": sum(result.defined for result in self.results),
                 "undefined": sum(result.undefined for result in self.results),
             },
-            "totals": {status.value: self.counts.get(status, 0) for status in Status},
+            "totals": {status.value: counts.get(status, 0) for status in Status},
             "by_category": {
-                category: {status.value: counts.get(status, 0) for status in Status}
-                for category, counts in sorted(by_category.items())
+                category: {status.value: its.get(status, 0) for status in Status}
+                for category, its in sorted(by_category.items())
             },
         }
 

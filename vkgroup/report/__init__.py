@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from vkgroup.report.annotations import SERVICES, github, write_gitlab
+from vkgroup.report.annotations import github, write_gitlab
 from vkgroup.report.baseline import check_baseline, save_baseline
-from vkgroup.report.conformance import summary_of, write_capabilities, write_junit, write_summary
+from vkgroup.report.conformance import write_capabilities, write_junit, write_summary
 from vkgroup.report.tables import write_tables
 
 __all__ = [
-    "SERVICES",
     "check_baseline",
     "github",
     "save_baseline",
-    "summary_of",
     "write_capabilities",
     "write_gitlab",
     "write_junit",

@@ -14,13 +14,10 @@ import json
 import os
 from pathlib import Path
 
-from vkgroup import choices
 from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.judged import Judged
 from vkgroup.report.conformance import write_text
 from vkgroup.report.tables import FAILURES
-
-SERVICES = choices.ANNOTATIONS
 
 GITLAB = "gl-code-quality-report.json"
 """The file for GitLab in a run's folder, by the name that GitLab's documentation uses."""

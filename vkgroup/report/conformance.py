@@ -18,19 +18,15 @@ from vkgroup.files import write_whole
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_summary(run: Run, path: Path, judged: Judged | None = None) -> None:
-    """Write the run in short; see `vkgroup.conformance.run.Run.summary` for what is in it.
+def write_summary(run: Run, path: Path, judged: Judged | None = None) -> dict[str, Any]:
+    """Write the run in short, and return what was written; see `vkgroup.conformance.run.Run.summary`.
 
     With `judged` also, under ``outcomes``, how many cases have each outcome that occurs (`Outcome`).
     """
-    write_text(path, json.dumps(summary_of(run, judged), indent=2, ensure_ascii=False) + "\n")
-
-
-def summary_of(run: Run, judged: Judged | None = None) -> dict[str, Any]:
-    """Return what `write_summary` writes."""
     summary = run.summary()
     if judged is not None:
         summary["outcomes"] = {outcome.value: count for outcome, count in sorted(judged.counts.items())}
+    write_text(path, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return summary
 
 

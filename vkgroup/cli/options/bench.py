@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup import choices
-from vkgroup.cli.arguments import add_db, add_device, percent, seconds
+from vkgroup.cli.arguments import add_db, add_device, natural, percent, seconds
 from vkgroup.errors import InvalidInput
 
 
@@ -72,7 +72,7 @@ def _add_how(group: argparse._ArgumentGroup) -> None:
         default=choices.BENCH_SECONDS,
         help=f"for the rounds of one row; warming up comes on top (default: {choices.BENCH_SECONDS:g})",
     )
-    group.add_argument("--seed", metavar="N", type=_natural, help="of all data (default: a new one, printed)")
+    group.add_argument("--seed", metavar="N", type=natural, help="of all data (default: a new one, printed)")
     group.add_argument("--smoke", action="store_true", help="verify at the smallest sizes and time nothing")
     group.add_argument(
         "--peers",
@@ -101,9 +101,3 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 def _words(text: str) -> tuple[str, ...]:
     return () if text == "none" else tuple(word.strip() for word in text.split(","))
-
-
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
-    return int(text)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from vkgroup import choices
-from vkgroup.cli.arguments import seconds
+from vkgroup.cli.arguments import natural, seconds
 from vkgroup.cli.options import pairs, shaders
 
 _LARGEST = 128
@@ -83,20 +83,14 @@ def _add_inputs(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--seed",
         metavar="N",
-        type=_natural,
+        type=natural,
         default=0,
         help="of what is made up, and of the shuffled lanes (default: 0)",
     )
 
 
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
-    return int(text)
-
-
 def _positive(text: str) -> int:
-    number = _natural(text)
+    number = natural(text)
     if number < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
     return number
@@ -110,7 +104,7 @@ def _groups(text: str) -> tuple[int, ...]:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    sizes = tuple(_natural(word) for word in text.split(","))
+    sizes = tuple(natural(word) for word in text.split(","))
     if any(not 1 <= size <= _LARGEST or size & (size - 1) for size in sizes):
         raise argparse.ArgumentTypeError(f"subgroup sizes are powers of two from 1 to {_LARGEST}")
     return sizes
