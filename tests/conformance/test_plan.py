@@ -42,28 +42,34 @@ def test_parts_are_the_whole() -> None:
 
 
 class TestWhatMayHangAGpu:
-    """Barriers are judged by one worker, when all others are done; those that have hung a GPU come last."""
+    """Barriers are judged last; those that have hung a GPU by one worker, when all others are done."""
 
     CASES = select(("basic.*",))
 
-    def test_barriers_are_judged_alone(self) -> None:
-        batches = list(plan.batches(self.CASES, DEVICE))
-        alone = [batch.alone for batch in batches]
-        assert alone == sorted(alone)
-        for batch in batches:
-            assert all((case.operation in BARRIERS) == batch.alone for case in batch.cases)
+    def test_barriers_are_judged_last_in_the_order_of_their_risk(self) -> None:
+        for device in (DEVICE, LAVAPIPE):
+            risks = [{plan.risk(case) for case in batch.cases} for batch in plan.batches(self.CASES, device)]
+            assert all(len(its) == 1 for its in risks)
+            assert risks == sorted(risks, key=max)
+            assert set().union(*risks) == {0, 1, plan.SEEN, plan.SEEN + 1}
+        assert {case.operation in BARRIERS for case in self.CASES if plan.risk(case)} == {True}
+
+    def test_what_waits_for_others_comes_after_what_does_not(self) -> None:
+        last = [case for batch in plan.batches(self.CASES, DEVICE) if batch.alone for case in batch.cases]
+        waits = [BARRIERS[case.operation].kind == "exchange" for case in last]
+        assert waits == sorted(waits)
+        assert set(waits) == {False, True}
+
+    def test_what_has_hung_a_gpu_is_judged_alone_case_by_case(self) -> None:
+        for batch in plan.batches(self.CASES, DEVICE):
+            barriers = [case for case in batch.cases if case.operation in BARRIERS]
+            known = any((case.stage, case.pattern) in SEEN_TO_HANG for case in barriers)
+            assert known == batch.alone
+            assert not batch.alone or len(batch) == 1
         assert not any(batch.alone for batch in plan.batches(self.CASES, LAVAPIPE))
 
-    def test_what_has_hung_a_gpu_comes_last_case_by_case(self) -> None:
-        batches = list(plan.batches(self.CASES, DEVICE))
-        known = [(batch.cases[0].stage, batch.cases[0].pattern) in SEEN_TO_HANG for batch in batches]
-        known = [seen and batch.alone for seen, batch in zip(known, batches, strict=True)]
-        assert any(known)
-        assert known == sorted(known)
-        assert {len(batch) for batch, seen in zip(batches, known, strict=True) if seen} == {1}
-
-    def test_what_hangs_is_split_into_cases_at_once(self) -> None:
-        batch = next(batch for batch in plan.batches(self.CASES, DEVICE) if batch.alone and len(batch) > 2)
+    def test_what_hangs_alone_is_split_into_cases_at_once(self) -> None:
+        batch = plan.Batch("subgroup", list(self.CASES[:3]), alone=True)
         assert [part.cases for part in batch.parts()] == [[case] for case in batch.cases]
         assert all(part.alone for part in batch.parts())
 

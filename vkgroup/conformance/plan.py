@@ -13,6 +13,9 @@ from vkgroup.conformance.families import family_named, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.device import Capabilities
 
+SEEN = 2
+"""The `risk` from which on a case is judged alone."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -46,7 +49,8 @@ def batches(
     """Split cases into batches for a device, cases that share data side by side, and what may hang last.
 
     A GPU that hangs takes the devices of all workers along, and may hang again in whatever comes next (both
-    seen on an H200, docs/driver-findings.md): so barriers there are judged alone, in the order of `risk`.
+    seen on an H200, docs/driver-findings.md): so what may hang comes last there, in the order of `risk`, and
+    where drivers have been seen to hang it is judged alone.
 
     Parameters
     ----------
@@ -74,15 +78,21 @@ def _in_order(
         if most is not None:
             step = min(step, most)
         for start in range(0, len(members), step):
-            alone = capabilities.is_gpu and risk(members[0]) > 0
+            alone = capabilities.is_gpu and risk(members[0]) >= SEEN
             yield Batch(name, members[start : start + step], alone)
 
 
 def risk(case: AnyCase) -> int:
-    """Return how likely a case hangs a GPU: 0, 1 for barriers, 2 where drivers have been seen to hang."""
+    """Return how likely a case hangs a GPU.
+
+    0; 1 for barriers; `SEEN` where drivers have been seen to hang, and one more if the barrier makes
+    invocations wait for each other.
+    """
     if not isinstance(case, Case) or case.operation not in BARRIERS:
         return 0
-    return 2 if (case.stage, case.pattern) in SEEN_TO_HANG else 1
+    if (case.stage, case.pattern) not in SEEN_TO_HANG:
+        return 1
+    return SEEN + (BARRIERS[case.operation].kind == "exchange")
 
 
 def _place(seed: int, case: AnyCase) -> bytes:
