@@ -143,9 +143,9 @@ class _Watched(Together):
 
     begun = 0.0
 
-    def judge(self, *arguments: Any) -> None:
+    def judge(self, *arguments: Any, **options: Any) -> None:
         _Watched.begun = time.perf_counter()
-        super().judge(*arguments)
+        super().judge(*arguments, **options)
 
 
 def _children() -> float:
