@@ -4,6 +4,9 @@ Rounds of runs in one session: one device, both; then both, the other device; an
 worker processes and cold caches, judges the same cases and should come to the same verdicts. Each round gives
 a ratio; their median is printed with its bootstrap interval. The file is written after each round.
 
+Much of a run is the driver's compiler, so one device is faster where it has the processors of two. With
+``--halves`` one device has half of the host's cores, as if the other half belonged to the other.
+
     python bench/two_gpus.py --out FILE --cases 'arithmetic.compute.*' --rounds 5
 """
 
@@ -25,7 +28,7 @@ from typing import Any
 from conformance_speed import cold_cache
 
 from vkgroup.bench.statistics import ratio_interval
-from vkgroup.conformance import AnyCase, Run, run, select, several
+from vkgroup.conformance import AnyCase, Result, Run, Status, run, select, several
 from vkgroup.conformance.crew import Together, model_of, read_capabilities
 from vkgroup.conformance.run import MOST_JOBS, versions
 from vkgroup.device import DeviceInfo
@@ -41,8 +44,11 @@ class Measured:
     ----------
     round, who : the round, and which devices.
     seconds : wall-clock, from the start of the run to its last result.
-    planning : of these, seconds until the first batch was handed out: what no second device makes faster.
-    own_cpu, workers_cpu : processor seconds of the measuring process, and of all workers.
+    first : of these, seconds until the first verdict: planning and starting, which no second device makes
+        faster.
+    processors : how many the workers could run on.
+    own_cpu, workers_cpu, workers_kernel : processor seconds of the measuring process, of all workers, and of
+        these in the kernel. Of workers that the driver had let go of by the end.
     """
 
     round: int
@@ -51,9 +57,11 @@ class Measured:
     workers: int
     seconds: float
     cases_per_second: float
-    planning: float
+    first: float
+    processors: int
     own_cpu: float
     workers_cpu: float
+    workers_kernel: float
     statuses: dict[str, int]
 
 
@@ -68,6 +76,18 @@ def pair(choice: str) -> tuple[DeviceInfo, DeviceInfo]:
     raise SystemExit(f"--device {choice}: no two devices of one model; the same may be named twice (A,A)")
 
 
+def half_of_the_cores() -> set[int]:
+    """Return the processors of half of the cores that this process may run on; siblings stay together."""
+    mine = os.sched_getaffinity(0)
+    cores: dict[str, set[int]] = {}
+    for processor in sorted(mine):
+        siblings = Path(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list")
+        core = siblings.read_text().strip() if siblings.exists() else str(processor)
+        cores.setdefault(core, set()).add(processor)
+    half = list(cores.values())[: max(1, len(cores) // 2)]
+    return set().union(*half)
+
+
 class Measuring:
     """Runs of the same cases on one device or two.
 
@@ -75,11 +95,19 @@ class Measuring:
     ----------
     devices : the two.
     each : worker processes of each.
+    halves : whether one device has half of the host's cores.
     """
 
     def __init__(
-        self, devices: tuple[DeviceInfo, DeviceInfo], cases: Sequence[AnyCase], each: int, timeout: float
+        self,
+        devices: tuple[DeviceInfo, DeviceInfo],
+        cases: Sequence[AnyCase],
+        each: int,
+        timeout: float,
+        halves: bool = False,
     ) -> None:
+        self._everything = os.sched_getaffinity(0)
+        self._half = half_of_the_cores() if halves else self._everything
         self._devices = devices
         self._cases = cases
         self._each = each
@@ -104,8 +132,14 @@ class Measuring:
         return self._measure(number, CONTROL, self._devices[:1], 2 * self._each)
 
     def _measure(self, number: int, who: str, devices: Sequence[DeviceInfo], each: int) -> Measured:
-        own, workers = time.process_time(), _children()
-        found, planning = self._judge(devices, each, self._cases)
+        processors = self._half if len(devices) == 1 else self._everything
+        own, workers, kernel = time.process_time(), *_children()
+        os.sched_setaffinity(0, processors)
+        try:
+            found, first = self._judge(devices, each, self._cases)
+        finally:
+            os.sched_setaffinity(0, self._everything)
+        workers_now, kernel_now = _children()
         self._compare(found)
         measured = Measured(
             number,
@@ -114,9 +148,11 @@ class Measuring:
             found.jobs,
             round(found.seconds, 3),
             round(found.executed / found.seconds, 1),
-            round(planning, 3),
+            round(first, 3),
+            len(processors),
             round(time.process_time() - own, 2),
-            round(_children() - workers, 2),
+            round(workers_now - workers, 2),
+            round(kernel_now - kernel, 2),
             {status.value: count for status, count in sorted(found.counts.items())},
         )
         text = f"round {number}: {who}: {measured.seconds:.1f} s, {measured.cases_per_second:.0f} cases/s"
@@ -124,12 +160,25 @@ class Measuring:
         return measured
 
     def _judge(self, devices: Sequence[DeviceInfo], each: int, cases: Sequence[AnyCase]) -> tuple[Run, float]:
-        """Judge cases with cold caches; also return the seconds until batches were handed out."""
-        crew = _Watched.of(devices, each)
+        """Judge cases with cold caches; also return the seconds until the first verdict of a worker."""
+        crew = Together.of(devices, each)
+        verdicts: list[float] = []
+
+        def note(results: list[Result]) -> None:
+            if not verdicts and any(result.status is not Status.NOT_SUPPORTED for result in results):
+                verdicts.append(time.perf_counter())
+
         with cold_cache(), tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
-            found = run(devices[0], cases=cases, crew=crew, out=Path(folder) / "run", timeout=self._timeout)
-        return found, _Watched.begun - start
+            found = run(
+                devices[0],
+                cases=cases,
+                crew=crew,
+                out=Path(folder) / "run",
+                timeout=self._timeout,
+                on_results=note,
+            )
+        return found, verdicts[0] - start if verdicts else 0.0
 
     def _compare(self, found: Run) -> None:
         """Keep which cases have come to another verdict than before."""
@@ -138,20 +187,10 @@ class Measuring:
                 self.different.add(result.case)
 
 
-class _Watched(Together):
-    """Devices that note when they are given batches."""
-
-    begun = 0.0
-
-    def judge(self, *arguments: Any, **options: Any) -> None:
-        _Watched.begun = time.perf_counter()
-        super().judge(*arguments, **options)
-
-
-def _children() -> float:
-    """Return the processor seconds of all processes that have ended."""
+def _children() -> tuple[float, float]:
+    """Return the processor seconds of all processes that have ended, and those in the kernel."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return used.ru_utime + used.ru_stime, used.ru_stime
 
 
 def results(rounds: Sequence[tuple[Measured, Measured]], controls: Sequence[Measured]) -> dict[str, Any]:
@@ -180,6 +219,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="begin no round that would end later, by the last one")
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds a dispatch may take")
     parser.add_argument("--control", action="store_true", help=f"measure {CONTROL} too, once")
+    parser.add_argument("--halves", action="store_true", help="let one device have half of the host's cores")
     arguments = parser.parse_args()
     start = time.monotonic()
     cores = os.cpu_count() or 2
@@ -189,13 +229,14 @@ def main() -> int:
     if not cases:
         raise SystemExit("no case matches --cases")
     os.environ["__GL_SHADER_DISK_CACHE"] = "0"  # NVIDIA's, which would keep the pipelines of the first run
-    measuring = Measuring(devices, cases, each, arguments.timeout)
+    measuring = Measuring(devices, cases, each, arguments.timeout, arguments.halves)
     head = {
         "devices": [
             {"name": d.name, "driver": f"{d.driver_name} {d.driver_info}", "uuid": d.uuid} for d in devices
         ],
         "versions": versions(),
         "processors": cores,
+        "halves": arguments.halves,
         "workers_a_device": each,
         "filters": arguments.cases,
         "every": arguments.every,

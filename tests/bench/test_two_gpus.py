@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +24,11 @@ def judged(monkeypatch, swiftshader):
     """Let runs take a second on one device and half of it on two, but for the verdict of one case."""
     made = []
 
-    def run(device, *, cases, crew, out, timeout):
-        crew.judge(Setup(device, 0, timeout), [], lambda results: None)
+    def run(device, *, cases, crew, out, timeout, on_results):
+        crew.judge(Setup(device, 0, timeout), [], on_results, deadline=math.inf, at_once=False)
+        on_results([Result(case.name, Status.NOT_SUPPORTED) for case in cases])
+        time.sleep(0.01)
+        on_results([Result(case.name, Status.PASS) for case in cases])
         made.append((len(crew.members), crew.jobs, len(cases)))
         found = Run(crew.capabilities, 0, crew.jobs, "now")
         found.results = [Result(case.name, Status.PASS) for case in cases]
@@ -50,6 +55,7 @@ def test_rounds_alternate_and_give_a_ratio(judged, monkeypatch, tmp_path, capsys
     everything = [(2, 6, 3), (1, 6, 3), (1, 3, 3), (2, 6, 3), (2, 6, 3), (1, 3, 3)]
     assert judged == everything  # the warm-up, the control, one and both, both and the other
     assert [run["who"] for run in found["runs"]] == ["device 0", "both", "device 1", "both", two_gpus.CONTROL]
+    assert all(0.01 < run["first"] < 10.0 for run in found["runs"])
     assert found["speedup"] == 2.0
     assert found["interval"] == [2.0, 2.0]
     assert found["verdicts_that_differ"] == ["vote.compute.subgroupAll.bool.all.exact"]
@@ -65,3 +71,24 @@ def test_two_of_one_model_are_found(monkeypatch) -> None:
     monkeypatch.setattr(two_gpus.several, "choose", lambda choice: [other, one])
     with pytest.raises(SystemExit, match="no two devices of one model"):
         two_gpus.pair("all")
+
+
+def test_one_device_can_have_half_of_the_cores(judged, monkeypatch, tmp_path) -> None:
+    allowed, set_to = {0, 1, 2, 3, 4, 5}, []
+    monkeypatch.setattr(two_gpus.os, "sched_getaffinity", lambda process: allowed)
+    monkeypatch.setattr(two_gpus.os, "sched_setaffinity", lambda process, to: set_to.append(set(to)))
+    monkeypatch.setattr(two_gpus, "half_of_the_cores", lambda: {0, 3})
+    found = measured(monkeypatch, tmp_path / "two.json", "--rounds", "1", "--halves")
+    assert found["halves"] is True
+    assert set_to == [{0, 3}, allowed, allowed, allowed]
+    assert [(run["who"], run["processors"]) for run in found["runs"]] == [("device 0", 2), ("both", 6)]
+
+
+def test_siblings_of_a_core_are_in_one_half(monkeypatch) -> None:
+    monkeypatch.setattr(two_gpus.os, "sched_getaffinity", lambda process: {0, 1, 2, 3, 6, 7})
+    monkeypatch.setattr(Path, "exists", lambda self: True)
+    numbers = {0: "0,4", 1: "1,5", 2: "2-3", 3: "2-3", 6: "6", 7: "7"}
+    monkeypatch.setattr(Path, "read_text", lambda self: numbers[int(self.parts[5].removeprefix("cpu"))])
+    assert two_gpus.half_of_the_cores() == {0, 1}
+    monkeypatch.setattr(two_gpus.os, "sched_getaffinity", lambda process: {2, 3, 6, 7})
+    assert two_gpus.half_of_the_cores() == {2, 3}

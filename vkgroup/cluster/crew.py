@@ -79,8 +79,9 @@ class ClusterCrew:
         on_results: TakeResults,
         *,
         deadline: float = math.inf,
+        at_once: bool = False,
     ) -> None:
-        """Judge all batches; see `vkgroup.conformance.crew.Crew`.
+        """Judge all batches; see `vkgroup.conformance.crew.Crew`. The workers are there already.
 
         Raises
         ------

@@ -44,6 +44,7 @@ class Crew(Protocol):
         on_results: TakeResults,
         *,
         deadline: float = math.inf,
+        at_once: bool = False,
     ) -> None:
         """Judge all batches; `on_results` is called in this thread as results come.
 
@@ -51,6 +52,7 @@ class Crew(Protocol):
         ----------
         setup : its device is one of the devices, and stands for all.
         deadline : the `time.monotonic` from which on no batch is begun.
+        at_once : workers may be started before `batches` is iterated, which takes time.
         """
 
 
@@ -134,6 +136,7 @@ class Together:
         on_results: TakeResults,
         *,
         deadline: float = math.inf,
+        at_once: bool = False,
     ) -> None:
         """Judge all batches, on whichever device is free; see `Crew`.
 
@@ -142,15 +145,17 @@ class Together:
         NoDevice
             No worker starts on one of the devices. What the others had judged is passed on before.
         """
-        supply = Supply(batches)
+        supply = Supply(None if at_once else batches)
         arrived: Queue[list[Result] | BaseException | None] = Queue()
         pools = [Pool(replace(setup, device=device), self.each, deadline=deadline) for device in self.members]
         for device, pool in zip(self.members, pools, strict=True):
-            task = (pool, device.choice if len(pools) > 1 else "", supply, arrived)
+            task = (pool, device.choice if len(pools) > 1 else "", supply, arrived, at_once)
             threading.Thread(target=_judge_on_one, args=task, daemon=True).start()
         working = len(pools)
         problem: BaseException | None = None
         try:
+            if at_once:
+                supply.fill(batches)
             while working:
                 item = arrived.get()
                 if item is None:
@@ -169,11 +174,19 @@ class Together:
 
 
 def _judge_on_one(
-    pool: Pool, device: str, supply: Supply, arrived: Queue[list[Result] | BaseException | None]
+    pool: Pool,
+    device: str,
+    supply: Supply,
+    arrived: Queue[list[Result] | BaseException | None],
+    at_once: bool,
 ) -> None:
     """Let one device's pool take from the supply until it is empty."""
     try:
-        pool.run(supply, lambda results: arrived.put([replace(result, device=device) for result in results]))
+        pool.run(
+            supply,
+            lambda results: arrived.put([replace(result, device=device) for result in results]),
+            at_once=at_once,
+        )
     except BaseException as error:
         arrived.put(error)
     finally:

@@ -48,6 +48,11 @@ SECONDS_PER_CASE = 2.0
 """Seconds that each further case adds to the time of a batch: slow compilers are not hangs."""
 
 
+LEAVE_SECONDS = 0.5
+"""Seconds for which a run waits for its workers to end. A driver may take longer to let go of a process, with
+which nobody is concerned any more."""
+
+
 class WorkerDied(Exception):
     """A worker ended without an answer."""
 
@@ -139,10 +144,14 @@ class Worker:
         self._process.wait()
         self.close()
 
-    def close(self) -> None:
-        """Let the process end, and wait for that."""
+    def dismiss(self) -> None:
+        """Let the process end."""
         with suppress(OSError):
             self._requests.close()
+
+    def close(self) -> None:
+        """Let the process end, and wait for that."""
+        self.dismiss()
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
@@ -220,44 +229,64 @@ class Pool:
         self._workers: set[Worker] = set()
         self._opened = False
 
-    def run(self, batches: Iterable[Work] | Supply, on_results: Callable[[list[Result]], None]) -> None:
+    def run(
+        self,
+        batches: Iterable[Work] | Supply,
+        on_results: Callable[[list[Result]], None],
+        *,
+        at_once: bool = False,
+    ) -> None:
         """Judge all batches; `on_results` is called in this thread as they come.
 
         Parameters
         ----------
-        batches : a `Supply` is shared with the pools of other devices.
+        batches : a `Supply` is shared with the pools of other devices, and filled by someone else.
+        at_once : start all workers before any batch is there, which saves time where planning takes some.
 
         Raises
         ------
         NoDevice
             A worker could not open the device.
         """
-        self._supply = batches if isinstance(batches, Supply) else Supply(batches)
-        count = min(self._jobs, len(self._supply))
-        threads = [threading.Thread(target=self._feed, args=(count,), daemon=True) for _ in range(count)]
+        self._supply = batches if isinstance(batches, Supply) else Supply()
+        if not (at_once or isinstance(batches, Supply)):
+            self._supply.fill(batches)
+        count = self._jobs if at_once else min(self._jobs, len(self._supply))
+        threads = [
+            threading.Thread(target=self._feed, args=(count, at_once), daemon=True) for _ in range(count)
+        ]
         for thread in threads:
             thread.start()
-        alive = count
-        held: deque[Answer] = deque()
         try:
-            while alive:
-                with suppress(Empty):
-                    item = self._results.get(timeout=1.0 if held else None)
-                    if item is None:
-                        alive -= 1
-                    elif isinstance(item, BaseException):
-                        raise item
-                    elif count > 1 and item.fails:
-                        held.append(item)
-                    else:
-                        on_results(item.results)
-                while held and held[0].when < time.monotonic() - TROUBLE_SECONDS:
-                    self._settle(held.popleft(), on_results)
-            for answer in held:
-                self._settle(answer, on_results)
+            if at_once and not isinstance(batches, Supply):
+                self._supply.fill(batches)
+            self._collect(count, on_results)
             self._judge_alone(on_results)
         finally:
             self.stop()
+            leave = time.monotonic() + LEAVE_SECONDS
+            for thread in threads:
+                thread.join(max(0.0, leave - time.monotonic()))
+
+    def _collect(self, count: int, on_results: Callable[[list[Result]], None]) -> None:
+        """Pass on the results of so many workers until none is left; failures when they can be believed."""
+        alive = count
+        held: deque[Answer] = deque()
+        while alive:
+            with suppress(Empty):
+                item = self._results.get(timeout=1.0 if held else None)
+                if item is None:
+                    alive -= 1
+                elif isinstance(item, BaseException):
+                    raise item
+                elif count > 1 and item.fails:
+                    held.append(item)
+                else:
+                    on_results(item.results)
+            while held and held[0].when < time.monotonic() - TROUBLE_SECONDS:
+                self._settle(held.popleft(), on_results)
+        for answer in held:
+            self._settle(answer, on_results)
 
     def stop(self) -> None:
         """End all workers; `run`, in whichever thread it is, comes to an end with what it has."""
@@ -287,10 +316,11 @@ class Pool:
         self._opened = True
         return worker
 
-    def _feed(self, count: int) -> None:
+    def _feed(self, count: int, at_once: bool) -> None:
         """Feed one worker of so many until nothing is left, starting another when it dies."""
         worker: Worker | None = None
         try:
+            worker = self._start() if at_once else None
             while (batch := self._next()) is not None:
                 worker = worker or self._start()
                 answer = self._ask(worker, batch)
@@ -307,8 +337,11 @@ class Pool:
             self._results.put(error)
         finally:
             if worker is not None:
-                self._end(worker)
+                self._workers.discard(worker)
+                worker.dismiss()
             self._results.put(None)
+            if worker is not None:
+                worker.close()
 
     def _ask(self, worker: Worker, batch: Work) -> list[Result] | Death:
         """Let a worker judge a batch; where it dies of it, it is gone afterwards."""
@@ -319,10 +352,6 @@ class Pool:
             self._workers.discard(worker)
             worker.kill()
         return answer
-
-    def _end(self, worker: Worker) -> None:
-        self._workers.discard(worker)
-        worker.close()
 
     def _judge_alone(self, on_results: Callable[[list[Result]], None]) -> None:
         """Judge the batches that may hang, and again those that workers died of, with nobody else at work."""
@@ -344,7 +373,8 @@ class Pool:
             if isinstance(answer, Death) and results and self._setup.device.is_gpu:
                 self._hung = self._hung or results[0].case
         if worker is not None:
-            self._end(worker)
+            self._workers.discard(worker)
+            worker.close()
 
     def _next_suspect(self) -> Suspect | None:
         """Take what is to be judged alone: first what workers died of, then what is planned so."""

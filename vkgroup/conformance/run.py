@@ -7,7 +7,7 @@ import os
 import platform
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -34,6 +34,9 @@ OnResults = Callable[[list[Result]], None]
 
 MOST_JOBS = 16
 """Worker processes of a device at most, unless more are asked for."""
+
+MANY_CASES = 20_000
+"""Cases from which on planning takes so long that the workers are started before it."""
 
 
 @dataclass
@@ -180,15 +183,20 @@ def run(
         if on_start is not None:
             on_start(found)
         session = _Session(found, device.choice, store, on_results)
-        pending = session.sort_out(chosen)
-        batches = list(plan.batches(pending, capabilities, shuffle=shuffle))
+        pending: list[AnyCase] = []
+
+        def planned() -> Iterator[plan.Batch]:
+            pending.extend(session.sort_out(chosen))
+            yield from plan.batches(pending, capabilities, shuffle=shuffle)
+
         setup = Setup(device, seed, timeout, transform)
+        at_once = len(chosen) - (len(store.done) if store is not None else 0) >= MANY_CASES
         if crew is not None:
-            crew.judge(setup, batches, session.take, deadline=deadline)
+            crew.judge(setup, planned(), session.take, deadline=deadline, at_once=at_once)
         elif isolate:
-            Pool(setup, found.jobs, deadline=deadline).run(batches, session.take)
+            Pool(setup, found.jobs, deadline=deadline).run(planned(), session.take, at_once=at_once)
         else:
-            _run_here(device, batches, session, setup, deadline)
+            _run_here(device, list(planned()), session, setup, deadline)
     reached = {result.case for result in found.results}
     found.missing = [case.name for case in chosen if case.name not in reached]
     found.executed = len(pending) - len(found.missing)

@@ -1,0 +1,121 @@
+"""Workers of a long run start while its batches are planned; what comes of it is the same."""
+
+from __future__ import annotations
+
+import threading
+import time
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from vkgroup.conformance import Status, run, select
+from vkgroup.conformance.crew import Together
+from vkgroup.conformance.messages import Setup
+from vkgroup.conformance.pool import Pool, Worker
+from vkgroup.conformance.supply import Supply
+from vkgroup.opening import select as select_device
+
+# The package has a function of this name.
+conformance_run = import_module("vkgroup.conformance.run")
+
+CASES = select(("vote.compute.*.bool.*", "vote.compute.subgroupAll.bool.all.exact.size128"))
+
+
+@pytest.fixture
+def device(swiftshader):
+    return select_device("swiftshader")
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The `time.monotonic` at which each worker was started; any number of cases are many."""
+    monkeypatch.setattr(conformance_run, "MANY_CASES", 1)
+    times, honest = [], Worker.__init__
+
+    def begin(self, *arguments) -> None:
+        times.append(time.monotonic())
+        honest(self, *arguments)
+
+    monkeypatch.setattr(Worker, "__init__", begin)
+    return times
+
+
+def verdicts(found):
+    return sorted((result.case, result.status) for result in found.results)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_workers_start_while_batches_are_planned(together, device, started, monkeypatch) -> None:
+    alone = verdicts(run(device, cases=CASES, isolate=False))
+    planned, honest = [], conformance_run.plan.batches
+
+    def slow(*arguments, **options):
+        deadline = time.monotonic() + 20.0
+        while len(started) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        planned.append(time.monotonic())
+        return honest(*arguments, **options)
+
+    monkeypatch.setattr(conformance_run.plan, "batches", slow)
+    crew = Together.of([device, device], 1) if together else None
+    assert verdicts(run(device, cases=CASES, jobs=2, crew=crew)) == alone
+    assert len(started) == 2
+    assert max(started) <= planned[0]
+    assert {status for _, status in alone} >= {Status.PASS, Status.NOT_SUPPORTED}
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_plan_that_fails_ends_the_workers(together, device, started, monkeypatch) -> None:
+    def wrong(*arguments, **options):
+        raise RuntimeError("no plan")
+
+    monkeypatch.setattr(conformance_run.plan, "batches", wrong)
+    crew = Together.of([device, device], 1) if together else None
+    before = threading.active_count()
+    with pytest.raises(RuntimeError, match="no plan"):
+        run(device, cases=CASES, jobs=2, crew=crew)
+    deadline = time.monotonic() + 20.0
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
+
+
+def test_a_run_that_is_done_starts_nobody(device, started, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    first = run(device, cases=CASES, jobs=1, out=out)
+    assert len(started) == 1
+    assert verdicts(run(device, cases=CASES, jobs=1, out=out, resume=True)) == verdicts(first)
+    assert len(started) == 1
+
+
+def test_who_takes_waits_until_there_is_something() -> None:
+    supply, taken = Supply(), []
+    thread = threading.Thread(target=lambda: taken.append(supply.next()))
+    thread.start()
+    thread.join(0.05)
+    assert taken == []
+    supply.fill(())
+    thread.join(20.0)
+    assert taken == [None]
+    assert len(supply) == 0
+
+
+def test_a_run_does_not_wait_for_a_driver_to_let_go(device, monkeypatch) -> None:
+    """NVIDIA's takes a second and more for each process."""
+    monkeypatch.setattr("vkgroup.conformance.pool.LEAVE_SECONDS", 0.1)
+    left = threading.Event()
+    honest = Worker.close
+
+    def slow(self) -> None:
+        left.wait(20.0)
+        honest(self)
+
+    monkeypatch.setattr(Worker, "close", slow)
+    found, batches = [], list(conformance_run.plan.batches(CASES[:1], Together.of([device], 1).capabilities))
+    start = time.monotonic()
+    Pool(Setup(device, 0, 20.0), 1).run(batches, found.extend)
+    assert time.monotonic() - start < 20.0
+    assert not left.is_set()
+    left.set()
+    assert len(found) == 1
