@@ -18,6 +18,7 @@ import os
 import resource
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -35,6 +36,9 @@ from vkgroup.device import DeviceInfo
 
 CONTROL = "one device with the workers of both"
 
+LEAVE_SECONDS = 30.0
+"""Seconds that workers may take to end, before the next run begins."""
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -48,7 +52,7 @@ class Measured:
         faster.
     processors : how many the workers could run on.
     own_cpu, workers_cpu, workers_kernel : processor seconds of the measuring process, of all workers, and of
-        these in the kernel. Of workers that the driver had let go of by the end.
+        these in the kernel.
     """
 
     round: int
@@ -134,11 +138,13 @@ class Measuring:
     def _measure(self, number: int, who: str, devices: Sequence[DeviceInfo], each: int) -> Measured:
         processors = self._half if len(devices) == 1 else self._everything
         own, workers, kernel = time.process_time(), *_children()
+        threads = threading.active_count()
         os.sched_setaffinity(0, processors)
         try:
             found, first = self._judge(devices, each, self._cases)
         finally:
             os.sched_setaffinity(0, self._everything)
+        _wait_for_workers(threads)
         workers_now, kernel_now = _children()
         self._compare(found)
         measured = Measured(
@@ -185,6 +191,13 @@ class Measuring:
         for result in found.results:
             if self._verdicts.setdefault(result.case, result.status.value) != result.status.value:
                 self.different.add(result.case)
+
+
+def _wait_for_workers(threads: int) -> None:
+    """Wait until no more than so many threads are left: one waits for each worker that has not ended yet."""
+    end = time.monotonic() + LEAVE_SECONDS
+    while threading.active_count() > threads and time.monotonic() < end:
+        time.sleep(0.05)
 
 
 def _children() -> tuple[float, float]:
