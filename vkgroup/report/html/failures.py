@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result
-from vkgroup.report.html.capabilities import capabilities_of
+from vkgroup.conformance.results import Result
+from vkgroup.history import Recorded
+from vkgroup.report.html.capabilities import capabilities_of, device_of
 from vkgroup.report.html.drawing import drawing_of
-from vkgroup.report.html.inputs import Conformance, Inputs
+from vkgroup.report.html.inputs import Inputs
 from vkgroup.report.html.shaders import Shaders
 from vkgroup.report.html.table import Numbered
 
@@ -21,9 +23,13 @@ class Failures:
         self._lines = Numbered()
         self._shaders = Numbered()
 
-    def of(self, run: Conformance, inputs: Inputs) -> dict[str, dict[str, Any]]:
-        """Return a run's failures by the case's name."""
-        against = [result for result in run.results if result.status in AGAINST_THE_DEVICE]
+    def of(self, run: Recorded, against: Sequence[Result], inputs: Inputs) -> dict[str, dict[str, Any]]:
+        """Return a run's failures by the case's name.
+
+        Parameters
+        ----------
+        against : those of the run's results that are verdicts against the device.
+        """
         if not against:
             return {}
         size = _subgroup_size(run, inputs)
@@ -54,7 +60,7 @@ class Failures:
         return found
 
 
-def _subgroup_size(run: Conformance, inputs: Inputs) -> int:
+def _subgroup_size(run: Recorded, inputs: Inputs) -> int:
     """Return the subgroup size of a run's device; 0 where nothing tells it."""
     size = run.summary.get("subgroup_size")
     if isinstance(size, int):
@@ -63,10 +69,10 @@ def _subgroup_size(run: Conformance, inputs: Inputs) -> int:
     return capabilities.subgroup.size if capabilities is not None else 0
 
 
-def _capabilities(run: Conformance, inputs: Inputs) -> Any:
-    """Return what a probe found of a run's device."""
-    for probe in inputs.probes:
-        capabilities = capabilities_of(probe)
-        if capabilities is not None and capabilities.name == run.device:
+def _capabilities(run: Recorded, inputs: Inputs) -> Any:
+    """Return what a run's device declares, by itself or by a probe of it."""
+    for told in (run, *inputs.probes):
+        capabilities = capabilities_of(told)
+        if capabilities is not None and device_of(told) == device_of(run):
             return capabilities
     return None
