@@ -26,6 +26,7 @@ LATEST = re.compile(r"latest(?:~(\d{1,9}))?")
 """Names the run that was started last; ``latest~1`` the one before."""
 
 _COLUMNS = "id, key, kind, device, driver, vkgroup, started, finished, seconds, seed, counts, source, host"
+_STATUSES = {status.value: status for status in Status}
 _CHUNK = 500
 """Names in a query, rows in a fetch: SQLite takes 999 parameters at the least."""
 
@@ -334,9 +335,9 @@ class _DatabaseResults:
             if not all(map(isinstance, row, self._TYPES)):
                 raise TypeError("a value of another type than its column")
             evidence = None if lanes is None else _as(dict, parse(zlib.decompress(lanes)))
-            seconds, known = microseconds / 1e6, Status(status)
+            seconds, known = microseconds / 1e6, _STATUSES[status]
             return Result(case, known, seconds, defined, undefined, detail or "", evidence, judge or "")
-        except (zlib.error, ValueError, TypeError, RecursionError) as error:
+        except (zlib.error, ValueError, KeyError, TypeError, RecursionError) as error:
             raise damaged(self._path, f"a result: {error}") from error
 
 

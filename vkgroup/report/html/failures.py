@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vkgroup.conformance.results import Result
+from vkgroup.device import Capabilities
 from vkgroup.history import Recorded
 from vkgroup.report.html.capabilities import capabilities_of, device_of
 from vkgroup.report.html.drawing import drawing_of
@@ -22,6 +23,7 @@ class Failures:
     def __init__(self) -> None:
         self._lines = Numbered()
         self._shaders = Numbered()
+        self._makers: list[tuple[int, Capabilities | None, Shaders]] = []
 
     def of(self, run: Recorded, against: Sequence[Result], inputs: Inputs) -> dict[str, dict[str, Any]]:
         """Return a run's failures by the case's name.
@@ -33,11 +35,22 @@ class Failures:
         if not against:
             return {}
         size = _subgroup_size(run, inputs)
-        shaders = Shaders(size, _capabilities(run, inputs))
-        try:
-            return {result.case: self._one(result, size, shaders) for result in against}
-        finally:
+        shaders = self._maker(size, _capabilities(run, inputs))
+        return {result.case: self._one(result, size, shaders) for result in against}
+
+    def close(self) -> None:
+        """Free what made the shaders."""
+        for _, _, shaders in self._makers:
             shaders.close()
+
+    def _maker(self, size: int, capabilities: Capabilities | None) -> Shaders:
+        """Return what makes shaders for a device, once for all runs of it: they fail in the same cases."""
+        for known_size, known, shaders in self._makers:
+            if (known_size, known) == (size, capabilities):
+                return shaders
+        made = Shaders(size, capabilities)
+        self._makers.append((size, capabilities, made))
+        return made
 
     def texts(self) -> dict[str, Any]:
         """Return the shaders' lines, and each shader as numbers of lines."""
@@ -69,7 +82,7 @@ def _subgroup_size(run: Recorded, inputs: Inputs) -> int:
     return capabilities.subgroup.size if capabilities is not None else 0
 
 
-def _capabilities(run: Recorded, inputs: Inputs) -> Any:
+def _capabilities(run: Recorded, inputs: Inputs) -> Capabilities | None:
     """Return what a run's device declares, by itself or by a probe of it."""
     for told in (run, *inputs.probes):
         capabilities = capabilities_of(told)

@@ -8,6 +8,7 @@ import html
 import json
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -116,7 +117,8 @@ def _inert(data: dict[str, Any]) -> str:
 
 def _data(inputs: Inputs, threshold: float) -> dict[str, Any]:
     table, failures = Table(), Failures()
-    runs = [_run(run, table, failures, inputs) for run in inputs.runs]
+    with closing(failures):
+        runs = [_run(run, table, failures, inputs) for run in inputs.runs]
     capabilities = side_by_side(inputs)
     compared = {
         "cases": comparing.cases_compared(inputs.runs, table),

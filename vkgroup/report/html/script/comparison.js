@@ -13,11 +13,11 @@ function comparisonShown() {
 // What became of cases, what wants a look first: title, what a tile calls it, its colour, whether it is open.
 const BECAME = {
   newly_failing: ["Newly failing", "newly failing", "fail", true],
-  appeared_failing: ["In the second run only, and failing", "in the second only, and failing", "fail", true],
+  appeared_failing: ["Appeared and failing", "appeared and failing", "fail", true],
   fixed: ["Fixed", "fixed", "pass", true],
   other: ["Otherwise changed", "otherwise changed", "undefined", false],
-  appeared: ["In the second run only", "in the second only", "none", false],
-  vanished: ["In the first run only", "in the first only", "none", false],
+  appeared: ["Appeared", "appeared", "none", false],
+  vanished: ["Vanished", "vanished", "none", false],
 };
 const NOT_THERE = " ";
 
