@@ -1,4 +1,4 @@
-"""How quick a history of a million results is: to write, list, compare, export and read.
+"""How quick a history of a million results is: to write, list, compare, report, export and read.
 
 Makes a database of synthetic runs with the names of the suite's own cases, statuses in about the shares that
 a GPU has, texts as long as real ones, and one result in 200 changed from run to run; then times the commands
@@ -117,6 +117,10 @@ def measure(folder: Path, runs: int, results: int) -> dict[str, Any]:
             "list": command("history", "--db", str(path)),
             "diff": command("diff", "--db", str(path)),
             "diff, as JSON": command("diff", "--db", str(path), "--json", str(folder / "diff.json")),
+            "report of a run": command("report", "latest", "--db", str(path), "-o", str(folder / "one.html")),
+            "report of two runs": command(
+                "report", "latest~1", "latest", "--db", str(path), "-o", str(folder / "two.html")
+            ),
             "export of a run": command(
                 "history", "export", str(path), "latest", "--out", str(folder / "out")
             ),

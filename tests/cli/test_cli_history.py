@@ -64,7 +64,12 @@ def test_what_conform_and_probe_find_is_recorded(recorded: Path, capsys) -> None
 def test_the_same_run_from_both_places_does_not_differ(recorded: Path, capsys) -> None:
     words = ["diff", str(recorded / "run"), "latest", "--kind", "conform", "--db", str(recorded / "runs.db")]
     assert main(words) == 0
-    assert "0 newly failing, 0 fixed, 0 appeared, 0 vanished, 0 otherwise changed" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert (
+        "0 newly failing, 0 appeared and failing, 0 fixed, 0 appeared, 0 vanished, 0 otherwise changed"
+        in printed
+    )
+    assert "Capabilities: nothing changed" in printed
 
 
 def test_resuming_goes_on_with_the_recorded_run(recorded: Path, swiftshader: Driver, capsys) -> None:
@@ -146,12 +151,14 @@ def test_diff_says_what_newly_fails_and_ends_with_1(tmp_path: Path, capsys) -> N
     path = tmp_path / "runs.db"
     both = {f"same.{number}": Status.PASS for number in range(4)}
     _write(path, "2026-01-01T00:00:00+00:00", both | {"a.bad": Status.PASS, "a.good": Status.FAIL})
-    _write(path, "2026-01-02T00:00:00+00:00", both | {"a.bad": Status.FAIL, "a.new": Status.FAIL})
+    _write(path, "2026-01-02T00:00:00+00:00", both | {"a.bad": Status.FAIL, "a.new": Status.CRASH})
     assert main(["diff", "--db", str(path)]) == 1
     printed = capsys.readouterr().out
     assert (
-        "Cases: 1 newly failing, 0 fixed, 1 appeared, 1 vanished, 0 otherwise changed, 4 the same" in printed
+        "Cases: 1 newly failing, 1 appeared and failing, 0 fixed, 0 appeared, 1 vanished, "
+        "0 otherwise changed, 4 the same" in printed
     )
+    assert "Appeared and failing:\n  not there → Crash  a.new\n      why a.new" in printed
     assert "Pass → Fail  a.bad\n      why a.bad" in printed
     assert main(["diff", "latest", "latest~1", "--db", str(path), "--json", "-"]) == 0
     data = json.loads(capsys.readouterr().out)
@@ -176,6 +183,25 @@ def test_diff_shows_capabilities_and_speed(capsys) -> None:
     assert "0.693  faster" in printed
 
 
+def test_a_report_shows_runs_of_a_database_beside_files(tmp_path: Path, capsys) -> None:
+    path, out = tmp_path / "runs.db", tmp_path / "report.html"
+    _write(path, "2026-01-01T00:00:00+00:00", {"a.bad": Status.PASS})
+    _write(path, "2026-01-02T00:00:00+00:00", {"a.bad": Status.FAIL, "a.new": Status.CRASH})
+    runs = [one["id"] for one in _list(capsys, "--db", str(path))]
+    probe = RECORDED / "swiftshader" / "probe.json"
+    assert main(["report", "latest~1", "latest", str(probe), "--db", str(path), "-o", str(out)]) == 0
+    assert capsys.readouterr().out.startswith(f"{out}: 2 runs, 1 probe (")
+    page = out.read_text()
+    data = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    assert [run["place"] for run in data["runs"]] == runs[::-1]
+    assert data["runs"][1]["failures"]["a.bad"]["words"] == "why a.bad"
+    (compared,) = data["compared"]["cases"]
+    assert {name: len(blocks) for name, blocks in compared["lists"].items() if blocks} == {
+        "newly_failing": 1,
+        "appeared_failing": 1,
+    }
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -183,6 +209,8 @@ def test_diff_shows_capabilities_and_speed(capsys) -> None:
         (["history", "--db", "none.db"], "there is no database none.db"),
         (["diff", "aaaa", "bbbb"], "which database?"),
         (["diff", "no/such/folder", "latest"], "there is no no/such/folder"),
+        (["report", "latest"], "which database?"),
+        (["report", "latest", "--db", "none.db"], "there is no database none.db"),
         (["history", "add", "runs.db", "nowhere"], "nowhere cannot be read"),
         (["history", "export", "none.db", "latest", "--out", "x"], "there is no database none.db"),
     ],

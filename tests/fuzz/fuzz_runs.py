@@ -97,6 +97,13 @@ def targets(command: Command) -> list[Target]:
         command("history", "--db", str(file))
         command("diff", "--db", str(file))
 
+    def report_database(data: bytes, folder: Path) -> None:
+        _empty(folder)
+        file = folder / "runs.db"
+        file.write_bytes(data)
+        runs = ("latest", "latest~1", "latest~2")
+        command("report", *runs, "--db", str(file), "-o", str(folder / "report.html"))
+
     def report(name: str) -> Any:
         def call(data: bytes, folder: Path) -> None:
             _empty(folder)
@@ -127,6 +134,8 @@ def targets(command: Command) -> list[Target]:
             Target(f"report_{name}", 300, _drawn(corpus, damage), report(name), ())
             for name, corpus, damage in rows
         ]
+        drawn = _drawn(_databases, make.in_bytes)
+        found.append(Target("report_database", 300, drawn, report_database, ()))
     if (corpora.ROOT / "vkgroup/conformance/expectations.py").is_file():
         found += [
             Target(

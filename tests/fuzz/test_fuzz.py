@@ -15,7 +15,8 @@ from fuzz_worker import Job, draw
 
 from vkgroup import drivers
 
-SLOW = {"caselist", "command_devices", "command_check", "report_run", "report_probe", "report_bench"}
+SLOW = {"caselist", "command_devices", "command_check"}
+SLOW |= {"report_run", "report_probe", "report_bench", "report_database"}
 """Targets whose first input costs seconds: they have their share of the recorded run alone."""
 
 INPUTS = 25

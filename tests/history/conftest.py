@@ -14,7 +14,16 @@ from vkgroup.history import Kind, RunInfo
 
 RESULTS = (
     Result("vote.compute.subgroupAll.bool.all.exact", Status.PASS, 0.25, 512, 3),
-    Result("vote.compute.subgroupAny.bool.all.exact", Status.FAIL, 0.5, 512, 0, "lane 3 is wrong\nrepeat: …"),
+    Result(
+        "vote.compute.subgroupAny.bool.all.exact",
+        Status.FAIL,
+        0.5,
+        512,
+        0,
+        "lane 3 is wrong\nrepeat: …",
+        {"where": "subgroup ∞", "wrong": [3], "rows": {"got": ["1", None]}},
+        "gpu:1",
+    ),
     Result("quad.compute.beyond", Status.UNDEFINED, 0.000001, 0, 512),
     Result("quad.compute.int8", Status.NOT_SUPPORTED, detail="needs shaderInt8"),
     Result("quad.compute.int16", Status.NOT_SUPPORTED, detail="needs shaderInt8"),

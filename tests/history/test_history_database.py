@@ -14,7 +14,8 @@ from vkgroup.history import DatabaseError, Kind
 
 
 def test_a_run_comes_back_as_it_was_written(tmp_path: Path, results, record) -> None:
-    documents = {"summary": {"device": "é", "totals": {}}, "capabilities": {"features": ["shaderInt8"]}}
+    declared = {"features": ["shaderInt8"]}
+    documents = {"summary": {"device": "é", "totals": {}}, "capabilities": {"capabilities": declared}}
     key = record(results, documents)
     with history.open(tmp_path / "runs.db") as database:
         run = database.run(key)
@@ -22,9 +23,11 @@ def test_a_run_comes_back_as_it_was_written(tmp_path: Path, results, record) -> 
     assert {one.case: one for one in found if one.status != Status.TIMEOUT} == {
         one.case: one for one in results if one.status != Status.TIMEOUT
     }
+    lanes = {one.case: one.evidence for one in results}
+    assert {one.case: one.evidence for one in found} == lanes, "what results are not compared by"
     assert [one.detail for one in found if one.status == Status.TIMEOUT] == ["half a ? pair, \x00 and ∞"]
     assert run.documents == documents
-    assert run.capabilities == documents["capabilities"]
+    assert run.capabilities == declared
     assert (run.info.device, run.info.seed, run.info.seconds, run.info.finished) == ("Device ∞", 3, 1.5, True)
 
 

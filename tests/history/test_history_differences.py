@@ -18,6 +18,7 @@ RECORDED = Path(__file__).parents[2] / "bench" / "results"
 
 OLD = {"a": "Pass", "b": "Fail", "c": "NotSupported", "d": "Pass", "e": "Crash", "f": "Fail", "g": "Pass"}
 NEW = {"a": "Fail", "b": "Pass", "c": "Timeout", "e": "Fail", "f": "NotSupported", "g": "Pass", "h": "Fail"}
+NEW |= {"i": "Pass"}
 
 
 def _results(statuses: dict[str, str]) -> list[Result]:
@@ -42,7 +43,12 @@ def test_cases_are_told_apart_by_what_became_of_them(tmp_path: Path, record, sto
         ("c", "Timeout of c"),
     ]
     assert [(one.case, one.detail) for one in cases.fixed] == [("b", "Fail of b")]
-    assert [(one.case, one.old, one.new) for one in cases.appeared] == [("h", None, Status.FAIL)]
+    assert [(one.case, one.old, one.new, one.detail) for one in cases.appeared_failing] == [
+        ("h", None, Status.FAIL, "Fail of h")
+    ]
+    assert [(one.case, one.old, one.new, one.detail) for one in cases.appeared] == [
+        ("i", None, Status.PASS, "")
+    ]
     assert [(one.case, one.old, one.new) for one in cases.vanished] == [("d", Status.PASS, None)]
     assert [(one.case, one.old, one.new) for one in cases.other] == [
         ("e", Status.CRASH, Status.FAIL),

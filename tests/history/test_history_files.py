@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,35 @@ def test_a_killed_run_is_read_up_to_its_last_whole_line(folder: Path, results) -
     assert run.results.of(wanted) == {results[1].case: results[1]}
 
 
+def test_compressed_results_and_repeated_cases_are_read(folder: Path, results) -> None:
+    path = folder / "results.jsonl"
+    again = json.dumps({**results[0].to_json(), "status": "Crash"}) + "\n"
+    (folder / "results.jsonl.xz").write_bytes(lzma.compress(path.read_bytes() + again.encode()))
+    path.unlink()
+    run = history.load(folder)
+    assert run.results is not None
+    assert run.results.statuses()[results[0].case] == Status.CRASH
+    assert [one.case for one in run.results].count(results[0].case) == 1
+    assert len(list(run.results)) == len(results) - 1
+    (added,) = history.load_all(folder)
+    assert added.info.source == str(folder.resolve())
+
+
+def test_what_is_shown_may_be_damaged_and_says_so(folder: Path, results) -> None:
+    path = folder / "results.jsonl"
+    path.write_text("no result\n" + path.read_text())
+    (folder / "check.json").write_text('{"shader": "a.comp", "findings": []}')
+    (folder / "other.json").write_text('{"a": NaN}')
+    run, check = history.load_shown(folder)
+    assert isinstance(run, history.Recorded)
+    assert run.results is not None
+    assert len(list(run.results)) == len(results) - 1
+    assert run.results.damaged == 1
+    assert isinstance(check, history.Check)
+    with pytest.raises(InvalidInput, match="line 1, is no result"):
+        list(history.load(folder).results or ())
+
+
 def test_files_that_are_no_runs_are_refused(tmp_path: Path, folder: Path, record) -> None:
     (tmp_path / "list.json").write_text("[1, 2]")
     (tmp_path / "text.json").write_text("{")
@@ -98,7 +128,7 @@ def test_the_recorded_runs_of_this_repository_can_be_added(tmp_path: Path) -> No
 
 
 def test_a_run_is_the_same_after_adding_and_exporting(tmp_path: Path, folder: Path) -> None:
-    (folder / "capabilities.json").write_text('{"features": ["shaderInt8"]}')
+    (folder / "capabilities.json").write_text('{"capabilities": {"features": ["shaderInt8"]}}')
     with history.open(tmp_path / "runs.db", write=True) as database:
         (added,) = history.load_all(tmp_path / "run")
         key, _ = database.add(added)
@@ -108,7 +138,10 @@ def test_a_run_is_the_same_after_adding_and_exporting(tmp_path: Path, folder: Pa
     assert {path.name for path in files} == {path.name for path in folder.iterdir()}
     out, before = history.load(tmp_path / "out"), history.load(folder)
     assert {one.case: one for one in out.results or ()} == {one.case: one for one in before.results or ()}
+    lanes = {one.case: one.evidence for one in before.results or ()}
+    assert {one.case: one.evidence for one in out.results or ()} == lanes
     assert out.documents == before.documents
+    assert out.capabilities == {"features": ["shaderInt8"]}
     assert json.loads((tmp_path / "out" / "run.json").read_text()) == json.loads(
         (folder / "run.json").read_text()
     )

@@ -96,7 +96,7 @@ def _check(database: history.Database) -> None:
 def test_schema_1_becomes_that_of_today(old: Path, write: bool, make_info) -> None:
     with history.open(old, write=write) as database:
         _check(database)
-    assert _version(old) == VERSION == 2
+    assert _version(old) == VERSION == 3
     with history.open(old, write=True) as database:
         writer = database.begin(make_info(kind=Kind.PROBE))
         writer.document("probe", {"capabilities": {}})

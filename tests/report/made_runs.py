@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.conformance.results import Result, Status
+from vkgroup.device import Capabilities, Subgroup
 
 WRONG = "arithmetic.compute.subgroupAdd.uint.all.exact"
 MENDED = "arithmetic.compute.subgroupMul.uint.all.exact"
@@ -74,6 +75,13 @@ def write_run(
     summary: dict[str, Any] = {"device": device, "driver": {"name": driver, "info": ""}}
     (folder / "summary.json").write_text(json.dumps({**summary, "subgroup_size": size, "seed": 0}))
     return folder
+
+
+def capabilities(driver: str = "made up") -> dict[str, Any]:
+    """What the device of a run declares, as ``capabilities.json`` has it."""
+    device = Capabilities(name="A device", type="cpu", driver_name=driver, subgroup=Subgroup(size=4))
+    declared: dict[str, Any] = json.loads(json.dumps(device.to_json()))
+    return declared
 
 
 def big_run(count: int) -> list[Result]:

@@ -19,11 +19,13 @@ from vkgroup.errors import InvalidInput, Unsupported
 from vkgroup.report.html import read
 from vkgroup.report.html.axes import axes_of, split
 from vkgroup.report.html.benchmarks import timed_of
+from vkgroup.report.html.capabilities import side_by_side
 from vkgroup.report.html.charts import charts_of
-from vkgroup.report.html.comparing import case_differences, speed_compared
+from vkgroup.report.html.comparing import capabilities_compared, cases_compared, speed_compared
 from vkgroup.report.html.drawing import drawing_of
 from vkgroup.report.html.plots import require_library
 from vkgroup.report.html.shaders import Shaders
+from vkgroup.report.html.table import Table
 
 RESULTS = Path(__file__).parents[2] / "bench/results"
 
@@ -32,26 +34,34 @@ def test_a_folder_may_hold_everything(tmp_path: Path) -> None:
     folder = made.write_run(tmp_path / "run", made.new_run())
     (folder / "check.json").write_text(json.dumps(made.check()))
     (folder / "bench.json").write_text(json.dumps(made.bench(1.0)))
-    (folder / "capabilities.json").write_text((RESULTS / "swiftshader/probe.json").read_text())
+    (folder / "probe.json").write_text((RESULTS / "swiftshader/probe.json").read_text())
+    declared = made.capabilities()
+    (folder / "capabilities.json").write_text(json.dumps({"capabilities": declared}))
     found = read([folder])
     assert [len(kind) for kind in (found.runs, found.probes, found.checks, found.benches)] == [1, 1, 1, 1]
-    assert found.runs[0].results == made.new_run()
-    assert found.runs[0].results[0].evidence == made.EVIDENCE
+    (run,) = found.runs
+    assert (run.info.id, run.info.device) == (str(folder), "A device")
+    assert run.capabilities == declared
+    results = list(run.results or ())
+    assert results == made.new_run()
+    assert results[0].evidence == made.EVIDENCE
 
 
 def test_compressed_and_damaged_results_are_read(tmp_path: Path) -> None:
     lines = [json.dumps(result.to_json()) for result in made.new_run()]
-    text = "\n".join([*lines, '{"case": "cut o', '{"case": 1e999, "status": "Pass"}', "[]"])
+    older = lines[1].replace("Pass", "Fail")
+    text = "\n".join([older, *lines, "", '{"case": "cut o', '{"case": 1e999, "status": "Pass"}', "[]"])
     (tmp_path / "results.jsonl.xz").write_bytes(lzma.compress(text.encode()))
-    run = read([tmp_path / "results.jsonl.xz"]).runs[0]
-    assert len(run.results) == len(lines)
-    assert run.damaged == 3
-    assert run.device == "unknown device"
+    results = read([tmp_path / "results.jsonl.xz"]).runs[0].results
+    assert results is not None
+    assert list(results) == made.new_run()
+    assert results.damaged == 3
+    assert set(results.statuses()) == {result.case for result in made.new_run()}
 
 
 def test_recorded_folders_can_be_shown() -> None:
     found = read([RESULTS / "swiftshader", RESULTS / "lavapipe-25.0.7"])
-    assert found.runs[0].device == "SwiftShader Device (Subzero)"
+    assert found.runs[0].info.device == "SwiftShader Device (Subzero)"
     assert len(found.probes) == 2
 
 
@@ -62,7 +72,7 @@ def test_recorded_folders_can_be_shown() -> None:
         ("a.json", "{}", "is no run"),
         ("a.jsonl", "nothing\n", "holds no results"),
         ("a.jsonl.xz", "nothing", "is no .xz file"),
-        ("missing.jsonl", None, "cannot be read"),
+        ("missing.jsonl", None, "there is no"),
     ],
 )
 def test_what_is_no_run_is_said_without_a_traceback(
@@ -164,20 +174,39 @@ def test_shaders_come_with_the_line_that_calls_the_operation() -> None:
     ]
 
 
-def test_differences_tell_fixed_from_no_longer_supported() -> None:
-    old = [Result(name, Status.FAIL) for name in "abc"] + [Result("d", Status.PASS), Result("e", Status.PASS)]
-    new = [
-        Result("a", Status.PASS),
-        Result("b", Status.NOT_SUPPORTED),
-        Result("c", Status.CRASH),
-        Result("d", Status.TIMEOUT),
-        Result("f", Status.FAIL),
+def test_the_page_has_the_lists_of_the_history(tmp_path: Path) -> None:
+    """The rule itself is tested with the history: here that each list arrives, in the table's numbers."""
+    old = [Result(f"x.{name}", Status.FAIL) for name in "ab"] + [Result("x.gone", Status.PASS)]
+    new = [Result("x.a", Status.PASS), Result("x.b", Status.CRASH), Result("x.new", Status.FAIL)]
+    folders = [made.write_run(tmp_path / name, results) for name, results in (("old", old), ("new", new))]
+    table = Table()
+    (found,) = cases_compared(read(folders).runs, table)
+    assert (found["old"], found["new"]) == (0, 1)
+    heads = [head for head, *_ in table.texts()["heads"]]
+    shown = {
+        name: [(heads[head], was, now) for head, _, was, now in blocks]
+        for name, blocks in found["lists"].items()
+    }
+    assert shown == {
+        "newly_failing": [],
+        "appeared_failing": [("x.new", " ", "F")],
+        "fixed": [("x.a", "F", "P")],
+        "other": [("x.b", "F", "C")],
+        "appeared": [],
+        "vanished": [("x.gone", "P", " ")],
+    }
+
+
+def test_devices_that_changed_beside_their_driver_are_told_of(tmp_path: Path) -> None:
+    for name, features in (("one", ["shaderInt8"]), ("two", ["shaderInt8"]), ("three", ["shaderInt64"])):
+        folder = made.write_run(tmp_path / name, made.old_run())
+        declared = {"capabilities": made.capabilities() | {"features": features}}
+        (folder / "capabilities.json").write_text(json.dumps(declared))
+    columns = side_by_side(read([tmp_path / name for name in ("one", "two", "three")]))
+    assert [run.info.id for run in columns.runs] == [str(tmp_path / name) for name in ("one", "three")]
+    assert [one["changes"] for one in capabilities_compared(columns)] == [
+        [["feature", "shaderInt64", "no", "yes"], ["feature", "shaderInt8", "yes", "no"]]
     ]
-    found = case_differences(old, new)
-    assert [one.case for one in found.newly_failing] == ["d", "f"]
-    assert [one.case for one in found.fixed] == ["a"]
-    assert [one.case for one in found.otherwise] == ["b", "c"]
-    assert (found.only_old, found.only_new) == (1, 1)
 
 
 def test_speed_is_compared_between_what_was_given_apart(tmp_path: Path) -> None:
@@ -185,10 +214,11 @@ def test_speed_is_compared_between_what_was_given_apart(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "bench.json").write_text(json.dumps(made.bench(scale)))
         (tmp_path / name / "again.json").write_text(json.dumps(made.bench(1.0)))
-    found = speed_compared(read([tmp_path / "one", tmp_path / "two"]).benches)
+    inputs = read([tmp_path / "one", tmp_path / "two"])
+    found = speed_compared(inputs, 0.05)
     assert [(one["old"], one["new"]) for one in found] == [(0, 2), (0, 3)]
-    verdicts = [{change["verdict"] for change in one["changes"]} for one in found]
-    assert verdicts == [{"same"}, {"slower"}]
+    assert [(one["same"], len(one["slower"])) for one in found] == [(6, 0), (0, 6)]
+    assert [one["same"] for one in speed_compared(inputs, 0.6)] == [6, 6]
 
 
 def test_recorded_benchmarks_become_charts() -> None:

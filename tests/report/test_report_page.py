@@ -30,8 +30,13 @@ def browser() -> Iterator[Browser]:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report with everything in it: two runs, two probes, a check, two files of benchmarks."""
     folder = tmp_path_factory.mktemp("report")
-    made.write_run(folder / "old", made.old_run())
-    made.write_run(folder / "new", made.new_run(), driver="made up later")
+    for name, results, driver in (
+        ("old", made.old_run(), "made up"),
+        ("new", made.new_run(), "made up later"),
+    ):
+        made.write_run(folder / name, results, driver=driver)
+        declared = {"capabilities": made.capabilities(driver)}
+        (folder / name / "capabilities.json").write_text(json.dumps(declared))
     (folder / "check.json").write_text(json.dumps(made.check()))
     for name, scale in (("fast", 1.0), ("slow", 1.5)):
         (folder / f"{name}.json").write_text(json.dumps(made.bench(scale)))
@@ -90,15 +95,23 @@ def test_every_part_is_there_under_its_heading(page: Page) -> None:
 
 def test_the_two_runs_are_compared(page: Page, report: Path) -> None:
     compared = page.locator("#comparison")
-    failing, fixed = (compared.locator("details").nth(number) for number in (0, 1))
-    expect(failing.locator("summary")).to_have_text("Newly failing: 3 cases")
+    failing, appeared, fixed, others = (compared.locator("details").nth(number) for number in range(4))
+    expect(failing.locator("summary")).to_have_text("Newly failing: 2 cases")
     assert made.WRONG in failing.inner_text()
+    # A case that only the new run has may fail because the suite is newer: it is shown, and no step back.
+    expect(appeared.locator("summary")).to_have_text("Appeared and failing: 1 case")
+    expect(appeared.locator("tbody td")).to_have_text(["not in that run", "∞ Timeout"])
+    expect(others.locator("summary")).to_have_text("Appeared: 3 cases")
+    expect(others.locator("tbody tr")).to_have_count(0)
+    others.locator("summary").click()
+    expect(others.locator("tbody tr")).to_have_count(3)
     expect(fixed.locator("tbody tr")).to_have_text(f"{made.MENDED}✗ Fail✓ Pass")
     # Both files have the same rows; each is half as slow again, with intervals of 1 %.
-    expect(compared.locator(".tiles").last).to_have_text("6 slower0 faster0 same")
+    expect(compared.locator(".tiles").last).to_have_text("0 newly wrong6 slower0 faster0 same")
     capabilities = compared.get_by_role("heading", name="Capabilities")
     assert capabilities.all_inner_texts() == [
         "Capabilities: SwiftShader Device (Subzero) → llvmpipe (LLVM 15.0.6, 256 bits)",
+        f"Capabilities: SwiftShader Device (Subzero) → A device ({report.parent / 'old'})",
         f"Capabilities: A device ({report.parent / 'old'}) → A device ({report.parent / 'new'})",
     ]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import RenderableType
@@ -16,10 +15,10 @@ from vkgroup import history
 from vkgroup.bench.compare import Comparison
 from vkgroup.cli.bench_tables import duration
 from vkgroup.cli.console import Console
-from vkgroup.cli.history import counts, database, moment
+from vkgroup.cli.history import counts, moment
+from vkgroup.cli.named_runs import Runs
 from vkgroup.cli.output import people, write_json
-from vkgroup.errors import InvalidInput
-from vkgroup.history import CapabilityChange, CaseChange, CaseDifferences, Kind, Recorded, RunInfo
+from vkgroup.history import CapabilityChange, CaseChange, CaseDifferences, RunInfo
 
 _WIDTH = 120
 """Columns where the output is no terminal."""
@@ -27,11 +26,12 @@ _WIDTH = 120
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
-    with ExitStack() as stack:
-        runs = _Runs(arguments, stack)
-        found = history.differences(
-            runs.named(arguments.old), runs.named(arguments.new), threshold=arguments.threshold
+    with Runs(arguments) as runs:
+        old, new = (
+            history.load(run) if isinstance(run, Path) else run
+            for run in map(runs.named, (arguments.old, arguments.new))
         )
+        found = history.differences(old, new, threshold=arguments.threshold)
     stream = people(arguments.json)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
     limit = arguments.limit or None
@@ -47,26 +47,6 @@ def execute(arguments: argparse.Namespace) -> int:
     return 1 if found.newly_fails else 0
 
 
-class _Runs:
-    """Finds runs by what the command line calls them; opens the database once, where one is needed."""
-
-    def __init__(self, arguments: argparse.Namespace, stack: ExitStack) -> None:
-        self._arguments = arguments
-        self._stack = stack
-        self._database: history.Database | None = None
-
-    def named(self, name: str) -> Recorded:
-        """Return a run: that of a path that exists, or one in the database."""
-        if Path(name).exists():
-            return history.load(Path(name))
-        if self._arguments.db is None and ("/" in name or name.endswith((".json", ".jsonl"))):
-            raise InvalidInput(f"there is no {name}")
-        if self._database is None:
-            self._database = self._stack.enter_context(history.open(database(self._arguments.db)))
-        kind = Kind(self._arguments.kind) if self._arguments.kind else None
-        return self._database.run(name, kind=kind, device=self._arguments.device)
-
-
 def _heading(letter: str, info: RunInfo) -> Text:
     device = " · ".join(word for word in (info.device, info.driver) if word) or "unknown device"
     return Text.assemble((letter, "bold"), f"  {info.id}  {moment(info)}  {device}: ", counts(info))
@@ -75,6 +55,7 @@ def _heading(letter: str, info: RunInfo) -> Text:
 def _cases(found: CaseDifferences, limit: int | None) -> Iterator[RenderableType]:
     lists = {
         "newly failing": found.newly_failing,
+        "appeared and failing": found.appeared_failing,
         "fixed": found.fixed,
         "appeared": found.appeared,
         "vanished": found.vanished,
@@ -83,6 +64,7 @@ def _cases(found: CaseDifferences, limit: int | None) -> Iterator[RenderableType
     numbers = ", ".join(f"{len(changes)} {words}" for words, changes in lists.items())
     yield Text(f"\nCases: {numbers}, {found.same} the same", style="bold")
     yield from _listed("Newly failing", found.newly_failing, limit, "bold red")
+    yield from _listed("Appeared and failing", found.appeared_failing, limit, "bold yellow")
     yield from _listed("Fixed", found.fixed, limit, "green")
     for words, changes in (("Appeared", found.appeared), ("Vanished", found.vanished)):
         yield from _by_category(words, changes, limit)
@@ -98,7 +80,7 @@ def _listed(words: str, changes: Sequence[CaseChange], limit: int | None, style:
     if changes:
         yield Text(f"{words}:", style=style)
     for change in changes[:limit]:
-        yield Text(f"  {change.old} → {change.new}  {change.case}")
+        yield Text(f"  {change.old or 'not there'} → {change.new}  {change.case}")
         for line in change.detail.splitlines()[:2]:
             yield Text(f"      {line}", style="dim")
     yield from _more(len(changes), limit)

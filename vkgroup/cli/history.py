@@ -11,21 +11,14 @@ from rich.text import Text
 
 from vkgroup import history
 from vkgroup.cli.console import Console
+from vkgroup.cli.named_runs import database
 from vkgroup.cli.output import people, write_json
-from vkgroup.errors import InvalidInput
 from vkgroup.history import Kind, RunInfo
 
 _WIDTH = 140
 """Columns where the output is no terminal."""
 
 _BAD = ("Fail", "Crash", "Timeout", "wrong", "failed")
-
-
-def database(path: Path | None) -> Path:
-    """Return which database is meant."""
-    if path is None:
-        raise InvalidInput("which database? Name it with --db, or set VKGROUP_DB")
-    return path
 
 
 def execute(arguments: argparse.Namespace) -> int:

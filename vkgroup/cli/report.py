@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from vkgroup.cli.named_runs import Runs
 from vkgroup.errors import InvalidInput
 from vkgroup.report.html import read, write_html
 
@@ -13,8 +14,9 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     if arguments.out.is_dir():
         raise InvalidInput(f"-o {arguments.out} is a folder: name a file")
-    inputs = read(arguments.runs)
-    write_html(inputs, arguments.out)
+    with Runs(arguments) as runs:
+        inputs = read([runs.named(name) for name in arguments.runs])
+        write_html(inputs, arguments.out, threshold=arguments.threshold)
     parts = (
         ("run", len(inputs.runs)),
         ("probe", len(inputs.probes)),

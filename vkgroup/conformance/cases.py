@@ -6,13 +6,12 @@ the device's own subgroup size are not written.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
 
+from vkgroup.collector import resting
 from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.long_vectors import takes
 from vkgroup.conformance.operands import choices
@@ -336,19 +335,7 @@ def _stage_cases(stage: str) -> Iterator[Case]:
 @cache
 def subgroup_cases() -> tuple[Case, ...]:
     """Return every case of the family, in the order in which they are listed; needs no device."""
-    with _no_collections():
+    with resting():
         cases = [case for stage in STAGES for case in _stage_cases(stage)]
         cases.sort(key=attrgetter("category"))
         return tuple(cases)
-
-
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """Let Python's collector of cycles rest: half a million new objects cost it more than their making."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

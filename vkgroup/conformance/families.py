@@ -6,6 +6,7 @@ from fnmatch import translate
 from functools import cache
 from re import compile as compile_pattern
 
+from vkgroup.collector import resting
 from vkgroup.conformance.compute_model import ComputeModelFamily
 from vkgroup.conformance.cooperative_matrix import CooperativeMatrixFamily
 from vkgroup.conformance.descriptor_indexing import DescriptorIndexingFamily
@@ -71,7 +72,8 @@ def all_cases() -> tuple[AnyCase, ...]:
 @cache
 def cases_by_name() -> dict[str, AnyCase]:
     """Return every case by its name."""
-    return {case.name: case for case in all_cases()}
+    with resting():
+        return {case.name: case for case in all_cases()}
 
 
 def select(filters: tuple[str, ...] = ()) -> tuple[AnyCase, ...]:

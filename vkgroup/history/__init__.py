@@ -20,12 +20,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vkgroup.history.capability import CapabilityChange
+from vkgroup.history.capability import CapabilityChange, capability_changes
 from vkgroup.history.connection import DatabaseError
 from vkgroup.history.database import Database
-from vkgroup.history.differences import CaseChange, CaseDifferences, Differences, differences
+from vkgroup.history.differences import (
+    LISTS,
+    CaseChange,
+    CaseDifferences,
+    Differences,
+    became,
+    differences,
+    speed_differences,
+    speed_json,
+)
+from vkgroup.history.documents import kind_of
 from vkgroup.history.export import export
-from vkgroup.history.files import load, load_all
+from vkgroup.history.files import Check, load, load_all, load_shown
 from vkgroup.history.model import Kind, Recorded, Results, RunInfo
 from vkgroup.history.recording import Recording
 from vkgroup.history.writing import Writer
@@ -50,9 +60,11 @@ def open(path: Path, *, write: bool = False) -> Database:
 
 
 __all__ = [
+    "LISTS",
     "CapabilityChange",
     "CaseChange",
     "CaseDifferences",
+    "Check",
     "Database",
     "DatabaseError",
     "Differences",
@@ -62,9 +74,15 @@ __all__ = [
     "Results",
     "RunInfo",
     "Writer",
+    "became",
+    "capability_changes",
     "differences",
     "export",
+    "kind_of",
     "load",
     "load_all",
+    "load_shown",
     "open",
+    "speed_differences",
+    "speed_json",
 ]

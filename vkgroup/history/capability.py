@@ -41,7 +41,7 @@ def capability_changes(
     old_experiments: Mapping[str, Any] | None = None,
     new_experiments: Mapping[str, Any] | None = None,
 ) -> tuple[CapabilityChange, ...]:
-    """Compare two devices.
+    """Compare two devices: the one rule by which capabilities are compared.
 
     Parameters
     ----------

@@ -18,6 +18,7 @@ from typing import Any
 from vkgroup.conformance.results import Result, Status
 from vkgroup.errors import InvalidInput
 from vkgroup.history.connection import connect, damaged, guarded
+from vkgroup.history.documents import parse
 from vkgroup.history.model import Kind, Recorded, RunInfo
 from vkgroup.history.writing import MOST, Writer, transaction
 
@@ -25,6 +26,7 @@ LATEST = re.compile(r"latest(?:~(\d{1,9}))?")
 """Names the run that was started last; ``latest~1`` the one before."""
 
 _COLUMNS = "id, key, kind, device, driver, vkgroup, started, finished, seconds, seed, counts, source, host"
+_STATUSES = {status.value: status for status in Status}
 _CHUNK = 500
 """Names in a query, rows in a fetch: SQLite takes 999 parameters at the least."""
 
@@ -152,6 +154,7 @@ class Database:
         with guarded(self.path), transaction(self._connection):
             execute = self._connection.execute
             execute("DELETE FROM run WHERE id = ?", (row,))
+            execute("DELETE FROM judge WHERE id NOT IN (SELECT judge FROM result WHERE judge IS NOT NULL)")
             execute("DELETE FROM case_name WHERE id NOT IN (SELECT case_id FROM result)")
             execute("DELETE FROM detail WHERE id NOT IN (SELECT detail FROM result WHERE detail IS NOT NULL)")
         return info
@@ -232,7 +235,7 @@ class Database:
         found: dict[str, dict[str, Any]] = {}
         for name, content in rows:
             try:
-                found[_as(str, name)] = _as(dict, json.loads(zlib.decompress(content)))
+                found[_as(str, name)] = _as(dict, parse(zlib.decompress(content)))
             except (zlib.error, ValueError, TypeError, RecursionError) as error:
                 raise damaged(self.path, f"the document {name!r} of a run: {error}") from error
         return found
@@ -267,10 +270,17 @@ class _DatabaseResults:
     """The results of one run in a database."""
 
     _QUERY = (
-        "SELECT case_name.text, status.text, microseconds, defined, undefined, detail.text FROM result "
+        "SELECT case_name.text, status.text, microseconds, defined, undefined, detail.text, evidence, "
+        "judge.text FROM result "
         "JOIN case_name ON case_name.id = case_id JOIN status ON status.id = result.status "
-        "LEFT JOIN detail ON detail.id = result.detail WHERE run = ?"
+        "LEFT JOIN detail ON detail.id = result.detail LEFT JOIN judge ON judge.id = result.judge "
+        "WHERE run = ?"
     )
+
+    _TYPES = (str, str, int, int, int, str | None, bytes | None, str | None)
+
+    damaged = 0
+    """What is in a database is a result, or the database is damaged: see `Results.damaged`."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, row: int) -> None:
         self._connection = connection
@@ -320,10 +330,14 @@ class _DatabaseResults:
         return found
 
     def _result(self, row: Sequence[Any]) -> Result:
-        case, status, microseconds, defined, undefined, detail = row
+        case, status, microseconds, defined, undefined, detail, lanes, judge = row
         try:
-            return Result(case, Status(status), microseconds / 1e6, defined, undefined, detail or "")
-        except (ValueError, TypeError) as error:
+            if not all(map(isinstance, row, self._TYPES)):
+                raise TypeError("a value of another type than its column")
+            evidence = None if lanes is None else _as(dict, parse(zlib.decompress(lanes)))
+            seconds, known = microseconds / 1e6, _STATUSES[status]
+            return Result(case, known, seconds, defined, undefined, detail or "", evidence, judge or "")
+        except (zlib.error, ValueError, KeyError, TypeError, RecursionError) as error:
             raise damaged(self._path, f"a result: {error}") from error
 
 

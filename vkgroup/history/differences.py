@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
+from vkgroup.choices import BENCH_THRESHOLD
+from vkgroup.conformance.results import AGAINST_THE_DEVICE, Status
 from vkgroup.errors import InvalidInput
 from vkgroup.history.capability import CapabilityChange, capability_changes
 from vkgroup.history.model import Recorded, Results, RunInfo
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 _RAN = (Status.PASS, Status.UNDEFINED)
 """Statuses of cases that ran and say nothing against the device."""
 
+LISTS = ("newly_failing", "appeared_failing", "fixed", "appeared", "vanished", "other")
+"""What may become of a case (see `CaseDifferences`), what wants a look first."""
+
 
 @dataclass(frozen=True)
 class CaseChange:
@@ -27,8 +31,8 @@ class CaseChange:
     ----------
     case : its name.
     old, new : its statuses; None where the run does not have it.
-    detail : what the new run says of it; of fixed cases what the old run said; empty for cases that one of
-        the runs does not have.
+    detail : what the new run says of it; of fixed cases what the old run said; empty for cases that vanished
+        and for those that appeared and do not fail.
     """
 
     case: str
@@ -52,14 +56,17 @@ class CaseDifferences:
 
     Attributes
     ----------
-    newly_failing : verdicts against the device (Fail, Crash, Timeout) of cases that had none before.
+    newly_failing : verdicts against the device (Fail, Crash, Timeout) of cases that had another before.
     fixed : cases that had one, and ran now without.
-    appeared, vanished : cases that only the new or only the old run has, whatever their status.
+    appeared_failing : cases that only the new run has, with such a verdict. They want a look and are no step
+        back of the device: the suite may be newer, or the old run may not have got to them.
+    appeared, vanished : all other cases that only the new run has, and those that only the old one has.
     other : all else: Pass to NotSupported, Fail to Crash, ….
     same : cases with the same status in both.
     """
 
     newly_failing: tuple[CaseChange, ...]
+    appeared_failing: tuple[CaseChange, ...]
     fixed: tuple[CaseChange, ...]
     appeared: tuple[CaseChange, ...]
     vanished: tuple[CaseChange, ...]
@@ -100,18 +107,18 @@ class Differences:
             "capabilities": None
             if self.capabilities is None
             else [change.to_json() for change in self.capabilities],
-            "speed": self.speed and _speed_json(self.speed),
+            "speed": self.speed and speed_json(self.speed),
         }
 
 
 def _cases_json(cases: CaseDifferences) -> dict[str, Any]:
-    lists = ("newly_failing", "fixed", "appeared", "vanished", "other")
     return {"same": cases.same} | {
-        name: [change.to_json() for change in getattr(cases, name)] for name in lists
+        name: [change.to_json() for change in getattr(cases, name)] for name in LISTS
     }
 
 
-def _speed_json(speed: Comparison) -> dict[str, Any]:
+def speed_json(speed: Comparison) -> dict[str, Any]:
+    """Return a comparison of times as plain JSON data: rows that are slower, faster and newly wrong."""
     changed = [(one, one.verdict(speed.threshold)) for one in speed.changes]
     return {
         "threshold": speed.threshold,
@@ -139,14 +146,13 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def differences(old: Recorded, new: Recorded, *, threshold: float = 0.0) -> Differences:
+def differences(old: Recorded, new: Recorded, *, threshold: float = BENCH_THRESHOLD) -> Differences:
     """Compare two runs, whether they come from databases or from files.
 
     Parameters
     ----------
     old, new : of `Database.run` or `load`; their database must still be open.
-    threshold : part by which a time must have changed, beyond the intervals of both, to count as faster or
-        slower.
+    threshold : as in `speed_differences`.
 
     Raises
     ------
@@ -163,10 +169,7 @@ def differences(old: Recorded, new: Recorded, *, threshold: float = 0.0) -> Diff
         )
     speed = None
     if old.bench is not None and new.bench is not None:
-        # NumPy and all of bench: not for those who compare cases.
-        from vkgroup.bench.compare import between
-
-        speed = between(old.bench, new.bench, threshold, names=(old.info.id, new.info.id))
+        speed = speed_differences(old, new, threshold=threshold)
     if cases is None and capabilities is None and speed is None:
         raise InvalidInput(
             f"{old.info.id} has {_what(old)}, {new.info.id} has {_what(new)}: there is nothing to compare; "
@@ -175,35 +178,73 @@ def differences(old: Recorded, new: Recorded, *, threshold: float = 0.0) -> Diff
     return Differences(old.info, new.info, cases, capabilities, speed)
 
 
+def speed_differences(old: Recorded, new: Recorded, *, threshold: float = BENCH_THRESHOLD) -> Comparison:
+    """Compare two runs that have benchmarks by speed.
+
+    Parameters
+    ----------
+    threshold : part by which a time must have changed, beyond the intervals of both, to count as faster or
+        slower.
+
+    Raises
+    ------
+    InvalidInput
+        The benchmarks of one of them are damaged.
+    """
+    # NumPy and all of bench: not for those who compare cases.
+    from vkgroup.bench.compare import between
+
+    return between(old.bench or {}, new.bench or {}, threshold, names=(old.info.id, new.info.id))
+
+
 def case_differences(old: Results, new: Results) -> CaseDifferences:
     """Compare two runs by case."""
     before, after = old.statuses(), new.statuses()
-    changed = [case for case, status in after.items() if case in before and before[case] != status]
-    failing = [case for case in changed if _newly_fails(before[case], after[case])]
-    fixed = [case for case in changed if before[case] in AGAINST_THE_DEVICE and after[case] in _RAN]
-    told = {*failing, *fixed}
-    other = [case for case in changed if case not in told]
+    names = became(before, after)
+    now = new.of([*names["newly_failing"], *names["appeared_failing"], *names["other"]])
+    once = old.of(names["fixed"])
+
+    def change(case: str) -> CaseChange:
+        said = now.get(case) or once.get(case)
+        return CaseChange(case, before.get(case), after.get(case), said.detail if said else "")
+
+    changes = {name: tuple(map(change, cases)) for name, cases in names.items()}
     common = sum(case in before for case in after)
-
-    def changes(cases: list[str], details: dict[str, Result] | None = None) -> tuple[CaseChange, ...]:
-        found = details or {}
-        return tuple(
-            CaseChange(case, before.get(case), after.get(case), found[case].detail if case in found else "")
-            for case in sorted(cases)
-        )
-
-    return CaseDifferences(
-        newly_failing=changes(failing, new.of(failing)),
-        fixed=changes(fixed, old.of(fixed)),
-        appeared=changes([case for case in after if case not in before]),
-        vanished=changes([case for case in before if case not in after]),
-        other=changes(other, new.of(other)),
-        same=common - len(changed),
-    )
+    changed = sum(len(names[name]) for name in ("newly_failing", "fixed", "other"))
+    return CaseDifferences(**changes, same=common - changed)
 
 
-def _newly_fails(old: Status, new: Status) -> bool:
-    return new in AGAINST_THE_DEVICE and old not in AGAINST_THE_DEVICE
+def became(before: Mapping[str, Status], after: Mapping[str, Status]) -> dict[str, list[str]]:
+    """Tell cases apart by what became of them: the one rule by which runs are compared.
+
+    Parameters
+    ----------
+    before, after : the status of each case in the old and in the new run.
+
+    Returns
+    -------
+    The names of cases for each list of `CaseDifferences`, in order; cases that stay as they are in none.
+    """
+    found: dict[str, list[str]] = {name: [] for name in LISTS}
+    for case, status in after.items():
+        was = before.get(case)
+        if was != status:
+            found[_became(was, status)].append(case)
+    found["vanished"] = [case for case in before if case not in after]
+    for cases in found.values():
+        cases.sort()
+    return found
+
+
+def _became(old: Status | None, new: Status) -> str:
+    """Return the list of a case of the new run that has another status than in the old one."""
+    if old is None:
+        return "appeared_failing" if new in AGAINST_THE_DEVICE else "appeared"
+    if new in AGAINST_THE_DEVICE and old not in AGAINST_THE_DEVICE:
+        return "newly_failing"
+    if old in AGAINST_THE_DEVICE and new in _RAN:
+        return "fixed"
+    return "other"
 
 
 def _what(run: Recorded) -> str:

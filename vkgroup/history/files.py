@@ -1,28 +1,39 @@
-"""Runs in files: the folder of a conformance run, the JSON of ``vkgroup probe`` and ``vkgroup bench``."""
+"""Runs in files: the folder of a conformance run, the JSON of ``vkgroup probe``, ``check`` and ``bench``."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from vkgroup.conformance.results import Result, Status
 from vkgroup.errors import InvalidInput
-from vkgroup.history.model import Kind, Recorded, RunInfo
+from vkgroup.history.documents import NAMES, describe, identify, is_check, kind_of, parse
+from vkgroup.history.lines import FileResults
+from vkgroup.history.model import Kind, Recorded
 
 RESULTS, RUN, SUMMARY = "results.jsonl", "run.json", "summary.json"
 CAPABILITIES, PROBE, BENCH = "capabilities.json", "probe.json", "bench.json"
 
+_COMPRESSED = f"{RESULTS}.xz"
+_OF_A_RUN = (RUN, SUMMARY, CAPABILITIES)
+"""What stands beside the results of a conformance run and belongs to it."""
+
 _WANTED = (
-    "give the folder of a run (vkgroup conform --out), its results.jsonl, or what vkgroup probe --json or "
-    "vkgroup bench --json wrote"
+    "give the folder of a run (vkgroup conform --out), its results.jsonl (.xz too), or what vkgroup probe "
+    "--json or vkgroup bench --json wrote"
 )
+
+
+@dataclass(frozen=True)
+class Check:
+    """What ``vkgroup check --json`` wrote, which is no run of a device: its file, and what is in it."""
+
+    path: Path
+    data: Mapping[str, Any]
 
 
 def load(path: Path) -> Recorded:
@@ -30,8 +41,9 @@ def load(path: Path) -> Recorded:
 
     Parameters
     ----------
-    path : a folder with ``results.jsonl`` and ``summary.json``, to which ``probe.json`` and ``bench.json``
-        may be added; or one file: results (``.jsonl``), a summary, a probe or a benchmark run (JSON).
+    path : a folder with ``results.jsonl`` (or ``results.jsonl.xz``) and ``summary.json``, to which
+        ``probe.json`` and ``bench.json`` may be added; or one file: results, a summary, a probe or a
+        benchmark run (JSON).
 
     Raises
     ------
@@ -40,15 +52,10 @@ def load(path: Path) -> Recorded:
     """
     if path.is_dir():
         return _folder(path)
-    if path.suffix == ".jsonl":
-        return _conform(path)
-    if _is_database(path):
-        raise InvalidInput(f"{path} is a database: name it with --db, and a run in it by its id")
-    data = _json(path)
-    kind = _kind(data)
-    if kind is None:
+    run = _file(path, strict=True)
+    if not isinstance(run, Recorded):
         raise InvalidInput(f"{path} is no run: {_WANTED}")
-    return Recorded(_info(kind, data, path), None, {_document(kind): data})
+    return run
 
 
 def load_all(path: Path) -> list[Recorded]:
@@ -61,127 +68,118 @@ def load_all(path: Path) -> list[Recorded]:
     """
     if not path.is_dir():
         return [load(path)]
-    found: list[Recorded] = []
-    for folder, _, names in sorted(os.walk(path)):
-        place = Path(folder)
-        if RESULTS in names:
-            found.append(_conform(place / RESULTS))
-        for name in sorted(names):
-            if not name.endswith(".json") or name == RUN or (name == SUMMARY and RESULTS in names):
-                continue
-            data = _json(place / name)
-            kind = _kind(data)
-            if kind is not None:
-                found.append(Recorded(_info(kind, data, place / name), None, {_document(kind): data}))
+    folders = [(Path(folder), names) for folder, _, names in sorted(os.walk(path))]
+    found = [run for folder in folders for run in _within(*folder, strict=True) if isinstance(run, Recorded)]
     if not found:
         raise InvalidInput(f"{path} holds no run: {_WANTED}")
     return found
 
 
+def load_shown(path: Path) -> list[Recorded | Check]:
+    """Read everything of one folder, or of a file, that can be shown, each run as one of its own.
+
+    Lines of results that are damaged are left out and counted (`Results.damaged`): they can be told of where
+    a run is shown, while a run that is kept or compared would look as if it did not have the cases.
+
+    Raises
+    ------
+    InvalidInput
+        There is nothing, or some of it cannot be read.
+    """
+    wanted = f"{_WANTED.replace(' or vkgroup bench', ', vkgroup check --json or vkgroup bench')}"
+    if not path.is_dir():
+        one = _file(path, strict=False)
+        if one is None:
+            raise InvalidInput(f"{path} is no run: {wanted}")
+        return [one]
+    try:
+        names = [entry.name for entry in path.iterdir() if entry.is_file()]
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
+    found = _within(path, names, strict=False)
+    if not found:
+        raise InvalidInput(f"{path} holds no run: {wanted}")
+    return found
+
+
+def _within(folder: Path, names: list[str], *, strict: bool) -> list[Recorded | Check]:
+    """Read what a folder holds itself: the conformance run first, then the others in the order of names."""
+    found: list[Recorded | Check] = []
+    results = next((name for name in (RESULTS, _COMPRESSED) if name in names), None)
+    passed = {RUN}
+    if results is not None:
+        found.append(_conform(folder / results, strict=strict))
+        passed = set(_OF_A_RUN)
+    elif SUMMARY in names:
+        passed = {RUN, CAPABILITIES}
+    for name in sorted(names):
+        if name.endswith(".json") and name not in passed:
+            one = _file(folder / name, strict=strict)
+            found += [] if one is None else [one]
+    return [_named(one, folder) for one in found]
+
+
+def _named(one: Recorded | Check, folder: Path) -> Recorded | Check:
+    """Return a conformance run of a folder under the folder's name; others have their file's."""
+    if isinstance(one, Recorded) and one.info.kind == Kind.CONFORM:
+        return replace(one, info=replace(one.info, id=str(folder)))
+    return one
+
+
+def _file(path: Path, *, strict: bool) -> Recorded | Check | None:
+    """Read a file; None where no command wrote it that we know of."""
+    if path.name.endswith((".jsonl", ".jsonl.xz")):
+        return _conform(path, strict=strict)
+    if _is_database(path):
+        raise InvalidInput(f"{path} is a database: name it with --db, and a run in it by its id")
+    data = _json(path)
+    kind = kind_of(data)
+    if kind is None:
+        return Check(path, data) if is_check(data) else None
+    return _recorded(kind, data, path)
+
+
 def _folder(path: Path) -> Recorded:
     """Read everything of a folder as one run."""
-    found: list[Recorded] = []
-    if (path / RESULTS).exists():
-        found.append(_conform(path / RESULTS))
-    elif (path / SUMMARY).exists():
-        found.append(load(path / SUMMARY))
-    found += [load(path / name) for name in (PROBE, BENCH) if (path / name).exists()]
+    first = next((name for name in (RESULTS, _COMPRESSED, SUMMARY) if (path / name).exists()), None)
+    names = [*([first] if first else []), *(name for name in (PROBE, BENCH) if (path / name).exists())]
+    found = [load(path / name) for name in names]
     if not found:
         raise InvalidInput(f"{path} holds no {RESULTS}, {SUMMARY}, {PROBE} or {BENCH}: {_WANTED}")
     documents = {name: data for part in found for name, data in part.documents.items()}
     return Recorded(replace(found[0].info, id=str(path)), found[0].results, documents)
 
 
-def _conform(path: Path) -> Recorded:
+def _conform(path: Path, *, strict: bool) -> Recorded:
     """Read a conformance run by its results; what stands beside them says of which device."""
-    results = FileResults(path)
-    beside = path.name == RESULTS
-    documents = {
-        name.removesuffix(".json"): data
-        for name in (SUMMARY, CAPABILITIES)
-        if beside and path.with_name(name).exists() and (data := _json(path.with_name(name)))
-    }
+    results = FileResults(path, strict=strict)
+    documents: dict[str, dict[str, Any]] = {}
+    identity: dict[str, Any] = {}
+    if path.name in (RESULTS, _COMPRESSED):
+        for name in _OF_A_RUN:
+            beside = path.with_name(name)
+            if beside.exists() and (data := _json(beside)):
+                documents[name.removesuffix(".json")] = data
+        identity = documents.pop("run", {})
     summary = documents.get("summary")
-    if summary is not None and _kind(summary) == Kind.CONFORM:
-        return Recorded(_info(Kind.CONFORM, summary, path), results, documents)
-    identity = _json(path.with_name(RUN)) if beside and path.with_name(RUN).exists() else {}
+    if summary is not None and kind_of(summary) == Kind.CONFORM:
+        return replace(_recorded(Kind.CONFORM, summary, path), results=results, documents=documents)
     counts = Counter(status.value for status in results.statuses().values())
-    info = RunInfo(
-        id=str(path),
-        kind=Kind.CONFORM,
-        device=_text(identity, "device"),
-        driver=_text(identity, "driver").strip(),
-        vkgroup=_text(identity, "vkgroup"),
-        started=_written(path),
-        finished=False,
-        seed=_seed(identity),
-        counts=dict(counts),
-        source=_source(path),
+    info = replace(
+        identify(identity), id=str(path), started=_written(path), counts=dict(counts), source=_source(path)
     )
     return Recorded(info, results, documents)
 
 
-class FileResults:
-    """The results in a ``results.jsonl``."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __iter__(self) -> Iterator[Result]:
-        for number, line in self._lines():
-            result = self._result(number, line)
-            if result is not None:
-                yield result
-
-    def statuses(self) -> dict[str, Status]:
-        """Return each case's status by its name."""
-        found: dict[str, Status] = {}
-        for number, line in self._lines():
-            plain = _LINE.fullmatch(line)
-            status = _STATUSES.get(plain[2]) if plain else None
-            if plain and status:
-                found[plain[1].decode()] = status
-            elif result := self._result(number, line):
-                found[result.case] = result.status
-        return found
-
-    def of(self, cases: Collection[str]) -> dict[str, Result]:
-        """Return the results of these cases by name."""
-        wanted = frozenset(cases)
-        found: dict[str, Result] = {}
-        for number, line in self._lines() if wanted else ():
-            plain = _LINE.fullmatch(line)
-            if plain and plain[1].decode() not in wanted:
-                continue
-            result = self._result(number, line)
-            if result is not None and result.case in wanted:
-                found[result.case] = result
-        return found
-
-    def _lines(self) -> Iterator[tuple[int, bytes]]:
-        try:
-            with self._path.open("rb") as file:
-                yield from enumerate(file, 1)
-        except OSError as error:
-            raise InvalidInput(f"{self._path} cannot be read: {error.strerror}") from error
-
-    def _result(self, number: int, line: bytes) -> Result | None:
-        """Return the result of a line; None for the last one of a killed run, which is cut off."""
-        try:
-            return Result.from_json(json.loads(line))
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            if line.endswith(b"\n"):
-                raise InvalidInput(f"{self._path}, line {number}, is no result: {_WANTED}") from None
-            return None
-
-
-_LINE = re.compile(
-    rb'\{"case": "([\w.+-]+)", "status": "(\w+)", "seconds": [\d.e-]+, "defined": \d+, "undefined": \d+, '
-    rb'"detail": "[^\0-\x1f]*"\}\n'
-)
-"""Lines as vkgroup writes them: names and statuses are seen without parsing. Any other line is parsed."""
-
-_STATUSES = {status.value.encode(): status for status in Status}
+def _recorded(kind: Kind, data: dict[str, Any], path: Path) -> Recorded:
+    """Return the run of which a file is all there is."""
+    info = describe(kind, data)
+    info = replace(info, id=str(path), started=info.started or _written(path), source=_source(path))
+    documents = {NAMES[kind]: data}
+    beside = path.with_name(CAPABILITIES)
+    if path.name == SUMMARY and beside.exists():
+        documents["capabilities"] = _json(beside)
+    return Recorded(info, None, documents)
 
 
 def _is_database(path: Path) -> bool:
@@ -195,115 +193,12 @@ def _is_database(path: Path) -> bool:
 def _json(path: Path) -> dict[str, Any]:
     """Read a JSON object; of other JSON an empty one."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
+        data = parse(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}; {_WANTED}") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is no JSON: {error}; {_WANTED}") from error
     return data if isinstance(data, dict) else {}
-
-
-def _kind(data: Mapping[str, Any]) -> Kind | None:
-    """Tell what wrote a JSON object."""
-    if isinstance(data.get("benchmarks"), list):
-        return Kind.BENCH
-    if isinstance(data.get("capabilities"), dict) and isinstance(data.get("experiments"), dict):
-        return Kind.PROBE
-    if isinstance(data.get("totals"), dict) and isinstance(data.get("device"), str):
-        return Kind.CONFORM
-    return None
-
-
-def _document(kind: Kind) -> str:
-    return {Kind.CONFORM: "summary", Kind.PROBE: "probe", Kind.BENCH: "bench"}[kind]
-
-
-def _info(kind: Kind, data: dict[str, Any], path: Path) -> RunInfo:
-    """Return the line of a run from the file that it wrote."""
-    info = describe(kind, data)
-    return replace(info, id=str(path), started=info.started or _written(path), source=_source(path))
-
-
-def describe(kind: Kind, data: dict[str, Any]) -> RunInfo:
-    """Return the line of a run as far as its document says it."""
-    if kind == Kind.PROBE:
-        device = _table(data, "capabilities")
-        found = RunInfo(
-            "", kind, _text(device, "name"), _driver(device, "driver_name", "driver_info"), "", ""
-        )
-    elif kind == Kind.BENCH:
-        context = _table(data, "context")
-        seed = _text(context, "seed")
-        found = RunInfo(
-            id="",
-            kind=kind,
-            device=_text(context, "device"),
-            driver=_driver(context, "driver_name", "driver_info"),
-            vkgroup=_text(context, "vkgroup_version"),
-            started=_moment(_text(context, "date")),
-            seed=int(seed) if seed.isdecimal() and len(seed) < 19 else None,
-            host=_text(context, "host_name"),
-        )
-    else:
-        found = RunInfo(
-            id="",
-            kind=kind,
-            device=_text(data, "device"),
-            driver=_driver(_table(data, "driver"), "name", "info"),
-            vkgroup=_text(_table(data, "versions"), "vkgroup"),
-            started=_moment(_text(data, "started")),
-            seconds=_number(data.get("seconds")),
-            seed=_seed(data),
-        )
-    return replace(found, counts=count(kind, data))
-
-
-def count(kind: Kind, data: Mapping[str, Any]) -> dict[str, int]:
-    """Return `RunInfo.counts` of what a run wrote."""
-    if kind == Kind.CONFORM:
-        totals = _table(data, "totals")
-        return {name: number for name, number in totals.items() if isinstance(number, int) and number}
-    if kind == Kind.PROBE:
-        found = [one.get("status") for one in data["experiments"].values() if isinstance(one, dict)]
-        return dict(Counter(status for status in found if isinstance(status, str)))
-    rows: dict[str, str] = {}
-    for entry in data["benchmarks"]:
-        if isinstance(entry, dict) and isinstance(name := entry.get("run_name", entry.get("name")), str):
-            state = "wrong" if entry.get("error_occurred") else "untimed" if entry.get("skipped") else "timed"
-            rows[name] = state
-    return dict(Counter(rows.values()))
-
-
-def _table(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = data.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _driver(data: Mapping[str, Any], name: str, info: str) -> str:
-    return f"{_text(data, name)} {_text(data, info)}".strip()
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and abs(value) < 1e15 else None
-
-
-def _seed(data: Mapping[str, Any]) -> int | None:
-    found = data.get("seed")
-    return found if isinstance(found, int) and abs(found) < 1 << 63 else None
-
-
-def _text(data: Mapping[str, Any], name: str) -> str:
-    found = data.get(name)
-    return found if isinstance(found, str) else ""
-
-
-def _moment(text: str) -> str:
-    """Return a moment in UTC, or nothing where the text is none."""
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC).isoformat(timespec="seconds")
-    except (ValueError, OverflowError, OSError):
-        return ""
 
 
 def _written(path: Path) -> str:
@@ -317,4 +212,4 @@ def _written(path: Path) -> str:
 def _source(path: Path) -> str:
     """Return where a run's files are: the folder of a conformance run, the file of others."""
     place = path.resolve()
-    return str(place.parent if place.name in (RESULTS, SUMMARY) else place)
+    return str(place.parent if place.name in (RESULTS, _COMPRESSED, SUMMARY) else place)

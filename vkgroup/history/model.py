@@ -79,6 +79,10 @@ class Results(Protocol):
     def statuses(self) -> dict[str, Status]:
         """Return each case's status by its name: quicker than whole results."""
 
+    @property
+    def damaged(self) -> int:
+        """Lines of a file that are no results and were left out when all were last gone through."""
+
     def of(self, cases: Collection[str]) -> dict[str, Result]:
         """Return the results of these cases by name; those that the run does not have are left out."""
 
@@ -92,8 +96,8 @@ class Recorded:
     info : the run in one line.
     results : of a conformance run; None where the run has none, or only its summary was kept.
     documents : JSON data by name: ``"summary"`` (`vkgroup.conformance.run.Run.summary`), ``"capabilities"``
-        (`vkgroup.device.Capabilities.to_json`), ``"probe"`` (`vkgroup.probe.Probe.to_json`), ``"bench"``
-        (`vkgroup.bench.google.to_json`); those that the run has.
+        (``{"capabilities": …}``, of `vkgroup.device.Capabilities.to_json`), ``"probe"``
+        (`vkgroup.probe.Probe.to_json`), ``"bench"`` (`vkgroup.bench.google.to_json`); those that it has.
     """
 
     info: RunInfo
@@ -103,16 +107,21 @@ class Recorded:
     @property
     def capabilities(self) -> dict[str, Any] | None:
         """What the device declares, of a probe or kept with a conformance run; None where nobody wrote it."""
-        if "probe" in self.documents:
-            found = self.documents["probe"].get("capabilities")
-            return found if isinstance(found, dict) else None
-        return self.documents.get("capabilities")
+        written = self.documents.get("probe", self.documents.get("capabilities", {}))
+        # Databases have had them without the name that they have in files.
+        found = written.get("capabilities", None if "probe" in self.documents else written)
+        return found if found and isinstance(found, dict) else None
 
     @property
     def experiments(self) -> dict[str, Any] | None:
         """What the experiments of a probe saw, by name."""
         found = self.documents.get("probe", {}).get("experiments")
         return found if isinstance(found, dict) else None
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What a conformance run says of itself at its end; empty where it did not come to that."""
+        return self.documents.get("summary", {})
 
     @property
     def bench(self) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vkgroup.conformance.results import Result
 from vkgroup.history.connection import DatabaseError
 from vkgroup.history.database import Database
-from vkgroup.history.files import count, describe
+from vkgroup.history.documents import count, describe
 from vkgroup.history.model import Kind, RunInfo
 from vkgroup.history.writing import Writer
 
@@ -65,7 +65,7 @@ class Recording:
             seed=run.seed,
         )
         self._begin(info)
-        self._write(lambda writer: writer.document("capabilities", device.to_json()))
+        self._write(lambda writer: writer.document("capabilities", {"capabilities": device.to_json()}))
 
     def add(self, results: Sequence[Result]) -> None:
         """Record a batch of results."""

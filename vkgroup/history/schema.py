@@ -58,6 +58,12 @@ MIGRATIONS: tuple[Sequence[str], ...] = (
             UNIQUE (run, name)
         )""",
     ),
+    # 3: the lanes of failures (compressed JSON), which reports draw, and which of several devices judged.
+    (
+        "ALTER TABLE result ADD COLUMN evidence BLOB",
+        "CREATE TABLE judge (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
+        "ALTER TABLE result ADD COLUMN judge INTEGER",
+    ),
 )
 
 VERSION = len(MIGRATIONS)

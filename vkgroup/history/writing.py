@@ -22,9 +22,9 @@ MOST = 20_000
 """Results in a transaction: others that write wait no longer than these take."""
 
 _RESULT = """INSERT OR REPLACE INTO result
-    (run, case_id, status, microseconds, defined, undefined, detail)
+    (run, case_id, status, microseconds, defined, undefined, detail, evidence, judge)
     VALUES (?, (SELECT id FROM case_name WHERE text = ?), (SELECT id FROM status WHERE text = ?), ?, ?, ?,
-        (SELECT id FROM detail WHERE digest = ?))"""
+        (SELECT id FROM detail WHERE digest = ?), ?, (SELECT id FROM judge WHERE text = ?))"""
 
 
 class Writer:
@@ -58,7 +58,9 @@ class Writer:
         details = {text: _digest(text) for text in {_text(result.detail) for result in results} if text}
         names = [(_text(result.case),) for result in results]
         statuses = {result.status for result in results}
+        judges = {_text(result.device) for result in results if result.device}
         execute("INSERT OR IGNORE INTO status (text) VALUES (?)", [(status.value,) for status in statuses])
+        execute("INSERT OR IGNORE INTO judge (text) VALUES (?)", [(judge,) for judge in judges])
         execute("INSERT OR IGNORE INTO case_name (text) VALUES (?)", names)
         execute(
             "INSERT OR IGNORE INTO detail (digest, text) VALUES (?, ?)",
@@ -75,6 +77,8 @@ class Writer:
                     result.defined,
                     result.undefined,
                     details.get(_text(result.detail)),
+                    None if result.evidence is None else _compressed(result.evidence),
+                    _text(result.device) or None,
                 )
                 for result, (name,) in zip(results, names, strict=True)
             ],
@@ -82,7 +86,7 @@ class Writer:
 
     def document(self, name: str, data: Mapping[str, Any]) -> None:
         """Keep JSON data with the run, instead of what it had by that name; see `Recorded.documents`."""
-        content = zlib.compress(json.dumps(data, ensure_ascii=True).encode())
+        content = _compressed(data)
         with guarded(self._path), transaction(self._connection):
             self._connection.execute(
                 "INSERT INTO document (run, name, content) VALUES (?, ?, ?) "
@@ -124,6 +128,10 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 def _text(text: str) -> str:
     """Return a text as SQLite can hold it: halves of surrogate pairs become question marks."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _compressed(data: Mapping[str, Any]) -> bytes:
+    return zlib.compress(json.dumps(data, ensure_ascii=True).encode())
 
 
 def _digest(text: str) -> bytes:

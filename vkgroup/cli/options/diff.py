@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from vkgroup.cli.arguments import add_db, percent
-from vkgroup.cli.options.history import add_choice
+from vkgroup.cli.arguments import add_db
+from vkgroup.cli.options.history import add_choice, add_threshold
 
 SHOWN = 20
 """Lines of each list, unless told otherwise."""
@@ -28,13 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("new", metavar="B", nargs="?", default="latest", help="the same (default: latest)")
     add_db(parser, "that has the runs")
     add_choice(parser)
-    parser.add_argument(
-        "--threshold",
-        metavar="P",
-        type=percent,
-        default=0.0,
-        help="per cent by which a time must have changed, beyond the intervals, to be told (default: 0)",
-    )
+    add_threshold(parser)
     parser.add_argument(
         "--limit",
         metavar="N",

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from vkgroup import choices
-from vkgroup.cli.arguments import add_db
+from vkgroup.cli.arguments import add_db, percent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,4 +39,16 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", choices=choices.RUN_KINDS, help="only runs of this command")
     parser.add_argument(
         "--device", metavar="D", default="", help="only runs of devices with this in the name"
+    )
+
+
+def add_threshold(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--threshold``, where a command compares times."""
+    parser.add_argument(
+        "--threshold",
+        metavar="P",
+        type=percent,
+        default=choices.BENCH_THRESHOLD,
+        help="per cent by which a time must have changed, beyond the intervals, to be told (default:"
+        f" {100 * choices.BENCH_THRESHOLD:g})",
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from vkgroup.report.html.inputs import Data
+from vkgroup.history import Recorded
 
 PAIR = ("subgroup", "shared")
 
@@ -61,10 +61,10 @@ def power(size: int) -> str:
     return "2" + str(size.bit_length() - 1).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def timed_of(bench: Data) -> list[Timed]:
+def timed_of(bench: Recorded) -> list[Timed]:
     """Return every contender that has a median with an interval; lines of another form are left out."""
     found = []
-    for entry in bench.data["benchmarks"]:
+    for entry in _entries(bench):
         if isinstance(entry, dict) and entry.get("aggregate_name") == "median" and "time_low" in entry:
             try:
                 found.append(_timed(entry))
@@ -73,20 +73,25 @@ def timed_of(bench: Data) -> list[Timed]:
     return found
 
 
-def failed_of(bench: Data) -> Iterator[tuple[str, str]]:
+def failed_of(bench: Recorded) -> Iterator[tuple[str, str]]:
     """Yield the rows without a time: name, and why."""
-    for entry in bench.data["benchmarks"]:
+    for entry in _entries(bench):
         if isinstance(entry, dict) and (entry.get("error_occurred") or entry.get("skipped")):
             why = entry.get("error_message") or entry.get("skip_message") or "no reason recorded"
             yield str(entry.get("run_name", entry.get("name", ""))), str(why)
 
 
-def to_json(bench: Data) -> dict[str, Any]:
+def _entries(bench: Recorded) -> list[Any]:
+    found: list[Any] = (bench.bench or {}).get("benchmarks", [])
+    return found
+
+
+def to_json(bench: Recorded) -> dict[str, Any]:
     """Return a benchmark as data for the page's table."""
-    context = bench.data.get("context")
+    context = (bench.bench or {}).get("context")
     context = context if isinstance(context, dict) else {}
     return {
-        "place": bench.place,
+        "place": bench.info.id,
         "device": str(context.get("device", "unknown device")),
         "driver": f"{context.get('driver_name', '')} {context.get('driver_info', '')}".strip(),
         "date": str(context.get("date", "")),

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from vkgroup.device import Capabilities
+from vkgroup.history import Recorded, capability_changes
 from vkgroup.probe import EXPERIMENTS
 from vkgroup.probe.declared import NO, declared, opengl
-from vkgroup.report.html.inputs import Conformance, Data, Inputs
+from vkgroup.report.html.inputs import Inputs
 
 UNKNOWN = None
 """A cell of which nothing was recorded."""
@@ -29,18 +30,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Sections:
-    """A table: its columns, which of them are of probes, and its rows under titles."""
+    """A table: its columns, the run that each is of, and its rows under titles."""
 
     columns: tuple[str, ...]
-    places: tuple[str, ...]
-    probed: tuple[bool, ...]
+    runs: tuple[Recorded, ...]
     sections: tuple[tuple[str, tuple[Row, ...]], ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the table as JSON data."""
         return {
             "columns": list(self.columns),
-            "places": list(self.places),
+            "places": [run.info.id for run in self.runs],
             "sections": [
                 [title, [[row.label, list(row.cells), row.differs] for row in rows]]
                 for title, rows in self.sections
@@ -52,27 +52,22 @@ Column = dict[tuple[str, str], str]
 
 
 def side_by_side(inputs: Inputs) -> Sections:
-    """Return the capabilities of every probe, and of every run whose device was not probed."""
-    columns: list[tuple[str, str, Column]] = [
-        (_name(probe), probe.place, _of_probe(probe)) for probe in inputs.probes
-    ]
-    known = {(name, str(column.get(("Device", "driver")))) for name, _, column in columns}
+    """Return the capabilities of every probe, and of every run whose device no other column shows."""
+    columns = [(run, _column(run)) for run in inputs.probes]
     for run in inputs.runs:
-        column = _of_run(run)
-        if (run.device, str(column.get(("Device", "driver")))) not in known:
-            columns.append((run.device, run.place, column))
-            known.add((run.device, str(column.get(("Device", "driver")))))
+        column = _column(run)
+        if not any(_same(run, column, *other) for other in columns):
+            columns.append((run, column))
     keys: dict[str, dict[str, None]] = {}
-    for _, _, column in columns:
+    for _, column in columns:
         for title, label in column:
             keys.setdefault(title, {})[label] = None
     sections = tuple(
         (title, tuple(_row(title, label, columns) for label in labels)) for title, labels in keys.items()
     )
     return Sections(
-        tuple(name for name, _, _ in columns),
-        tuple(place for _, place, _ in columns),
-        tuple(number < len(inputs.probes) for number in range(len(columns))),
+        tuple(device_of(run) for run, _ in columns),
+        tuple(run for run, _ in columns),
         sections,
     )
 
@@ -81,24 +76,40 @@ _LISTED = ("Features", "Extensions")
 """Sections that list what there is: what a probe does not list there, the device lacks."""
 
 
-def _row(title: str, label: str, columns: list[tuple[str, str, Column]]) -> Row:
+def _row(title: str, label: str, columns: list[tuple[Recorded, Column]]) -> Row:
     cells = []
-    for _, _, column in columns:
+    for _, column in columns:
         probed = ("Device", "name") in column and len(column) > 1
         missing = NO if title in _LISTED and probed else UNKNOWN
         cells.append(column.get((title, label), missing))
     return Row(label, tuple(cells))
 
 
-def capabilities_of(probe: Data) -> Capabilities | None:
-    """Return a probe's capabilities; None where they are of another version, or no such thing."""
+def device_of(run: Recorded) -> str:
+    """Return the name of the device that a run is of."""
+    return run.info.device or "unknown device"
+
+
+def capabilities_of(run: Recorded) -> Capabilities | None:
+    """Return what a run's device declares; None where that is of another version, or no such thing."""
+    if run.capabilities is None:
+        return None
     try:
-        capabilities = Capabilities.from_json(probe.data["capabilities"])
+        capabilities = Capabilities.from_json(run.capabilities)
         # What is no capability may show only where it is put into words.
         _sections(capabilities)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError):
         return None
     return capabilities
+
+
+def _same(run: Recorded, column: Column, other: Recorded, shown: Column) -> bool:
+    """Whether a column that is shown says all that a run knows of its device."""
+    driver = "Device", "driver"
+    if (device_of(run), column.get(driver)) != (device_of(other), shown.get(driver)):
+        return False
+    declared = run.capabilities
+    return declared is None or not capability_changes(declared, other.capabilities or {})
 
 
 def _sections(capabilities: Capabilities) -> Column:
@@ -111,28 +122,23 @@ def _sections(capabilities: Capabilities) -> Column:
     return found | {("Extensions", name): f"revision {version}" for name, version in listed}
 
 
-def _name(probe: Data) -> str:
-    return str(probe.data["capabilities"].get("name") or "unknown device")
-
-
-def _of_probe(probe: Data) -> Column:
-    """Return what a probe declares and observed, in words."""
-    capabilities = capabilities_of(probe)
+def _column(run: Recorded) -> Column:
+    """Return what a run says of its device, declared and observed, in words."""
+    capabilities = capabilities_of(run)
     if capabilities is None:
-        return {("Device", "name"): _name(probe)}
+        return _of_summary(run)
     found = _sections(capabilities)
     listed = {key: found.pop(key) for key in list(found) if key[0] in _LISTED}
-    experiments = probe.data.get("experiments")
     titles = {experiment.name: experiment.title for experiment in EXPERIMENTS}
-    for name, outcome in (experiments if isinstance(experiments, dict) else {}).items():
+    for name, outcome in (run.experiments or {}).items():
         if isinstance(outcome, dict) and isinstance(outcome.get("sentence"), str):
             found["Observed", titles.get(name, name.replace("_", " "))] = outcome["sentence"]
     return found | listed
 
 
-def _of_run(run: Conformance) -> Column:
-    """Return what a run says of its device."""
-    found: Column = {("Device", "driver"): run.driver or "unnamed"}
+def _of_summary(run: Recorded) -> Column:
+    """Return the little that is known of a device without its capabilities."""
+    found: Column = {("Device", "driver"): run.info.driver or "unnamed"}
     if isinstance(version := run.summary.get("api_version"), str):
         found["Device", "version"] = f"Vulkan {version}"
     if run.summary.get("subgroup_size"):

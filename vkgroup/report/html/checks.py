@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from vkgroup.report.html.inputs import Data
+from vkgroup.history import Check
 
 
-def to_json(check: Data) -> dict[str, Any]:
+def to_json(check: Check) -> dict[str, Any]:
     """Return a check's findings and what it ran."""
     covered = check.data.get("covered")
     covered = covered if isinstance(covered, dict) else {}
     return {
-        "place": check.place,
+        "place": str(check.path),
         "shader": str(check.data["shader"]),
         "findings": [_finding(one) for one in _list(check.data["findings"]) if isinstance(one, dict)],
         "covered": {"sizes": _texts(covered.get("sizes")), "devices": _texts(covered.get("devices"))},

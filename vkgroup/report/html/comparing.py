@@ -1,131 +1,116 @@
-"""Two runs compared: what fails now, what is fixed, what devices can do otherwise, what is slower."""
+"""Runs compared by the rules of `vkgroup.history`: which with which, and the changes as data for the page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vkgroup.bench.compare import THRESHOLD, Change, compare
-from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
+from vkgroup.conformance.results import Status
 from vkgroup.errors import InvalidInput
+from vkgroup.history import (
+    CapabilityChange,
+    Recorded,
+    became,
+    capability_changes,
+    speed_differences,
+    speed_json,
+)
+from vkgroup.report.html.axes import split
 from vkgroup.report.html.capabilities import Sections
-from vkgroup.report.html.inputs import Conformance, Data
+from vkgroup.report.html.inputs import Inputs
+from vkgroup.report.html.table import LETTERS, NOT_THERE, Table
 
 
-@dataclass(frozen=True)
-class CaseChange:
-    """A case whose status is another one; `old` or `new` is empty where a run does not have the case."""
+def cases_compared(runs: Sequence[Recorded], table: Table) -> list[dict[str, Any]]:
+    """Compare the first run that has cases with each later one.
 
-    case: str
-    old: str
-    new: str
-
-
-@dataclass(frozen=True)
-class CaseDifferences:
-    """Two runs by case.
-
-    Attributes
-    ----------
-    newly_failing : failing in the new run, and not in the old.
-    fixed : failing in the old run; in the new it passes, or nothing is defined.
-    otherwise : other changes, such as from one kind of failure to another, or to NotSupported.
-    only_old, only_new : how many cases are in one run alone (those that fail are `newly_failing` too).
+    Returns
+    -------
+    For each: ``old`` and ``new``, places in `runs`; and each list of `vkgroup.history.CaseDifferences` as
+    ``[head, tails, old statuses, new statuses]`` for each head of names, in the numbers of `table`.
     """
-
-    newly_failing: tuple[CaseChange, ...]
-    fixed: tuple[CaseChange, ...]
-    otherwise: tuple[CaseChange, ...]
-    only_old: int
-    only_new: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON data."""
-        return asdict(self)
+    whole = [(number, run.results) for number, run in enumerate(runs) if run.results is not None]
+    before = whole[0][1].statuses() if len(whole) > 1 else {}
+    found = []
+    for number, results in whole[1:]:
+        after = results.statuses()
+        lists = {name: _blocks(cases, before, after, table) for name, cases in became(before, after).items()}
+        found.append({"old": whole[0][0], "new": number, "lists": lists})
+    return found
 
 
-def case_differences(old: Iterable[Result], new: Iterable[Result]) -> CaseDifferences:
-    """Compare two runs by case."""
-    before = {result.case: result.status for result in old}
-    failing: list[CaseChange] = []
-    fixed: list[CaseChange] = []
-    otherwise: list[CaseChange] = []
-    only_new = 0
-    seen = 0
-    for result in new:
-        was = before.get(result.case)
-        only_new += was is None
-        seen += was is not None
-        if was == result.status:
-            continue
-        change = CaseChange(result.case, was.value if was else "", result.status.value)
-        bad, bad_before = result.status in AGAINST_THE_DEVICE, was in AGAINST_THE_DEVICE
-        if bad and not bad_before:
-            failing.append(change)
-        elif bad_before and result.status in (Status.PASS, Status.UNDEFINED):
-            fixed.append(change)
-        elif was is not None:
-            otherwise.append(change)
-    for changes in (failing, fixed, otherwise):
-        changes.sort(key=lambda one: one.case)
-    return CaseDifferences(
-        tuple(failing), tuple(fixed), tuple(otherwise), only_old=len(before) - seen, only_new=only_new
-    )
-
-
-def runs_compared(runs: list[Conformance]) -> list[dict[str, Any]]:
-    """Compare the first run that has cases with each later one; numbers are places in `runs`."""
-    whole = [number for number, run in enumerate(runs) if run.results]
+def _blocks(
+    cases: Sequence[str], before: Mapping[str, Status], after: Mapping[str, Status], table: Table
+) -> list[list[Any]]:
+    by_head: dict[str, list[tuple[str, str]]] = {}
+    for case in cases:
+        head, tail = split(case)
+        by_head.setdefault(head, []).append((tail, case))
     return [
-        {"old": whole[0], "new": other}
-        | case_differences(runs[whole[0]].results, runs[other].results).to_json()
-        for other in whole[1:]
+        [
+            *table.place(head, (tail for tail, _ in members)),
+            *("".join(_letter(statuses.get(case)) for _, case in members) for statuses in (before, after)),
+        ]
+        for head, members in by_head.items()
     ]
 
 
-def capabilities_compared(table: Sections) -> list[dict[str, Any]]:
-    """Return what later devices have otherwise than the first: ``[section, label, old, new]`` each.
+def _letter(status: Status | None) -> str:
+    return NOT_THERE if status is None else LETTERS[status]
 
-    Probes are compared with probes, and runs that know little of their devices with such runs.
+
+def capabilities_compared(table: Sections) -> list[dict[str, Any]]:
+    """Compare the columns whose devices say what they declare.
+
+    Each later one is compared with the first of a device of that name, or else with the first of all.
+
+    Returns
+    -------
+    For each: ``old`` and ``new``, places of columns; and ``changes``: ``[group, name, old, new]`` in words.
     """
+    telling = [number for number, run in enumerate(table.runs) if run.capabilities is not None]
     found = []
-    for other in range(1, len(table.columns)):
-        first = table.probed.index(table.probed[other])
+    for place, new in enumerate(telling[1:], 1):
+        same = (number for number in telling[:place] if table.columns[number] == table.columns[new])
+        old = next(same, telling[0])
         changes = [
-            [title, row.label, row.cells[first], row.cells[other]]
-            for title, rows in table.sections
-            for row in rows
-            if row.cells[first] != row.cells[other] and None not in (row.cells[first], row.cells[other])
+            [one.group, one.name, _words(one.old), _words(one.new)]
+            for one in _changes(table.runs[old], table.runs[new])
         ]
-        found.append({"old": first, "new": other, "changes": changes})
+        found.append({"old": old, "new": new, "changes": changes})
     return found
 
 
-def speed_compared(benches: list[Data]) -> list[dict[str, Any]]:
-    """Compare each file of benchmarks with the first one given before it that has rows in common."""
+def _changes(old: Recorded, new: Recorded) -> tuple[CapabilityChange, ...]:
+    return capability_changes(
+        old.capabilities or {}, new.capabilities or {}, old.experiments, new.experiments
+    )
+
+
+def _words(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def speed_compared(inputs: Inputs, threshold: float) -> list[dict[str, Any]]:
+    """Compare each run of benchmarks with the first one given before it that has rows in common.
+
+    Returns
+    -------
+    For each: ``old`` and ``new``, places in `Inputs.benches`, and what `vkgroup.history.speed_json` has.
+    """
     found = []
-    for number, new in enumerate(benches):
-        for before, old in enumerate(benches[:number]):
-            if old.given == new.given:
+    for number, new in enumerate(inputs.benches):
+        for before, old in enumerate(inputs.benches[:number]):
+            if inputs.given[before] == inputs.given[number]:
                 continue
             try:
-                compared = compare(old.path, new.path)
+                compared = speed_differences(old, new, threshold=threshold)
             except InvalidInput:
                 continue
             if compared.changes:
-                changes = [_change(change) for change in compared.changes]
-                found.append({"old": before, "new": number, "changes": changes})
+                found.append({"old": before, "new": number, **speed_json(compared)})
                 break
     return found
-
-
-def _change(change: Change) -> dict[str, Any]:
-    factor = 1e9 if change.unit == "s" else 1.0
-    return {
-        "name": change.name,
-        "unit": "ns" if change.unit == "s" else change.unit,
-        "old": [factor * end for end in (change.old.median, change.old.low, change.old.high)],
-        "new": [factor * end for end in (change.new.median, change.new.low, change.new.high)],
-        "verdict": change.verdict(THRESHOLD),
-    }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result
-from vkgroup.report.html.capabilities import capabilities_of
+from vkgroup.conformance.results import Result
+from vkgroup.device import Capabilities
+from vkgroup.history import Recorded
+from vkgroup.report.html.capabilities import capabilities_of, device_of
 from vkgroup.report.html.drawing import drawing_of
-from vkgroup.report.html.inputs import Conformance, Inputs
+from vkgroup.report.html.inputs import Inputs
 from vkgroup.report.html.shaders import Shaders
 from vkgroup.report.html.table import Numbered
 
@@ -20,18 +23,34 @@ class Failures:
     def __init__(self) -> None:
         self._lines = Numbered()
         self._shaders = Numbered()
+        self._makers: list[tuple[int, Capabilities | None, Shaders]] = []
 
-    def of(self, run: Conformance, inputs: Inputs) -> dict[str, dict[str, Any]]:
-        """Return a run's failures by the case's name."""
-        against = [result for result in run.results if result.status in AGAINST_THE_DEVICE]
+    def of(self, run: Recorded, against: Sequence[Result], inputs: Inputs) -> dict[str, dict[str, Any]]:
+        """Return a run's failures by the case's name.
+
+        Parameters
+        ----------
+        against : those of the run's results that are verdicts against the device.
+        """
         if not against:
             return {}
         size = _subgroup_size(run, inputs)
-        shaders = Shaders(size, _capabilities(run, inputs))
-        try:
-            return {result.case: self._one(result, size, shaders) for result in against}
-        finally:
+        shaders = self._maker(size, _capabilities(run, inputs))
+        return {result.case: self._one(result, size, shaders) for result in against}
+
+    def close(self) -> None:
+        """Free what made the shaders."""
+        for _, _, shaders in self._makers:
             shaders.close()
+
+    def _maker(self, size: int, capabilities: Capabilities | None) -> Shaders:
+        """Return what makes shaders for a device, once for all runs of it: they fail in the same cases."""
+        for known_size, known, shaders in self._makers:
+            if (known_size, known) == (size, capabilities):
+                return shaders
+        made = Shaders(size, capabilities)
+        self._makers.append((size, capabilities, made))
+        return made
 
     def texts(self) -> dict[str, Any]:
         """Return the shaders' lines, and each shader as numbers of lines."""
@@ -54,7 +73,7 @@ class Failures:
         return found
 
 
-def _subgroup_size(run: Conformance, inputs: Inputs) -> int:
+def _subgroup_size(run: Recorded, inputs: Inputs) -> int:
     """Return the subgroup size of a run's device; 0 where nothing tells it."""
     size = run.summary.get("subgroup_size")
     if isinstance(size, int):
@@ -63,10 +82,10 @@ def _subgroup_size(run: Conformance, inputs: Inputs) -> int:
     return capabilities.subgroup.size if capabilities is not None else 0
 
 
-def _capabilities(run: Conformance, inputs: Inputs) -> Any:
-    """Return what a probe found of a run's device."""
-    for probe in inputs.probes:
-        capabilities = capabilities_of(probe)
-        if capabilities is not None and capabilities.name == run.device:
+def _capabilities(run: Recorded, inputs: Inputs) -> Capabilities | None:
+    """Return what a run's device declares, by itself or by a probe of it."""
+    for told in (run, *inputs.probes):
+        capabilities = capabilities_of(told)
+        if capabilities is not None and device_of(told) == device_of(run):
             return capabilities
     return None

@@ -7,19 +7,22 @@ import hashlib
 import html
 import json
 import os
-from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from vkgroup.choices import BENCH_THRESHOLD
 from vkgroup.conformance.results import Status
 from vkgroup.errors import InvalidInput
+from vkgroup.history import Recorded
 from vkgroup.report.html import benchmarks, checks, comparing
-from vkgroup.report.html.capabilities import side_by_side
+from vkgroup.report.html.capabilities import device_of, side_by_side
 from vkgroup.report.html.charts import charts_of
 from vkgroup.report.html.failures import Failures
-from vkgroup.report.html.inputs import Conformance, Data, Inputs
+from vkgroup.report.html.inputs import Inputs
 from vkgroup.report.html.plots import svg
 from vkgroup.report.html.table import LETTERS, Table
 
@@ -42,8 +45,12 @@ _SCRIPTS = (
 """The parts of the script, in the order in which they need each other."""
 
 
-def write_html(inputs: Inputs, path: Path) -> None:
+def write_html(inputs: Inputs, path: Path, *, threshold: float = BENCH_THRESHOLD) -> None:
     """Write the report on `inputs`; a file that is there is replaced whole.
+
+    Parameters
+    ----------
+    threshold : part by which a time must have changed, beyond the intervals, to count as slower or faster.
 
     Raises
     ------
@@ -52,7 +59,7 @@ def write_html(inputs: Inputs, path: Path) -> None:
     InvalidInput
         The file cannot be written.
     """
-    text = html_of(inputs)
+    text = html_of(inputs, threshold=threshold)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,8 +75,8 @@ def write_html(inputs: Inputs, path: Path) -> None:
         ) from error
 
 
-def html_of(inputs: Inputs) -> str:
-    """Return the report on `inputs` as HTML."""
+def html_of(inputs: Inputs, *, threshold: float = BENCH_THRESHOLD) -> str:
+    """Return the report on `inputs` as HTML; parameters as in `write_html`."""
     style = (_HERE / "style.css").read_text(encoding="utf-8")
     parts = [(_HERE / "script" / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
     script = '"use strict";\n(() => {\n' + "\n".join(parts) + "\n})();\n"
@@ -78,7 +85,7 @@ def html_of(inputs: Inputs) -> str:
         "policy": html.escape(_policy(script, style)),
         "style": style,
         "charts": "\n".join(_charts(number, bench) for number, bench in enumerate(inputs.benches)),
-        "data": _inert(_data(inputs)),
+        "data": _inert(_data(inputs, threshold)),
         "script": script,
     }
     pieces = (_HERE / "page.html").read_text(encoding="utf-8").split("@@")
@@ -86,9 +93,7 @@ def html_of(inputs: Inputs) -> str:
 
 
 def _title(inputs: Inputs) -> str:
-    named = [run.device for run in inputs.runs]
-    named += [str(probe.data["capabilities"].get("name", "")) for probe in inputs.probes]
-    devices = list(dict.fromkeys(name for name in named if name))
+    devices = list(dict.fromkeys(device_of(run) for run in (*inputs.runs, *inputs.probes)))
     more = f" and {len(devices) - 2} more" if len(devices) > 2 else ""
     return " · ".join(["vkgroup report", *devices[:2]]) + more
 
@@ -110,10 +115,16 @@ def _inert(data: dict[str, Any]) -> str:
     return text.replace("<", "\\u003c")
 
 
-def _data(inputs: Inputs) -> dict[str, Any]:
+def _data(inputs: Inputs, threshold: float) -> dict[str, Any]:
     table, failures = Table(), Failures()
-    runs = [_run(run, table, failures, inputs) for run in inputs.runs]
+    with closing(failures):
+        runs = [_run(run, table, failures, inputs) for run in inputs.runs]
     capabilities = side_by_side(inputs)
+    compared = {
+        "cases": comparing.cases_compared(inputs.runs, table),
+        "capabilities": comparing.capabilities_compared(capabilities),
+        "speed": comparing.speed_compared(inputs, threshold),
+    }
     return {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "vkgroup": version("vkgroup"),
@@ -122,50 +133,48 @@ def _data(inputs: Inputs) -> dict[str, Any]:
         **table.texts(),
         **failures.texts(),
         "capabilities": capabilities.to_json(),
-        "compared": {
-            "cases": comparing.runs_compared(inputs.runs),
-            "capabilities": comparing.capabilities_compared(capabilities),
-            "speed": comparing.speed_compared(inputs.benches),
-        },
+        "compared": compared,
         "checks": [checks.to_json(check) for check in inputs.checks],
         "benches": [benchmarks.to_json(bench) for bench in inputs.benches],
     }
 
 
-def _run(run: Conformance, table: Table, failures: Failures, inputs: Inputs) -> dict[str, Any]:
-    counts = Counter(result.status for result in run.results)
-    recorded = run.summary.get("totals")
-    totals = recorded if not run.results and isinstance(recorded, dict) else {}
-    lanes = run.summary.get("lanes")
-    versions, promises = run.summary.get("versions"), run.summary.get("minimum_promises_broken")
+def _run(run: Recorded, table: Table, failures: Failures, inputs: Inputs) -> dict[str, Any]:
+    cases = table.run(run.results or ())
+    summary = run.summary
+    totals, lanes = (_of(summary, name) if not cases.blocks else {} for name in ("totals", "lanes"))
+    promises = summary.get("minimum_promises_broken")
     return {
-        "place": run.place,
-        "device": run.device,
-        "driver": run.driver,
-        "damaged": run.damaged,
+        "place": run.info.id,
+        "device": device_of(run),
+        "driver": run.info.driver,
+        "damaged": run.results.damaged if run.results is not None else 0,
         "about": {
-            "Vulkan": run.summary.get("api_version"),
-            "subgroup size": run.summary.get("subgroup_size"),
-            "seed": run.summary.get("seed", run.identity.get("seed")),
-            "started": run.summary.get("started"),
-            "seconds": run.summary.get("seconds"),
-            "workers": run.summary.get("jobs"),
-            "vkgroup": versions.get("vkgroup") if isinstance(versions, dict) else run.identity.get("vkgroup"),
+            "Vulkan": summary.get("api_version"),
+            "subgroup size": summary.get("subgroup_size"),
+            "seed": run.info.seed,
+            "started": summary.get("started"),
+            "seconds": run.info.seconds,
+            "workers": summary.get("jobs"),
+            "vkgroup": run.info.vkgroup or None,
         },
         "promises": [str(one) for one in promises] if isinstance(promises, list) else [],
-        "totals": {status.value: counts[status] or totals.get(status.value, 0) for status in Status},
+        "totals": {status.value: cases.totals[status] or totals.get(status.value, 0) for status in Status},
         "judged": {
-            "defined": sum(one.defined for one in run.results)
-            or (lanes.get("defined", 0) if isinstance(lanes, dict) else 0),
-            "undefined": sum(one.undefined for one in run.results)
-            or (lanes.get("undefined", 0) if isinstance(lanes, dict) else 0),
+            "defined": cases.defined or lanes.get("defined", 0),
+            "undefined": cases.undefined or lanes.get("undefined", 0),
         },
-        "cases": table.run(run.results),
-        "failures": failures.of(run, inputs),
+        "cases": cases.blocks,
+        "failures": failures.of(run, cases.against, inputs),
     }
 
 
-def _charts(number: int, bench: Data) -> str:
+def _of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = data.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _charts(number: int, bench: Recorded) -> str:
     """Return the charts of one file of benchmarks as HTML."""
     figures = [
         f'<figure class="chart"><figcaption><strong>{html.escape(chart.title)}</strong> '

@@ -67,6 +67,7 @@ class Shaders:
         self._catcher = _Catcher(self._device, seed=0)
         if capabilities is not None:
             self._catcher.capabilities = capabilities
+        self._made: dict[str, str | None] = {}
 
     def of(self, name: str, detail: str = "") -> Shader | None:
         """Return a case's shader; None where this version of the suite has no such case, or no text of it.
@@ -75,6 +76,12 @@ class Shaders:
         ----------
         detail : the words of the failure, which may quote a line.
         """
+        if name not in self._made:
+            self._made[name] = self._source(name)
+        source = self._made[name]
+        return None if source is None else Shader(source, _marked(source, name, detail))
+
+    def _source(self, name: str) -> str | None:
         case = cases_by_name().get(name)
         if case is None:
             return None
@@ -86,8 +93,7 @@ class Shaders:
         except Exception:
             # A family may need more of the device before it compiles: then there is nothing to show.
             return None
-        source = self._catcher.source
-        return None if source is None else Shader(source, _marked(source, name, detail))
+        return self._catcher.source
 
     def close(self) -> None:
         """Free the device."""

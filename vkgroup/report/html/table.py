@@ -5,9 +5,12 @@ A run of half a million cases has a few thousand heads and tails of names, and i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from vkgroup.collector import resting
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.report.html.axes import axes_of, split
 
@@ -20,6 +23,33 @@ LETTERS = {
     Status.TIMEOUT: "T",
 }
 """Each status in one letter, as the page has them."""
+
+_STATUSES = {letter: status for status, letter in LETTERS.items()}
+
+
+NOT_THERE = " "
+"""Stands for the status of a case that a run does not have."""
+
+
+@dataclass
+class Cases:
+    """One run's cases.
+
+    Attributes
+    ----------
+    blocks : ``[head, tails, statuses, lanes, notes]`` for each head of names, sorted by name. ``tails`` are
+        numbers, one a case, ``statuses`` as many letters; ``lanes`` and ``notes`` are numbers, or one
+        number where all are the same.
+    totals : results by status.
+    defined, undefined : lanes that were judged, and that could not be.
+    against : the results that are verdicts against the device.
+    """
+
+    blocks: list[list[Any]] = field(default_factory=list)
+    totals: Counter[Status] = field(default_factory=Counter)
+    defined: int = 0
+    undefined: int = 0
+    against: list[Result] = field(default_factory=list)
 
 
 class Numbered:
@@ -45,29 +75,36 @@ class Table:
         self._notes = Numbered("")
         self._lanes = Numbered((0, 0))
 
-    def run(self, results: Iterable[Result]) -> list[list[Any]]:
-        """Return one run's cases: ``[head, tails, statuses, lanes, notes]`` for each head, sorted by name.
+    def run(self, results: Iterable[Result]) -> Cases:
+        """Return one run's cases; goes through them once, and keeps no more of them than the page needs."""
+        with resting():
+            return self._run(results)
 
-        ``tails`` are numbers, one a case, ``statuses`` as many letters; ``lanes`` and ``notes`` are numbers,
-        or one number where all are the same.
-        """
-        by_head: dict[str, list[tuple[str, Result]]] = {}
+    def _run(self, results: Iterable[Result]) -> Cases:
+        found = Cases()
+        by_head: dict[str, list[tuple[str, str, int, int]]] = {}
         for result in results:
+            status = result.status
             head, tail = split(result.case)
-            by_head.setdefault(head, []).append((tail, result))
-        found = []
+            lanes = self._lanes((result.defined, result.undefined))
+            found.defined += result.defined
+            found.undefined += result.undefined
+            note = 0
+            if status in AGAINST_THE_DEVICE:  # of which it is said elsewhere, at length, what is wrong
+                found.against.append(result)
+            else:
+                note = self._notes(result.detail)
+            by_head.setdefault(head, []).append((tail, LETTERS[status], lanes, note))
         for head in sorted(by_head, key=lambda head: (axes_of(head), head)):
-            members = sorted(by_head[head], key=lambda member: member[0])
-            found.append(
-                [
-                    self._heads(head),
-                    [self._tails(tail) for tail, _ in members],
-                    "".join(LETTERS[result.status] for _, result in members),
-                    _short([self._lanes((result.defined, result.undefined)) for _, result in members]),
-                    _short([self._notes(_note(result)) for _, result in members]),
-                ]
-            )
+            tails, letters, lanes_of, notes = zip(*sorted(by_head[head]), strict=True)
+            found.blocks.append([*self.place(head, tails), "".join(letters), _short(lanes_of), _short(notes)])
+            for letter, count in Counter(letters).items():
+                found.totals[_STATUSES[letter]] += count
         return found
+
+    def place(self, head: str, tails: Iterable[str]) -> tuple[int, list[int]]:
+        """Return the numbers of a head and of tails of names."""
+        return self._heads(head), [self._tails(tail) for tail in tails]
 
     def texts(self) -> dict[str, Any]:
         """Return what the numbers mean."""
@@ -82,10 +119,5 @@ class Table:
         }
 
 
-def _note(result: Result) -> str:
-    """Return what is said of a case; failures say it elsewhere, at length."""
-    return "" if result.status in AGAINST_THE_DEVICE else result.detail
-
-
-def _short(numbers: list[int]) -> list[int] | int:
-    return numbers[0] if len(set(numbers)) == 1 else numbers
+def _short(numbers: Sequence[int]) -> list[int] | int:
+    return numbers[0] if len(set(numbers)) == 1 else list(numbers)

@@ -10,27 +10,57 @@ function comparisonShown() {
   return parts.length > 0;
 }
 
+// What became of cases, what wants a look first: title, what a tile calls it, its colour, whether it is open.
+const BECAME = {
+  newly_failing: ["Newly failing", "newly failing", "fail", true],
+  appeared_failing: ["Appeared and failing", "appeared and failing", "fail", true],
+  fixed: ["Fixed", "fixed", "pass", true],
+  other: ["Otherwise changed", "otherwise changed", "undefined", false],
+  appeared: ["Appeared", "appeared", "none", false],
+  vanished: ["Vanished", "vanished", "none", false],
+};
+const NOT_THERE = " ";
+
 function casesCompared(one) {
   const [old, new_] = [runs[one.old], runs[one.new]];
-  const lists = [["Newly failing", one.newly_failing, "fail"], ["Fixed", one.fixed, "pass"], ["Otherwise changed", one.otherwise, "undefined"]];
+  const lists = Object.entries(BECAME).map(([name, [title, words, style, open]]) => {
+    const blocks = one.lists[name];
+    return { title, words, style, open, blocks, count: blocks.reduce((sum, [, tails]) => sum + tails.length, 0) };
+  });
+  const row = ([name, was, is]) => element("tr", {},
+    element("th", { scope: "row" }, element("a", { href: caseLink(name, is === NOT_THERE ? old : new_) }, name)),
+    statusCell(was), statusCell(is));
+  const table = (title, rows) => scrolled(title, tableOf(element("span", { class: "unseen" }, title), ["case", "was", "is"],
+    rows.map(row), { class: "cases" }));
   return element("article", { class: "compared" },
     element("h3", {}, "Cases: ", element("span", { class: "old" }, runName(old)), " → ", element("span", {}, runName(new_))),
-    element("ul", { class: "tiles" }, lists.map(([title, list, style]) => element("li", { class: list.length ? style : "none" },
-      element("strong", {}, number(list.length)), ` ${title.toLowerCase()}`)),
-    element("li", { class: "none" }, element("strong", {}, number(one.only_old)), " in the first run only"),
-    element("li", { class: "none" }, element("strong", {}, number(one.only_new)), " in the second only")),
-    lists.map(([title, list], index) => list.length > 0 && element("details", { open: index < 2 },
-      element("summary", {}, `${title}: ${some(list.length, "case")}`),
-      paged(list, CHANGES_A_PAGE, (rows) => scrolled(title, tableOf(element("span", { class: "unseen" }, title), ["case", "was", "is"],
-        rows.map((change) => element("tr", {}, element("th", { scope: "row" }, element("a", { href: caseLink(change.case, new_) }, change.case)),
-          statusCell(change.old), statusCell(change.new))), { class: "cases" })), `Pages: ${title}`))));
+    element("ul", { class: "tiles" }, lists.map(({ words, style, count }) => element("li", { class: count ? style : "none" },
+      element("strong", {}, number(count)), ` ${words}`))),
+    lists.map(({ title, open, blocks, count }) => count > 0 && unfolded(open, `${title}: ${some(count, "case")}`,
+      () => paged(changesIn(blocks), CHANGES_A_PAGE, (rows) => table(title, rows), `Pages: ${title}`))));
 }
 
-const statusCell = (name) => element("td", {}, name ? badge(LETTER_OF[name]) : element("span", { class: "faint" }, "not in that run"));
+function changesIn(blocks) {
+  return blocks.flatMap(([head, tails, was, is]) => tails.map((tail, index) => {
+    const [prefix] = data.heads[head];
+    return [data.tails[tail] ? `${prefix}.${data.tails[tail]}` : prefix, was[index], is[index]];
+  }));
+}
+
+// A list may have every case of a run: its rows are made when it is opened.
+function unfolded(open, title, inside) {
+  const details = element("details", { open }, element("summary", {}, title));
+  const fill = () => { if (details.open && details.childElementCount === 1) details.append(inside()); };
+  details.addEventListener("toggle", fill);
+  fill();
+  return details;
+}
+
+const statusCell = (letter) => element("td", {}, letter !== NOT_THERE ? badge(letter) : element("span", { class: "faint" }, "not in that run"));
 
 function capabilitiesCompared({ old, new: new_, changes }) {
   const { columns, places } = data.capabilities;
-  const name = (index) => (columns[old] === columns[new_] ? `${columns[index]} (${places[index]})` : columns[index]);
+  const name = (index) => (columns.indexOf(columns[index]) !== columns.lastIndexOf(columns[index]) ? `${columns[index]} (${places[index]})` : columns[index]);
   return element("article", { class: "compared" }, element("h3", {}, `Capabilities: ${name(old)} → ${name(new_)}`),
     element("details", { open: changes.length <= 20 }, element("summary", {}, some(changes.length, "capability", "capabilities"), " changed"),
       scrolled("Capability changes", tableOf(element("span", { class: "unseen" }, "Capability changes"), ["", "capability", "was", "is"],
@@ -38,22 +68,27 @@ function capabilitiesCompared({ old, new: new_, changes }) {
           element("td", {}, was), element("td", {}, is)))))));
 }
 
-function speedCompared({ old, new: new_, changes }) {
-  const beyond = changes.filter((change) => change.verdict !== "same")
-    .sort((a, b) => b.new[0] / b.old[0] - a.new[0] / a.old[0]);
-  const count = (verdict) => changes.filter((change) => change.verdict === verdict).length;
-  const range = ([middle, low, high], unit) => `${duration(middle, unit)} (${duration(low, unit)} … ${duration(high, unit)})`;
+function speedCompared({ old, new: new_, threshold, slower, faster, newly_wrong: wrong, same }) {
+  const beyond = [...slower.map((row) => [row, "▼ slower", "fail"]), ...faster.map((row) => [row, "▲ faster", "pass"])]
+    .sort(([a], [b]) => b.ratio - a.ratio);
+  const time = (value, unit) => (unit === "s" ? duration(1e9 * value, "ns") : duration(value, unit));
+  const range = ({ median, low, high }, unit) => `${time(median, unit)} (${time(low, unit)} … ${time(high, unit)})`;
+  const wrongRows = Object.entries(wrong);
+  const counts = [[wrongRows.length, "newly wrong", "fail"], [slower.length, "slower", "fail"], [faster.length, "faster", "pass"],
+    [same, "same", "none"]];
   return element("article", { class: "compared" },
     element("h3", {}, `Speed: ${data.benches[old].place} → ${data.benches[new_].place}`),
-    element("ul", { class: "tiles" }, [["slower", "fail"], ["faster", "pass"], ["same", "none"]].map(([verdict, style]) =>
-      element("li", { class: count(verdict) ? style : "none" }, element("strong", {}, number(count(verdict))), ` ${verdict}`))),
-    element("p", { class: "faint" }, "Slower and faster are rows whose intervals lie apart, by more than 5 % of the median."),
+    element("ul", { class: "tiles" }, counts.map(([count, words, style]) =>
+      element("li", { class: count ? style : "none" }, element("strong", {}, number(count)), ` ${words}`))),
+    element("p", { class: "faint" }, "Slower and faster are rows whose intervals lie apart",
+      threshold > 0 && `, by more than ${Number((100 * threshold).toPrecision(6))} % of the median`, "."),
+    wrongRows.length > 0 && scrolled("Newly wrong", tableOf(element("span", { class: "unseen" }, "Newly wrong"), ["benchmark", "what is wrong"],
+      wrongRows.map(([name, words]) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, words))))),
     beyond.length > 0 && paged(beyond, CHANGES_A_PAGE, (rows) => scrolled("Speed changes", tableOf(element("span", { class: "unseen" }, "Speed changes"),
-      ["benchmark", "was (interval)", "is (interval)", "time", ""], rows.map((change) => element("tr", {},
-        element("th", { scope: "row" }, change.name), element("td", {}, range(change.old, change.unit)), element("td", {}, range(change.new, change.unit)),
-        element("td", { class: "amount" }, `× ${(change.new[0] / change.old[0]).toPrecision(3)}`),
-        element("td", {}, element("span", { class: `badge ${change.verdict === "slower" ? "fail" : "pass"}` },
-          change.verdict === "slower" ? "▼ slower" : "▲ faster"))))), "Pages of speed changes")));
+      ["benchmark", "was (interval)", "is (interval)", "time", ""], rows.map(([change, words, style]) => element("tr", {},
+        element("th", { scope: "row" }, change.row), element("td", {}, range(change.old, change.unit)), element("td", {}, range(change.new, change.unit)),
+        element("td", { class: "amount" }, change.ratio !== null && `× ${change.ratio.toPrecision(3)}`),
+        element("td", {}, element("span", { class: `badge ${style}` }, words))))), "Pages of speed changes")));
 }
 
 function duration(value, unit) {
