@@ -162,26 +162,29 @@ def mask_of(name: str, lanes: Flags, wrong: Flags | None = None) -> dict[str, st
     return {"name": name, "mask": hex_of(lanes), "wrong": hex_of(bad)}
 
 
-def masks_of(lane: Indices, got: Flags, least: Flags, most: Flags) -> list[dict[str, str]]:
+def masks_of(
+    lane: Indices, got: Flags, least: Flags, most: Flags, *, told: bool = True
+) -> list[dict[str, str]]:
     """Return the masks that lanes of one subgroup got, against what they must and may have.
 
     Parameters
     ----------
     lane : (records,) whose each is.
     got : (records, size) the masks.
-    least, most : (records, size) whom they must and may name; the same for those who got the same mask.
+    least, most : (records, size) whom they must and may name.
+    told : whether what is expected is a row of its own, where it is the same for all.
     """
     exact = bool((least == most).all())
-    if (most == most[0]).all() and (least == least[0]).all():
+    if told and (most == most[0]).all() and (least == least[0]).all():
         found = [mask_of("expected" if exact else "at most", most[0])]
         found += [] if exact else [mask_of("at least", least[0])]
     else:
         found = []
     _, first, kind = np.unique(got, axis=0, return_index=True, return_inverse=True)
     for number in np.argsort(first)[:MOST_MASKS].tolist():
-        row = first[number]
-        wrong = got[row] & ~most[row] | least[row] & ~got[row]
-        found.append(mask_of(f"got by {_lanes(lane[kind.ravel() == number].tolist())}", got[row], wrong))
+        those = kind.ravel() == number
+        wrong = np.any(got[those] & ~most[those] | least[those] & ~got[those], axis=0)
+        found.append(mask_of(f"got by {_lanes(lane[those].tolist())}", got[first[number]], wrong))
     return found
 
 

@@ -112,7 +112,7 @@ def _fault(
         if words:
             rows = {
                 "invocation": map(str, members.tolist()),
-                "expected": [evidence.hex_of(there)] * len(members),
+                "expected": [_between(one, there, name) for one in least],
                 "got": [evidence.hex_of(mask) for mask in found],
             }
             most = np.broadcast_to(there[:size], (len(members), size))
@@ -129,6 +129,12 @@ def _fault(
             )
             return Fault(words, lanes)
     return None
+
+
+def _between(least: Flags, most: Flags, name: str) -> str:
+    """Return whom a mask may name in words."""
+    all_ = evidence.hex_of(most)
+    return all_ if name in _UNIFORM else f"{evidence.hex_of(least)} … {all_}"
 
 
 def _judged(name: str, found: Flags, there: Flags, lane: NDArray[Any]) -> tuple[str, Flags]:

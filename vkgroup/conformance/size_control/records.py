@@ -163,7 +163,9 @@ def _fault(
         where = f"{where}, workgroup {group} subgroup {subgroup}"
         rows["invocation"] = seen.records[:, 11]
     first = seen.records[same[0]]
-    size = min(max(int(first[0]), 1), _MOST_LANES)
+    # Sizes and lanes may be what is wrong: then the others tell how many lanes there are to draw.
+    told = [int(first[0]), int(seen.records[same, 1].max()) + 1]
+    size = max((number for number in told if number <= _MOST_LANES), default=0)
     same = same[seen.records[same, 1] < size]
     if not wrong[same].any():
         return Fault(words)

@@ -16,7 +16,7 @@ from vkgroup.conformance.thread_group.observations import OBSERVATIONS
 from vkgroup.conformance.thread_group.program import WIDTH, Entry, Program
 from vkgroup.conformance.thread_group.records import (
     Executions,
-    activity_faults,
+    activity_fault,
     executions,
     layout_faults,
 )
@@ -64,13 +64,12 @@ def judge(program: Program, outputs: Words, capabilities: Capabilities) -> list[
     outputs : (planes, invocations)
     """
     size = capabilities.subgroup.size
-    faults = layout_faults(program, outputs, size)
-    found = []
-    if not faults:
-        found = [executions(program, outputs, slot, size) for slot in range(len(program.flow.executes))]
-        faults = [fault for one in found for fault in activity_faults(program, one)]
-    if faults:
+    if faults := layout_faults(program, outputs, size):
         return [Verdict(Status.FAIL, 0, 0, faults[0])] * len(program.entries)
+    found = [executions(program, outputs, slot, size) for slot in range(len(program.flow.executes))]
+    fault = next(filter(None, (activity_fault(program, one) for one in found)), None)
+    if fault is not None:
+        return [Verdict(Status.FAIL, 0, 0, *fault)] * len(program.entries)
     return [_judge(entry, program, found, capabilities) for entry in program.entries]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result
 from vkgroup.report.html.capabilities import capabilities_of
 from vkgroup.report.html.drawing import drawing_of
@@ -27,7 +28,7 @@ class Failures:
         if not against:
             return {}
         size = _subgroup_size(run, inputs)
-        shaders = Shaders(size, _capabilities(run, inputs))
+        shaders = Shaders(size, _capabilities(run, inputs), _seed(run))
         try:
             return {result.case: self._one(result, size, shaders) for result in against}
         finally:
@@ -44,10 +45,13 @@ class Failures:
             "words": "\n".join(line for line in lines if not line.startswith(_REPEAT)),
             "command": commands[-1] if commands else "",
         }
+        case = cases_by_name().get(result.case)
+        if case is not None:
+            found["sentence"] = case.sentence
         drawing = drawing_of(result, size)
         if drawing is not None:
             found["lanes"] = drawing
-        shader = shaders.of(result.case, result.detail)
+        shader = shaders.of(result.case, result.detail, str((drawing or {}).get("code", "")))
         if shader is not None:
             numbers = tuple(self._lines(line) for line in shader.source.rstrip().splitlines())
             found |= {"shader": self._shaders(numbers), "marked": list(shader.marked)}
@@ -61,6 +65,12 @@ def _subgroup_size(run: Conformance, inputs: Inputs) -> int:
         return size
     capabilities = _capabilities(run, inputs)
     return capabilities.subgroup.size if capabilities is not None else 0
+
+
+def _seed(run: Conformance) -> int:
+    """Return the seed of a run, which random programs are made from."""
+    seed = run.identity.get("seed", run.summary.get("seed"))
+    return seed if isinstance(seed, int) else 0
 
 
 def _capabilities(run: Conformance, inputs: Inputs) -> Any:
