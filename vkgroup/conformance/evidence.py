@@ -130,6 +130,8 @@ def of_values(
     axes : what the axes count, such as ``"invocation"``.
     code : what the shader's line that makes the values contains.
     """
+    while wrong.ndim > 1 and wrong.shape[-1] == 1:
+        wrong, rows = wrong[..., 0], {name: array[..., 0] for name, array in rows.items()}
     *row, at = np.argwhere(wrong)[0].tolist()
     names = [axes[axis] if axis < len(axes) else f"axis {axis}" for axis in range(wrong.ndim)]
     if not axes and wrong.ndim == 1:

@@ -105,7 +105,7 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
     number = found.number[one[first]]
     everyone = pack(np.ones(recorded.shape, np.bool_))
     unseen = everyone if program.pattern.demotes else found.unseen[one[first]] & everyone
-    fault = _mask_fault(program, rows, number, mask, recorded, unseen)
+    fault = _mask_fault(program, rows, number, mask, reported, unseen)
     faults, shown = ([], None) if fault is None else ([fault.words], fault.lanes)
     if program.pattern.uniform:
         faults += _uniformity_faults(rows, recorded, len(index), group, subgroup)
@@ -152,13 +152,12 @@ def _layout_faults(found: Found, size: int) -> list[str]:
 
 
 def _mask_fault(
-    program: Program, rows: Indices, number: Indices, mask: Words, recorded: Flags, unseen: Words
+    program: Program, rows: Indices, number: Indices, mask: Words, found: Words, unseen: Words
 ) -> Fault | None:
     """Check that each active mask names exactly the invocations that reported it.
 
     It may name others of `unseen` as well: helper invocations, whose reports have no effect.
     """
-    found = pack(recorded)
     wrong = np.nonzero(np.any((found & ~mask) | (mask & ~found & ~unseen), axis=1))[0]
     if not len(wrong):
         return None
@@ -168,23 +167,18 @@ def _mask_fault(
         f"subgroupBallot(true) gave {hex_of(mask[row])} to lanes {hex_of(found[row])} of {where}: an active "
         "mask must name the lanes that execute together, each of which must see the same"
     )
-    size = recorded.shape[1]
-    got, open_ = (unpack(one[row : row + 1], size)[0] for one in (mask, unseen))
-    there = recorded[row]
+    size = program.subgroup_size
+    got, there, open_ = (unpack(one[row : row + 1], size)[0] for one in (mask, found, unseen))
     wrong_lanes = there & ~got | got & ~there & ~open_
-    executed, named = (np.where(flags, "yes", "no").tolist() for flags in (there, got))
     lanes = evidence.of_lanes(
         where,
         np.arange(size),
         wrong_lanes,
-        {"executed it": executed, "in the mask": named},
+        {"in the mask": np.where(got, "yes", "no").tolist()},
         size=size,
         active=there,
         slot=int(rows[row, 0]),
-        masks=[
-            evidence.mask_of("executed it", there),
-            evidence.mask_of("the mask they got", got, wrong_lanes),
-        ],
+        masks=[evidence.mask_of("the mask they got", got, wrong_lanes)],
         code="subgroupBallot(true)",
     )
     return Fault(words, lanes)

@@ -11,6 +11,7 @@ from vkgroup.conformance import evidence
 from vkgroup.conformance.fragment.drawn import Drawn
 from vkgroup.conformance.fragment.scenes import GRID
 from vkgroup.conformance.instances import hex_of, unpack
+from vkgroup.conformance.poison import POISON
 
 Flags = NDArray[np.bool_]
 Words = NDArray[np.uint32]
@@ -49,7 +50,8 @@ def quad(
     shaded = [bool(drawn.count[at]) for at in kept]
     found: dict[str, list[str | None]] = {"pixel": [f"({at[2]}, {at[1]})" for at in kept]}
     mask = drawn.mask[layer, y, x]
-    if has_mask := bool(mask.any() and drawn.count[layer, y, x]):
+    told = (mask != 0).any() and (mask != POISON).any() and drawn.count[layer, y, x]
+    if has_mask := bool(told):
         found["lane"] = [
             str(drawn.lane[at]) if is_shaded else None for at, is_shaded in zip(kept, shaded, strict=True)
         ]

@@ -244,11 +244,12 @@ class _Seen:
         first, field = int(self._rows()[0]), expected.layout.field[expected.invocation]
         rows = np.flatnonzero((expected.event == expected.event[first]) & (field == field[first]))
         at = int(expected.place[first])
-        got = []
-        for row in rows.tolist():
-            there = self.place[row] == expected.place[row]
-            elsewhere = "" if there else f"place {self.place[row]}: "
-            got.append(f"{elsewhere}{self._found(row)}" if self.sound[row] else "nothing")
+        same = bool((self.place[rows] == at)[self.sound[rows]].all())
+        wanted = [self._wanted(row) or "any" for row in rows.tolist()]
+        got = [self._found(row) if self.sound[row] else "nothing" for row in rows.tolist()]
+        if not same:
+            wanted = [f"place {at}: {text}" for text in wanted]
+            got = [f"place {place}: {text}" for place, text in zip(self.place[rows], got, strict=True)]
         masks = self.got[rows, 1:], expected.least[rows], expected.most[rows]
         if self.program.elect:
             masks = (masks[0][:, :0],) * 3
@@ -259,7 +260,7 @@ class _Seen:
             self.wrong[rows],
             masks,
             self.sound[rows] & (self.place[rows] == at) & expected.certain[rows],
-            ([self._wanted(row) or "any" for row in rows.tolist()], got),
+            (wanted, got),
             f"record({at}u,",
         )
 

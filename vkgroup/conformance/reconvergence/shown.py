@@ -67,17 +67,16 @@ def ballots(
     )
 
 
-def counts(layout: Layout, got: Indices, expected: Indices, row: str) -> dict[str, Any]:
-    """Return the evidence of numbers that invocations counted, (invocations,), in one subgroup."""
+def counts(layout: Layout, got: Indices, expected: Indices, what: str) -> dict[str, Any]:
+    """Return the evidence of numbers of something that invocations counted, (invocations,)."""
     wrong = got != expected
     members = evidence.together(wrong, layout.field)
     return evidence.of_lanes(
-        where(layout, int(members[0])),
+        f"{where(layout, int(members[0]))}, {what}",
         layout.lane[members],
         wrong[members],
         {
             "invocation": map(str, (members % layout.local).tolist()),
-            "counting": [row] * len(members),
             "expected": map(str, expected[members].tolist()),
             "got": map(str, got[members].tolist()),
         },

@@ -17,7 +17,7 @@ function lanesDrawn(drawing) {
     judged: rows.got ? "got" : Object.keys(rows).at(-1),
   };
   const longest = Math.max(...Object.values(rows).flat().map((text) => (text ?? "").length), 1);
-  const columns = longest > 40 ? 4 : longest > 14 ? 8 : 16;
+  const columns = longest > 40 ? 4 : longest > 5 ? 8 : 16;
   const chunks = [];
   const told = (start) => Object.values(rows).some((row) => row.slice(start, start + columns).some((text) => text !== null));
   for (let start = 0; start < size; start += columns) {
@@ -34,14 +34,14 @@ function lanesDrawn(drawing) {
       element("div", {}, chunks)));
 }
 
-function lanesWords({ where, slot, active, wrong }, { size, unit, names }) {
+function lanesWords({ where, slot, active, wrong, masks }, { size, unit, names }) {
   const isLane = unit === "lane";
   const units = wrong.length > 1 && !unit.includes(" ") ? `${unit}s` : unit;
   const listed = wrong.length > MOST_NAMED ? `${wrong.length} of ${size}`
     : `${units} ${wrong.map((lane) => names[lane]).join(", ")}`;
   const facts = [
     isLane && some(size, "lane"),
-    isLane && `active mask ${active ?? "not recorded"}`,
+    isLane && (active !== null || !masks) && `active mask ${active ?? "not recorded"}`,
     wrong.length > 0 && `wrong: ${listed}`,
   ].filter(Boolean).join(", ");
   const place = [where, slot && `place ${slot} in the shader`].filter(Boolean).join(", ");
