@@ -54,14 +54,15 @@ class SmBuiltinsFamily:
 
     def judge(self, executor: Executor, cases: list[SmCase]) -> list[Verdict]:
         """Judge a batch."""
-        stage, built_ins = cases[0].stage, executor.capabilities.sm_builtins
-        assert built_ins is not None
+        stage = cases[0].stage
         body = "\n    ".join(
             f"record({len(RECORD) + place}u, {variable});" for place, variable in enumerate(VARIABLES)
         )
         text = recording.source(stage, "Records the SM built-ins.", ("GL_NV_shader_sm_builtins",), "", body)
         module = executor.compile(text, stage=stage)
         words = recording.run(executor, stage, module, len(VARIABLES))
+        built_ins = executor.capabilities.sm_builtins
+        assert built_ins is not None
         return [_judge(case, words, built_ins) for case in cases]
 
 

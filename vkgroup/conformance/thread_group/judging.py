@@ -127,6 +127,7 @@ def _shown(
 ) -> dict[str, Any]:
     """Return the evidence of the warp of the first wrong execution; (n, …) arrays but for the entry."""
     same = evidence.together(wrong, one.warp, one.mask, one.company)
+    observation = OBSERVATIONS.get(entry.case.operation)
     rows: dict[str, list[str | None]] = {"invocation": [str(index) for index in one.index[same]]}
     if expected is not None:
         rows["expected"] = [_text(expected[row]) if complete[row] else None for row in same]
@@ -139,7 +140,7 @@ def _shown(
         size=one.active.shape[1],
         active=one.active[same[0]],
         slot=one.slot,
-        code=entry.case.operation,
+        code="\n".join(observation.code) if observation else entry.case.operation,
     )
 
 

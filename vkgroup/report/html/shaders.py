@@ -115,7 +115,9 @@ def _marked(source: str, name: str, detail: str, code: str) -> tuple[int, ...]:
 
 def _operations(name: str) -> list[str]:
     """Return what of a case's name may be the function or the variable that it is about."""
-    return [axes_of(split(name)[0])[2], *(part for part in name.split(".") if not part.islower())]
+    named = [axes_of(split(name)[0])[2], *(part for part in name.split(".") if not part.islower())]
+    # Programs of subgroup operations put their results so, whatever a family calls the operation.
+    return [*named, "put"]
 
 
 def _calls(lines: list[str], operation: str) -> tuple[int, ...]:
@@ -124,5 +126,5 @@ def _calls(lines: list[str], operation: str) -> tuple[int, ...]:
     return tuple(
         number
         for number, line in enumerate(lines, 1)
-        if calls.search(line) and not line.startswith(("//", "#"))
+        if calls.search(line) and not line.startswith(("//", "#", "void "))
     )
