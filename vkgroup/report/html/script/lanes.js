@@ -61,8 +61,9 @@ function stripsDrawn(drawing, { size, unit, known, isActive, wrong }, isIn) {
   const bad = masks.length ? "wrongly in it, or missing" : "wrong";
   return element("div", { class: "strips" },
     scrolled("Sets of lanes", element("div", { class: "stack" }, rows)),
-    element("div", { class: "keys", "aria-hidden": "true" }, element("i", { class: "active" }), ` ${inside} `,
-      element("i", { class: "inactive" }), ` ${outside} `, element("i", { class: "wrong" }, "✗"), ` ${bad}`));
+    element("div", { class: "keys", "aria-hidden": "true" },
+      [["active", inside], ["inactive", outside], ["wrong", bad]].map(([kind, words]) =>
+        element("span", {}, element("i", { class: kind }, kind === "wrong" ? "✗" : ""), words))));
 }
 
 function stripDrawn(name, mask, size, isIn, isWrong) {
