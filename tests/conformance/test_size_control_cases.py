@@ -18,7 +18,7 @@ from vkgroup.conformance.results import AGAINST_THE_DEVICE
 from vkgroup.conformance.size_control import SizeControlFamily
 from vkgroup.conformance.size_control.case import SizeCase
 from vkgroup.conformance.size_control.properties import PROPERTIES, PropertyCase, judge_property
-from vkgroup.conformance.size_control.records import WORDS, Seen, faults_of
+from vkgroup.conformance.size_control.records import WORDS, Seen, fault_of
 from vkgroup.conformance.size_control.stages import STAGES, shapes
 from vkgroup.device import Capabilities
 from vkgroup.device.capabilities import SizeControl, Subgroup
@@ -54,7 +54,8 @@ def records(local_size: tuple[int, int, int], size: int, workgroups: int = 2) ->
 
 
 def faults(case: SizeCase, rows: npt.NDArray[np.uint32], local_size: tuple[int, int, int]) -> list[str]:
-    return faults_of(case, Seen("compute", rows, len(rows), local_size, 2), VARYING)
+    fault = fault_of(case, Seen("compute", rows, len(rows), local_size, 2), VARYING)
+    return [] if fault is None else [fault.words]
 
 
 DEFAULT = SizeCase("size_control", "compute", "default")
@@ -124,10 +125,10 @@ def test_one_command_has_one_size() -> None:
 def test_a_size_may_differ_between_subgroups_of_vertices() -> None:
     rows = records((64, 1, 1), 16)
     rows[:32] = records((64, 1, 1), 32)[:32]
-    assert not faults_of(VARIES, Seen("vertex", rows, 64), VARYING)
-    assert faults_of(VARIES, Seen("vertex", rows[:10], 64), VARYING) == [
-        "10 invocations left a record, of at least 64"
-    ]
+    assert fault_of(VARIES, Seen("vertex", rows, 64), VARYING) is None
+    fault = fault_of(VARIES, Seen("vertex", rows[:10], 64), VARYING)
+    assert fault is not None
+    assert fault.words == "10 invocations left a record, of at least 64"
 
 
 def test_shapes_keep_the_rules() -> None:

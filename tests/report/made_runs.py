@@ -26,6 +26,48 @@ EVIDENCE = {
         "got": ["18", "99", "18", None],
     },
 }
+MASKED = "reconvergence.maximal.compute.nesting2.0.4"
+BLOCK = "descriptor_indexing.compute.sampler.read.nonuniform"
+WORDS_ALONE = "compute_model.atomics.atomicAdd.shared.uint.returned"
+
+
+def other_run() -> list[Result]:
+    """Failures with masks, with values that are of no lanes, and with words alone."""
+    masks = {
+        "where": "workgroup 0 subgroup 1",
+        "slot": 0,
+        "size": 4,
+        "active": "0x3",
+        "wrong": [1],
+        "rows": {
+            "invocation": ["4", "5", None, None],
+            "expected": ["0x3", "0x3", None, None],
+            "got": ["0x3", "0x6", None, None],
+        },
+        "masks": [
+            {"name": "expected", "mask": "0x3", "wrong": "0x0"},
+            {"name": "got by lane 1", "mask": "0x6", "wrong": "0x5"},
+        ],
+        "code": "record(2u,",
+    }
+    block = {
+        "where": "words that were read",
+        "slot": 0,
+        "size": 2,
+        "active": None,
+        "wrong": [1],
+        "rows": {"descriptor": ["3", "2"], "expected": ["0", "80"], "got": ["0", "7"]},
+        "unit": "invocation",
+        "names": ["16", "17"],
+        "code": "found[index] =",
+    }
+    return [
+        Result(MASKED, Status.FAIL, 0.1, 4, 0, "1 of 4 entries are wrong\nthe rest", masks),
+        Result(BLOCK, Status.FAIL, 0.1, 2, 0, "1 of 2 words are wrong\nthe rest", block),
+        Result(WORDS_ALONE, Status.FAIL, 0.1, 2, 0, f"cell 0\ncell 1\nrepeat: vkgroup {WORDS_ALONE}"),
+    ]
+
+
 _OLD = (
     "subgroupAllEqual of ivec2.\n2 of 512 active lanes are wrong\n"
     "workgroup 2 subgroup 4 lane 2 slot 0 active 0xf: input (1, 2) expected False got True\n"

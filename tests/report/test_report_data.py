@@ -136,6 +136,11 @@ def test_lanes_are_read_from_the_words_of_each_kind_of_failure() -> None:
         {"wrong": ["1"]},
         {"rows": {"got": ["1"]}},
         {"rows": {"got": [1] * 4}},
+        {"unit": 1},
+        {"names": ["1"]},
+        {"masks": [{"name": "a", "mask": "0xg", "wrong": "0x0"}]},
+        {"masks": [{"name": 1, "mask": "0x1", "wrong": "0x0"}]},
+        {"masks": ["0x1"]},
     ],
 )
 def test_evidence_of_another_form_is_not_drawn(change: dict[str, object]) -> None:

@@ -183,6 +183,38 @@ def test_lanes_of_older_runs_are_read_from_their_words(page: Page, report: Path)
     assert case.locator("tr.got td").all_inner_texts() == ["?", "?", "True", "True"]
 
 
+def test_failures_of_other_families_are_drawn_as_what_they_are_of(context_page: Page, tmp_path: Path) -> None:
+    made.write_run(tmp_path / "run", made.other_run())
+    path, page = tmp_path / "report.html", context_page
+    page.complaints.clear()  # type: ignore[attr-defined]
+    write_html(read([tmp_path / "run"]), path)
+    open_report(page, path, f"#case={made.MASKED}")
+    case = page.get_by_role("dialog")
+    expect(case.locator(".sentence")).to_contain_text("In random program 4 of constructs nested up to 2 deep")
+    strips = case.locator(".strip").all()
+    assert [strip.locator(".name").text_content() for strip in strips] == [
+        "active 0x3", "expected 0x3", "got by lane 1 0x6, wrong: 0, 2",
+    ]  # fmt: skip
+    kinds = [cell.get_attribute("class") for cell in strips[2].locator("i").all()]
+    assert kinds == ["wrong inactive", "active", "wrong active", "inactive"]
+    heads = [head.inner_text() for head in case.locator("tbody th").all()]
+    assert heads == ["active", "invocation", "expected", "got"]
+    expect(case.locator(".marked")).to_contain_text("record(2u, subgroupBallot(true));")
+    open_report(page, path, f"#case={made.BLOCK}")
+    expect(case.locator("figcaption")).to_have_text("words that were read, wrong: invocation 17")
+    expect(case.locator("thead th")).to_have_text(["invocation", "16", "17 ✗ wrong"])
+    expect(case.locator(".strip")).to_have_count(0)
+    expect(case.locator("tr.got td.wrong")).to_have_text("7")
+    expect(case.locator(".marked")).to_contain_text("data[nonuniformEXT(i)]")
+    # Without lanes all words are there at once, and what the name says is marked in the shader.
+    open_report(page, path, f"#case={made.WORDS_ALONE}")
+    assert case.locator(".words").inner_text() == "Found: cell 0\ncell 1"
+    expect(case.locator(".lanes")).to_have_count(0)
+    expect(case.locator(".command code")).to_have_text(f"vkgroup {made.WORDS_ALONE}")
+    expect(case.locator(".marked").first).to_contain_text("atomicAdd(")
+    assert page.complaints == []  # type: ignore[attr-defined]
+
+
 def test_an_unknown_case_says_so(page: Page, report: Path) -> None:
     open_report(page, report, "#case=no.such.case")
     expect(page.get_by_role("dialog")).to_contain_text("No run in this report has a case of that name")

@@ -19,6 +19,7 @@ from vkgroup.drivers import Driver
 from vkgroup.errors import Unsupported
 from vkgroup.opening import select
 from vkgroup.repro.cases import make
+from vkgroup.repro.drawn import table
 from vkgroup.spirv import Module
 
 CASE = "vote.compute.subgroupAllEqual.vec3.nested.exact"
@@ -158,6 +159,50 @@ def test_without_expected_values_and_rules_the_record_is_compared(
     code, text = run(capsys, folder, "reference:4")
     assert code == 1
     assert "It leaves exactly what was recorded as wrong." in text
+
+
+@pytest.mark.usefixtures("swiftshader")
+def test_the_readme_draws_what_families_without_expected_lanes_found(tmp_path: Path) -> None:
+    """SwiftShader reads through another invocation's sampler (docs/driver-findings.md)."""
+    case = "descriptor_indexing.compute.sampler.read.nonuniform"
+    result = make(select("swiftshader"), case, tmp_path / "sampler")
+    assert result.evidence is not None
+    lines = (tmp_path / "sampler/README.md").read_text().splitlines()
+    head = lines.index("| invocation | descriptor | expected | got |  |")
+    rows = result.evidence["rows"]
+    one = result.evidence["wrong"][0]
+    descriptor, expected, got = (rows[name][one] for name in ("descriptor", "expected", "got"))
+    assert lines[head + 2 + one] == f"| {one} | {descriptor} | {expected} | {got} | **wrong** |"
+    assert len([line for line in lines if line.startswith("|")]) == 2 + result.evidence["size"]
+
+
+def test_masks_are_drawn_in_letters() -> None:
+    evidence = {
+        "where": "warp 3", "slot": 1, "size": 4, "active": "0x7", "wrong": [0], "names": None,
+        "rows": {"expected": ["a|b", None, None, None], "got": ["c", "d", None, None]},
+        "masks": [
+            {"name": "expected", "mask": "0x7", "wrong": "0x0"},
+            {"name": "got", "mask": "0xe", "wrong": "0x9"},
+        ],
+    }  # fmt: skip
+    assert table(evidence) == [
+        "Warp 3, place 1 in the shader, active mask `0x7`.",
+        "",
+        "| lane | active | expected | got |  |",
+        "|---|---|---|---|---|",
+        "| 0 | yes | a\\|b | c | **wrong** |",
+        "| 1 | yes | any | d |  |",
+        "| 2 | yes |  |  |  |",
+        "| 3 | no |  |  |  |",
+        "",
+        "Lanes from 0 on: `#` is in the mask, `.` is not, `X` is wrongly in it, and `o` is missing.",
+        "",
+        "```",
+        "expected 0x7  ###.",
+        "got 0xe       o##X",
+        "```",
+        "",
+    ]
 
 
 @pytest.mark.usefixtures("swiftshader")

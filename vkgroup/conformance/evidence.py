@@ -1,22 +1,49 @@
-"""The lanes of one subgroup in which a case failed, as JSON data that a report can draw.
+"""What is wrong in one subgroup, lane by lane, as JSON data that a report can draw; of any family.
 
 ::
 
     {"where": "workgroup 2 subgroup 3", "slot": 0, "size": 4, "active": "0xf", "wrong": [0, 2],
-     "rows": {"input": ["1", "2", "3", "4"], "expected": ["True", null, "True", "True"], "got": [...]}}
+     "rows": {"input": ["1", "2", "3", "4"], "expected": ["True", null, "True", "True"], "got": [...]},
+     "masks": [{"name": "expected", "mask": "0xf", "wrong": "0x0"}, {"name": "got by lane 0", ...}],
+     "code": "subgroupAll(value)"}
 
-``active`` and ``wrong`` are who executed the operation and whose result is illegal. Each row has a text for
-each lane; None where the lane recorded nothing or, of ``expected``, where any value is legal.
+``active`` and ``wrong`` are who executed the operation and whose result is illegal; ``active`` is null where
+that was not recorded. Each row has a text for each lane; None where the lane recorded nothing or, of
+``expected``, where any value is legal. ``expected`` and ``got`` are compared; other rows say more of a lane.
+
+There may also be: ``masks``, sets of lanes to hold against each other; ``code``, what the shader's line with
+the operation contains; ``unit`` and ``names``, of what the cells are and how they are called where they are
+not the lanes from 0 on.
+
+A failure has the evidence of one subgroup, or of `WINDOW` values, and no more: results are read whole.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Flags = NDArray[np.bool_]
+Indices = NDArray[np.int64]
+
+WINDOW = 16
+"""Values that are shown around the first wrong one of an array."""
+
+MOST_LANES = 128
+"""Lanes that a subgroup has at most."""
+
+MOST_MASKS = 8
+"""Different masks of one subgroup that are shown."""
+
+
+class Fault(NamedTuple):
+    """What is wrong: the words for it, and the lanes of one subgroup where it is of lanes."""
+
+    words: str
+    lanes: dict[str, Any] | None = None
 
 
 def of_subgroup(
@@ -40,10 +67,146 @@ def of_subgroup(
         "where": where,
         "slot": slot,
         "size": len(active),
-        "active": hex(sum(1 << lane for lane in np.flatnonzero(active).tolist())),
+        "active": hex_of(active),
         "wrong": np.flatnonzero(wrong).tolist(),
         "rows": {
             name: [text if kept else None for text, kept in zip(texts, recorded.tolist(), strict=True)]
             for name, texts in rows.items()
         },
     }
+
+
+def of_lanes(
+    where: str,
+    lane: Indices,
+    wrong: Flags,
+    rows: Mapping[str, Iterable[str | None]],
+    *,
+    size: int,
+    active: Flags | None = None,
+    slot: int = 0,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return the evidence of records that lanes of one subgroup left.
+
+    Parameters
+    ----------
+    where : the subgroup, in words.
+    lane, wrong : (records,) whose each is, and whether it is illegal; of two of one lane the first counts,
+        and what is of no lane of the subgroup is left out.
+    rows : (records,) texts each, by name.
+    size : subgroup size.
+    active : (size,) who executed it; None where that was not recorded.
+    slot : which of the places in the shader that have the operation.
+    **more : ``masks``, of `mask_of` or `masks_of`, ``code``, ``unit`` and ``names``; see the module. What is
+        empty is left out.
+    """
+    size = min(size, MOST_LANES)
+    placed: dict[str, list[str | None]] = {name: [None] * size for name in rows}
+    for name, texts in rows.items():
+        for at, text in reversed(list(zip(lane.tolist(), texts, strict=True))):
+            if at < size:
+                placed[name][at] = text
+    return {
+        "where": where,
+        "slot": slot,
+        "size": size,
+        "active": None if active is None else hex_of(active),
+        "wrong": np.unique(lane[wrong & (lane < size)]).tolist(),
+        "rows": placed,
+        **{name: value for name, value in more.items() if value},
+    }
+
+
+def of_values(
+    where: str, rows: Mapping[str, NDArray[Any]], wrong: Flags, axes: Sequence[str] = (), code: str = ""
+) -> dict[str, Any]:
+    """Return the evidence of arrays that belong to no subgroup: the values around the first wrong one.
+
+    Parameters
+    ----------
+    where : the arrays, in words; may be empty.
+    rows : arrays by name, among them ``expected`` and ``got``, of the shape of `wrong`.
+    axes : what the axes count, such as ``"invocation"``.
+    code : what the shader's line that makes the values contains.
+    """
+    while wrong.ndim > 1 and wrong.shape[-1] == 1:
+        wrong, rows = wrong[..., 0], {name: array[..., 0] for name, array in rows.items()}
+    *row, at = np.argwhere(wrong)[0].tolist()
+    names = [axes[axis] if axis < len(axes) else f"axis {axis}" for axis in range(wrong.ndim)]
+    if not axes and wrong.ndim == 1:
+        names = ["element"]
+    first = at // WINDOW * WINDOW
+    last = min(first + WINDOW, wrong.shape[-1])
+    cells = (*row, slice(first, last))
+    place = " ".join(f"{name} {number}" for name, number in zip(names, row, strict=False))
+    return of_lanes(
+        ", ".join(filter(None, (where, place))),
+        np.arange(last - first),
+        wrong[cells],
+        {name: [text_of(value) for value in array[cells]] for name, array in rows.items()},
+        size=last - first,
+        unit=names[-1],
+        names=[str(number) for number in range(first, last)],
+        code=code,
+    )
+
+
+def together(wrong: Flags, *keys: NDArray[Any]) -> Indices:
+    """Return the numbers of the records that share all keys, (records,) each, with the first wrong one."""
+    first = int(np.flatnonzero(wrong)[0])
+    return np.flatnonzero(np.all([key == key[first] for key in keys], axis=0))
+
+
+def mask_of(name: str, lanes: Flags, wrong: Flags | None = None) -> dict[str, str]:
+    """Return a set of lanes, (size,), and which of them should not be in it, or should and are not."""
+    bad = np.zeros_like(lanes) if wrong is None else wrong
+    return {"name": name, "mask": hex_of(lanes), "wrong": hex_of(bad)}
+
+
+def masks_of(
+    lane: Indices, got: Flags, least: Flags, most: Flags, *, told: bool = True
+) -> list[dict[str, str]]:
+    """Return the masks that lanes of one subgroup got, against what they must and may have.
+
+    Parameters
+    ----------
+    lane : (records,) whose each is.
+    got : (records, size) the masks.
+    least, most : (records, size) whom they must and may name.
+    told : whether what is expected is a row of its own, where it is the same for all.
+    """
+    exact = bool((least == most).all())
+    if told and (most == most[0]).all() and (least == least[0]).all():
+        found = [mask_of("expected" if exact else "at most", most[0])]
+        found += [] if exact else [mask_of("at least", least[0])]
+    else:
+        found = []
+    _, first, kind = np.unique(got, axis=0, return_index=True, return_inverse=True)
+    for number in np.argsort(first)[:MOST_MASKS].tolist():
+        those = kind.ravel() == number
+        wrong = np.any(got[those] & ~most[those] | least[those] & ~got[those], axis=0)
+        found.append(mask_of(f"got by {_lanes(lane[those].tolist())}", got[first[number]], wrong))
+    return found
+
+
+def _lanes(numbers: list[int]) -> str:
+    """Return lanes in words, such as ``lanes 0, 2–5``."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    texts = [str(low) if low == high else f"{low}–{high}" for low, high in spans]
+    return f"{'lane' if len(numbers) == 1 else 'lanes'} {', '.join(texts)}"
+
+
+def hex_of(lanes: Flags) -> str:
+    """Return a set of lanes, (size,), as a hexadecimal number."""
+    return hex(sum(1 << lane for lane in np.flatnonzero(lanes).tolist()))
+
+
+def text_of(value: Any) -> str:
+    """Return a number of NumPy's for people."""
+    return str(value) if isinstance(value, str) else repr(value.item())

@@ -8,10 +8,13 @@ with each other (KHR_shader_subgroup: subgroupBallot has the bits of the active 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import evidence
+from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.program import SLOT_PLANES, Program
 from vkgroup.conformance.shapes import WORKGROUPS
@@ -38,6 +41,7 @@ class Instances:
     recorded : (rows, size) lanes that left their results: all active ones but helper invocations.
     mask : (rows, 4) the active mask as the device gave it (or as found, where it has no ballots).
     faults : what contradicts the specification, in words; empty if nothing does.
+    shown : the lanes of an instance of which a fault is, as `vkgroup.conformance.evidence` has them.
     """
 
     size: int
@@ -52,6 +56,7 @@ class Instances:
     recorded: Flags
     mask: Words
     faults: tuple[str, ...]
+    shown: dict[str, Any] | None = None
 
 
 def pack(active: Flags) -> Words:
@@ -100,7 +105,8 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
     number = found.number[one[first]]
     everyone = pack(np.ones(recorded.shape, np.bool_))
     unseen = everyone if program.pattern.demotes else found.unseen[one[first]] & everyone
-    faults = _mask_faults(program, rows, number, mask, reported, unseen)
+    fault = _mask_fault(program, rows, number, mask, reported, unseen)
+    faults, shown = ([], None) if fault is None else ([fault.words], fault.lanes)
     if program.pattern.uniform:
         faults += _uniformity_faults(rows, recorded, len(index), group, subgroup)
     place = stage.places(rows[:, 1], number, member)
@@ -108,7 +114,7 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
         size=size, slot=rows[:, 0], group=rows[:, 1], subgroup=rows[:, 2], number=number,
         subgroups=tuple(np.unique(subgroup[group == one]) for one in range(WORKGROUPS)),
         member=member, place=place, active=unpack(mask, size), recorded=recorded, mask=mask,
-        faults=tuple(faults),
+        faults=tuple(faults), shown=shown,
     )  # fmt: skip
 
 
@@ -145,22 +151,37 @@ def _layout_faults(found: Found, size: int) -> list[str]:
     return faults
 
 
-def _mask_faults(
+def _mask_fault(
     program: Program, rows: Indices, number: Indices, mask: Words, found: Words, unseen: Words
-) -> list[str]:
+) -> Fault | None:
     """Check that each active mask names exactly the invocations that reported it.
 
     It may name others of `unseen` as well: helper invocations, whose reports have no effect.
     """
     wrong = np.nonzero(np.any((found & ~mask) | (mask & ~found & ~unseen), axis=1))[0]
     if not len(wrong):
-        return []
+        return None
     row = int(wrong[0])
     where = program.stage.whereabouts(int(rows[row, 1]), int(number[row]))
-    return [
+    words = (
         f"subgroupBallot(true) gave {hex_of(mask[row])} to lanes {hex_of(found[row])} of {where}: an active "
         "mask must name the lanes that execute together, each of which must see the same"
-    ]
+    )
+    size = program.subgroup_size
+    got, there, open_ = (unpack(one[row : row + 1], size)[0] for one in (mask, found, unseen))
+    wrong_lanes = there & ~got | got & ~there & ~open_
+    lanes = evidence.of_lanes(
+        where,
+        np.arange(size),
+        wrong_lanes,
+        {"in the mask": np.where(got, "yes", "no").tolist()},
+        size=size,
+        active=there,
+        slot=int(rows[row, 0]),
+        masks=[evidence.mask_of("the mask they got", got, wrong_lanes)],
+        code="subgroupBallot(true)",
+    )
+    return Fault(words, lanes)
 
 
 def _uniformity_faults(

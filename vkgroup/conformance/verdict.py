@@ -85,7 +85,7 @@ class Verdict:
 def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) -> Verdict:
     """Judge one case of a batch from the batch's outputs."""
     if instances.faults:
-        return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults))
+        return Verdict(Status.FAIL, 0, 0, "; ".join(instances.faults), instances.shown)
     got, sound = _results(entry, program, instances, outputs)
     expected = expected_of(entry, instances, got)
     recorded = instances.recorded[..., None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from shlex import quote
 
-from vkgroup.repro import lanes
+from vkgroup.repro import drawn, lanes
 from vkgroup.repro.folder import DEVICE, README
 from vkgroup.repro.values import Json
 
@@ -113,6 +113,8 @@ def _wrong(folder: Path, record: Json) -> list[str]:
         lines += [f"The last step, {len(record['steps']) - 1} (a {last['call']}), {what}.", ""]
     if record["lanes"] is not None:
         lines += lanes.table(folder, record["lanes"])
+    elif result.get("evidence"):
+        lines += drawn.table(result["evidence"])
     return lines
 
 

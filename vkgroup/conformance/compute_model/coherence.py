@@ -8,6 +8,7 @@ invocation to see its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -173,7 +174,7 @@ def _judge_exchange(executor: Executor, memory: str, barrier: str, side: str) ->
     verdict = compare(_found(executor, source, memory), _exchanged(), "what another invocation wrote", _AXES)
     if verdict.status == Status.FAIL and side == "before":
         note = "; the document asks for no second memory barrier, the Vulkan memory model does"
-        return Verdict(verdict.status, verdict.defined, 0, verdict.detail + note)
+        return replace(verdict, detail=verdict.detail + note)
     return verdict
 
 

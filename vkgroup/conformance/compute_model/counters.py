@@ -8,12 +8,14 @@ behind.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.compiler.gl_interface import COUNTER_BINDINGS
+from vkgroup.conformance import evidence
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.work import compare, merged, pipeline_of
 from vkgroup.conformance.poison import poisoned
@@ -200,9 +202,11 @@ def _judge_coherence(executor: Executor) -> Verdict:
     wrong[1:] |= first[1:] <= second[:-1]
     if wrong.any():
         detail = f"{np.count_nonzero(wrong)} of {wrong.size} pairs of reads went back, or missed an increment"
-        return Verdict(Status.FAIL, found.size, 0, detail)
+        rows = {"first read": first, "second read": second}
+        shown = evidence.of_values("pairs of reads", rows, wrong, ("round", "invocation"))
+        return Verdict(Status.FAIL, found.size, 0, detail, shown)
     total = compare(after[0], np.array([ROUNDS * TOTAL], np.uint32), "the counter")
-    return Verdict(total.status, found.size + 1, 0, total.detail)
+    return replace(total, defined=found.size + 1)
 
 
 def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
@@ -239,9 +243,11 @@ def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
         return Verdict(Status.UNDEFINED, 0, trials, detail)
     if ahead:
         detail = f"{ahead} times the second counter was seen ahead of the first; {counts}"
-        return Verdict(Status.FAIL, trials, 0, detail)
+        rows = {"first counter": first, "second counter": second}
+        shown = evidence.of_values("trials", rows, second > first, ("trial",))
+        return Verdict(Status.FAIL, trials, 0, detail, shown)
     total = compare(after[0], np.full(2, trials, np.uint32), "the counters")
-    return Verdict(total.status, trials + 2, 0, total.detail or counts)
+    return replace(total, defined=trials + 2, detail=total.detail or counts)
 
 
 COUNTERS_TOPIC = Topic("counters", _cases, _missing, _judge)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import evidence
 from vkgroup.conformance.compute_model import litmus_shader
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.litmus_shader import (
@@ -227,7 +228,7 @@ def verdict_of(test: Litmus, writing: Writing, outcome: Outcome) -> Verdict:
     if garbage.any():
         first = ", ".join(map(str, np.flatnonzero(garbage)[:SHOWN]))
         detail = f"{np.count_nonzero(garbage)} trials found a value that nobody wrote, the first: {first}"
-        return Verdict(Status.FAIL, trials, 0, f"{detail}; {counts}")
+        return Verdict(Status.FAIL, trials, 0, f"{detail}; {counts}", _shown(outcome, garbage))
     times = int(np.count_nonzero(weak))
     if not _is_promised(test, writing):
         seen = f"{times} times an invocation {test.words}, which nothing forbids here"
@@ -238,7 +239,7 @@ def verdict_of(test: Litmus, writing: Writing, outcome: Outcome) -> Verdict:
     detail = f"{times} times an invocation {test.words}, in trials {first}{', …' * (times > SHOWN)}; {counts}"
     if writing.flavour == "coherent":
         detail += "; the document forbids it, the Vulkan memory model calls such accesses a data race"
-    return Verdict(Status.FAIL, trials, 0, detail)
+    return Verdict(Status.FAIL, trials, 0, detail, _shown(outcome, weak))
 
 
 def _histogram(outcome: Outcome) -> str:
@@ -256,3 +257,9 @@ def _histogram(outcome: Outcome) -> str:
 
 
 LITMUS_TOPIC = Topic("litmus", _cases, _missing, _judge, _batch_key)
+
+
+def _shown(outcome: Outcome, wrong: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return the trials around the first wrong one, with what each location or read had there."""
+    rows = {name: np.where(values == _GARBAGE, "?", values.astype(str)) for name, values in outcome.items()}
+    return evidence.of_values("what each trial found", rows, wrong, ("trial",))

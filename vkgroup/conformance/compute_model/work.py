@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import evidence
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
@@ -78,7 +80,8 @@ def compare(found: Array, expected: Array, what: str, names: Sequence[str] = ())
         )
         at = tuple(place)
         lines.append(f"at {where}: {found[at]}, must be {expected[at]}")
-    return Verdict(Status.FAIL, found.size, 0, "; ".join(lines))
+    shown = evidence.of_values(what, {"expected": expected, "got": found}, wrong, names)
+    return Verdict(Status.FAIL, found.size, 0, "; ".join(lines), shown)
 
 
 def merged(verdicts: Sequence[Verdict]) -> Verdict:
@@ -86,7 +89,7 @@ def merged(verdicts: Sequence[Verdict]) -> Verdict:
     defined = sum(verdict.defined for verdict in verdicts)
     for verdict in verdicts:
         if verdict.status != Status.PASS:
-            return Verdict(verdict.status, defined, 0, verdict.detail)
+            return replace(verdict, defined=defined, undefined=0)
     return Verdict(Status.PASS, defined, 0)
 
 

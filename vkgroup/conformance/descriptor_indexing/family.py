@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.compiler import Target, compile_source
-from vkgroup.conformance import support
+from vkgroup.conformance import evidence, support
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.descriptor_indexing.kinds import (
     CELLS,
@@ -32,6 +32,7 @@ from vkgroup.conformance.descriptor_indexing.shader import (
     written,
 )
 from vkgroup.conformance.descriptor_indexing.ways import WAYS, Way
+from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.poison import POISON, poisoned
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
@@ -47,6 +48,12 @@ SHOWN = 4
 """Wrong invocations that a failure shows."""
 
 _OWN_BUFFERS = 2
+
+_AXES, _FOUND = ("invocation",), "found[index] ="
+"""What an array of what was found counts, and what the line contains that accesses the descriptor."""
+
+Shown = Callable[[], dict[str, Any]]
+"""Makes the evidence of a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +189,12 @@ def _verdict(
     kind = KINDS[case.kind]
     chosen = found[:, 0]
     if (fault := _choice_fault(WAYS[case.way], chosen, wanted, kind.count)) is not None:
-        return Verdict(Status.FAIL, INVOCATIONS, 0, fault)
+        return Verdict(Status.FAIL, INVOCATIONS, 0, *fault)
     place, index = np.arange(INVOCATIONS), chosen.astype(np.int64)
     if after is None:
         expected, names = kind.expected(index, place, seed), [f"descriptor {number}" for number in index]
-        return _compared(expected, found[:, 1], [f"invocation {n}, {name}" for n, name in enumerate(names)])
+        named = [f"invocation {n}, {name}" for n, name in enumerate(names)]
+        return _compared(expected, found[:, 1], named, _of_invocations(expected, found[:, 1], chosen))
     expected_cells = before.copy()
     row = WRITE_ROW * INVOCATIONS
     if case.access == "write":
@@ -194,24 +202,46 @@ def _verdict(
     else:
         np.add.at(expected_cells, (index, row + place % COUNTED_CELLS), np.uint32(1))
     names = [f"descriptor {number}, cell {cell}" for number in range(kind.count) for cell in range(CELLS)]
-    return _compared(expected_cells.ravel(), after.ravel(), names)
+    return _compared(expected_cells.ravel(), after.ravel(), names, _of_cells(expected_cells, after))
 
 
-def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> str | None:
+def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> Fault | None:
     """Return what is wrong with the descriptors that invocations came to; None where nothing is."""
     if way.wants and not np.array_equal(chosen, wanted):
         first = int(np.flatnonzero(chosen != wanted)[0])
         got = "none" if chosen[first] == POISON else chosen[first]
-        return f"invocation {first} wants descriptor {wanted[first]} and came to {got}"
-    if (chosen >= count).any():
-        return f"{int((chosen >= count).sum())} invocations came to no descriptor"
+        words = f"invocation {first} wants descriptor {wanted[first]} and came to {got}"
+        lanes = _of_choice(chosen, wanted, chosen != wanted)
+        return Fault(words, lanes)
+    if (wrong := chosen >= count).any():
+        below = np.full(INVOCATIONS, f"below {count}")
+        lanes = _of_choice(chosen, below, wrong)
+        return Fault(f"{int(wrong.sum())} invocations came to no descriptor", lanes)
     return None
 
 
-def _compared(expected: Words, got: Words, names: list[str]) -> Verdict:
+def _of_choice(got: Words, expected: NDArray[Any], wrong: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return the evidence of the descriptors that invocations came to."""
+    rows = {"expected": expected, "got": np.where(got == POISON, "none", got.astype(str))}
+    return evidence.of_values("numbers of descriptors", rows, wrong, _AXES, _FOUND)
+
+
+def _of_invocations(expected: Words, got: Words, chosen: Words) -> Shown:
+    """Return what makes the evidence of what invocations read, each from a descriptor of its own choice."""
+    rows = {"descriptor": chosen, "expected": expected, "got": got}
+    return lambda: evidence.of_values("words that were read", rows, got != expected, _AXES, _FOUND)
+
+
+def _of_cells(expected: Words, got: Words) -> Shown:
+    """Return what makes the evidence of the cells, (descriptors, cells), that descriptors have afterwards."""
+    rows = {"expected": expected, "got": got}
+    return lambda: evidence.of_values("", rows, got != expected, ("descriptor", "cell"), _FOUND)
+
+
+def _compared(expected: Words, got: Words, names: list[str], shown: Shown) -> Verdict:
     wrong = np.flatnonzero(expected != got)
     if not len(wrong):
         return Verdict(Status.PASS, len(expected), 0)
     lines = [f"{len(wrong)} of {len(expected)} words are wrong"]
     lines += [f"{names[n]}: expected {expected[n]} got {got[n]}" for n in wrong[:SHOWN]]
-    return Verdict(Status.FAIL, len(expected), 0, "\n".join(lines))
+    return Verdict(Status.FAIL, len(expected), 0, "\n".join(lines), shown())

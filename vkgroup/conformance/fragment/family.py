@@ -14,6 +14,7 @@ from vkgroup.conformance.fragment.drawn import Drawn, Probe, Wanted
 from vkgroup.conformance.fragment.probes import PROBES
 from vkgroup.conformance.fragment.scenes import GRID, SCENES, Scene
 from vkgroup.conformance.fragment.shader import blank, read, source_of
+from vkgroup.conformance.fragment.shown import legal_text, quad
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
@@ -141,7 +142,8 @@ def _verdict(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> Verdict:
     defined = int(wanted.defined.sum())
     undefined = int((judged & ~wanted.defined).sum())
     if wrong.any():
-        return Verdict(Status.FAIL, defined, undefined, _describe(drawn, wanted, got, wrong))
+        lanes = quad(drawn, got, wanted.values, wanted.defined, wrong, probe.code)
+        return Verdict(Status.FAIL, defined, undefined, _describe(drawn, wanted, got, wrong), lanes)
     return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
 
 
@@ -151,6 +153,6 @@ def _describe(drawn: Drawn, wanted: Wanted, got: NDArray[Any], wrong: NDArray[np
         where = f"pixel ({x}, {y})" + (f" of layer {layer}" if len(got) > 1 else "")
         if layer < len(drawn.lane):
             where += f" lane {drawn.lane[layer, y, x]}"
-        legal = " or ".join(sorted({repr(value[layer, y, x].item()) for value in wanted.values}))
+        legal = legal_text(wanted.values, (layer, y, x))
         lines.append(f"{where}: expected {legal} got {got[layer, y, x].item()!r}")
     return "\n".join(lines)

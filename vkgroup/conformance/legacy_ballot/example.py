@@ -12,13 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import evidence
+from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 
+Flags = NDArray[np.bool_]
+
 WORKGROUPS, LOCAL_SIZE = 4, 61
 INVOCATIONS = WORKGROUPS * LOCAL_SIZE
-_BALLOTS = "ABCDE"
+_BALLOTS, _UNIFORM = "ABCDE", "AE"
 WORDS = 2 + 5 * len(_BALLOTS)
 """Words of each invocation: subgroup, lane; then for each ballot whether it was executed, and its words."""
 
@@ -76,40 +80,77 @@ def judge(results: NDArray[Any], size: int) -> Verdict:
     row = row.ravel()
     odd, odd2 = lane & 1 == 1, lane & 2 == 2
     executing = {"A": odd | True, "B": odd, "C": odd & odd2, "D": odd, "E": odd | True}
-    faults, masks = [], {}
+    faults: list[Fault] = []
+    masks = {}
     for number, name in enumerate(_BALLOTS):
         record = results[:, 2 + 5 * number : 7 + 5 * number]
         masks[name] = unpack(np.ascontiguousarray(record[:, 1:]), 128)
         if not np.array_equal(record[:, 0] == 1, executing[name]):
-            faults.append(f"{name} was not executed by the invocations that its branches let in")
+            faults.append(Fault(f"{name} was not executed by the invocations that its branches let in"))
             continue
-        faults += _faults(name, masks[name], row, lane, executing[name], uniform=name in "AE")
+        fault = _fault(name, masks[name], row, lane, executing[name], size)
+        faults += [] if fault is None else [fault]
     judged = int(sum(int(flags.sum()) for flags in executing.values()))
     if faults:
-        return Verdict(Status.FAIL, judged, 0, "; ".join(faults))
+        shown = next((fault.lanes for fault in faults if fault.lanes), None)
+        return Verdict(Status.FAIL, judged, 0, "; ".join(fault.words for fault in faults), shown)
     same = bool(np.array_equal(masks["B"][odd], masks["D"][odd]))
     detail = f"B {'equals' if same else 'does not equal'} D here, which is not promised"
     return Verdict(Status.PASS, judged, 0, detail)
 
 
-def _faults(
-    name: str, masks: NDArray[np.bool_], row: NDArray[Any], lane: NDArray[Any], active: Any, *, uniform: bool
-) -> list[str]:
-    """Return what a ballot's masks contradict."""
+def _fault(
+    name: str, masks: Flags, row: NDArray[Any], lane: NDArray[Any], active: Flags, size: int
+) -> Fault | None:
+    """Return what a ballot's masks, (invocations, 128), contradict; None if nothing."""
     for one in np.unique(row[active]):
         members = np.flatnonzero(active & (row == one))
         there = np.zeros(128, np.bool_)
         there[lane[members]] = True
-        found = masks[members]
-        if uniform and not np.all(found == there):
-            return [f"{name} is not every invocation of the subgroup, in uniform control flow"]
-        if np.any(found & ~there):
-            return [f"{name} names an invocation that does not execute it"]
-        if not np.all(found[np.arange(len(members)), lane[members]]):
-            return [f"{name} leaves out the invocation that executes it"]
-        place = {int(lane[member]): number for number, member in enumerate(members)}
-        for mask in found:
-            together = [place[int(other)] for other in np.flatnonzero(mask)]
-            if not np.all(found[together] == mask):
-                return [f"{name} differs between invocations that it says executed it together"]
-    return []
+        found, least = masks[members], np.eye(128, dtype=np.bool_)[lane[members]]
+        words, wrong = _judged(name, found, there, lane[members])
+        if words:
+            rows = {
+                "invocation": map(str, members.tolist()),
+                "expected": [_between(one, there, name) for one in least],
+                "got": [evidence.hex_of(mask) for mask in found],
+            }
+            most = np.broadcast_to(there[:size], (len(members), size))
+            least = most if name in _UNIFORM else least[:, :size]
+            lanes = evidence.of_lanes(
+                f"ballot {name}, the subgroup of invocation {members[0]}",
+                lane[members],
+                wrong,
+                rows,
+                size=size,
+                active=there[:size],
+                masks=evidence.masks_of(lane[members], found[:, :size], least, most),
+                code=f"keep({_BALLOTS.index(name)}u,",
+            )
+            return Fault(words, lanes)
+    return None
+
+
+def _between(least: Flags, most: Flags, name: str) -> str:
+    """Return whom a mask may name in words."""
+    all_ = evidence.hex_of(most)
+    return all_ if name in _UNIFORM else f"{evidence.hex_of(least)} … {all_}"
+
+
+def _judged(name: str, found: Flags, there: Flags, lane: NDArray[Any]) -> tuple[str, Flags]:
+    """Return what is wrong with the masks of one subgroup, (members, 128), and with whose."""
+    others = np.any(found & ~there, axis=1)
+    if name in _UNIFORM and (wrong := np.any(found != there, axis=1)).any():
+        return f"{name} is not every invocation of the subgroup, in uniform control flow", wrong
+    if others.any():
+        return f"{name} names an invocation that does not execute it", others
+    if not (own := found[np.arange(len(lane)), lane]).all():
+        return f"{name} leaves out the invocation that executes it", ~own
+    place = {int(one): number for number, one in enumerate(lane)}
+    for number, mask in enumerate(found):
+        together = [place[int(other)] for other in np.flatnonzero(mask)]
+        if not np.all(found[together] == mask):
+            return f"{name} differs between invocations that it says executed it together", (
+                np.arange(len(lane)) == number
+            )
+    return "", np.zeros(len(lane), np.bool_)

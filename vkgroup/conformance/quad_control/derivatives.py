@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import evidence
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
+from vkgroup.conformance.fragment.shown import legal_text
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.quad_control.intrinsics import (
     DERIVATIVES as DECLARATIONS,
@@ -315,9 +317,34 @@ def _verdict(probe: Probe, layout: Layout, got: NDArray[np.float32]) -> Verdict:
         return Verdict(Status.PASS, got.size, 0)
     lines = [f"{int(wrong.sum())} of {got.size} invocations are wrong"]
     for workgroup, index in np.argwhere(wrong)[:SHOWN]:
-        values = " or ".join(sorted({repr(value[index].item()) for value in legal}))
+        values = legal_text(legal, (index,))
         lines.append(
             f"workgroup {workgroup} local index {index}, place {layout.place[index]} of quad "
             f"{layout.quad[index]}: expected {values} got {got[workgroup, index].item()!r}"
         )
-    return Verdict(Status.FAIL, got.size, 0, "\n".join(lines))
+    return Verdict(Status.FAIL, got.size, 0, "\n".join(lines), _shown(probe, layout, got, legal, wrong))
+
+
+def _shown(
+    probe: Probe,
+    layout: Layout,
+    got: NDArray[np.float32],
+    legal: tuple[NDArray[np.float32], ...],
+    wrong: NDArray[np.bool_],
+) -> dict[str, Any]:
+    """Return the evidence of the quad of the first wrong invocation."""
+    workgroup, first = np.argwhere(wrong)[0].tolist()
+    members = np.flatnonzero(layout.quad == layout.quad[first])
+    return evidence.of_lanes(
+        f"workgroup {workgroup} quad {layout.quad[first]}",
+        layout.place[members],
+        wrong[workgroup, members],
+        {
+            "local index": map(str, members.tolist()),
+            "expected": [legal_text(legal, (index,)) for index in members.tolist()],
+            "got": map(evidence.text_of, got[workgroup, members]),
+        },
+        size=_QUAD,
+        unit="place in the quad",
+        code=probe.code,
+    )

@@ -13,6 +13,7 @@ from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.fragment.drawn import Drawn
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
 from vkgroup.conformance.fragment.shader import RECORD, blank, read
+from vkgroup.conformance.fragment.shown import legal_text, quad
 from vkgroup.conformance.quad_control.intrinsics import EXTENSION, MAXIMAL_RECONVERGENCE, QUAD_MODES, VOTES
 from vkgroup.conformance.quad_control.scene_tests import LEAVES, TESTS, SceneTest
 from vkgroup.conformance.quad_control.values import image_levels
@@ -170,9 +171,10 @@ def _verdict(test: SceneTest, drawn: Drawn, result: NDArray[np.uint32]) -> Verdi
         return Verdict(Status.PASS, defined, 0)
     lines = [f"{int(wrong.sum())} of {defined} pixels are wrong"]
     for layer, row, column in np.argwhere(wrong)[:SHOWN]:
-        values = " or ".join(sorted({repr(value[layer, row, column].item()) for value in legal}))
+        values = legal_text(legal, (layer, row, column))
         lines.append(
             f"pixel ({column}, {row}) of layer {layer}, lane {drawn.lane[layer, row, column]}: expected "
             f"{values} got {got[layer, row, column].item()!r}"
         )
-    return Verdict(Status.FAIL, defined, 0, "\n".join(lines))
+    lanes = quad(drawn, got, legal, present, wrong, test.code)
+    return Verdict(Status.FAIL, defined, 0, "\n".join(lines), lanes)

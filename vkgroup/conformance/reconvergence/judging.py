@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.instances import hex_of
+from vkgroup.conformance.reconvergence import shown
 from vkgroup.conformance.reconvergence.glsl import ELECTED, data_of, render, salt_of
 from vkgroup.conformance.reconvergence.lanes import Layout, to_flags
 from vkgroup.conformance.reconvergence.nodes import Program
@@ -138,18 +141,19 @@ def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Ver
         right &= _agrees(expected, mask)
     wrong = ~sound | (place != expected.place) | (expected.certain & ~right)
     if wrong.any():
-        return Verdict(
-            Status.FAIL, defined, undefined, _describe(program, expected, got, sound, place, wrong)
-        )
+        seen = _Seen(program, expected, got, sound, place, wrong)
+        return Verdict(Status.FAIL, defined, undefined, seen.words(), seen.evidence())
     if (entries != expected.lengths).any():
         one = int(np.flatnonzero(entries != expected.lengths)[0])
         who, wanted = _who(expected.layout, one), expected.lengths[one]
         text = f"{who} made {entries[one]} observations instead of {wanted}"
-        return Verdict(Status.FAIL, defined, undefined, text)
+        lanes = shown.counts(expected.layout, entries, expected.lengths, "observations")
+        return Verdict(Status.FAIL, defined, undefined, text, lanes)
     if strays.any():
         one = int(np.flatnonzero(strays)[0])
         text = f"{_who(expected.layout, one)} is not in the mask of those who are active with it"
-        return Verdict(Status.FAIL, defined, undefined, text)
+        lanes = shown.counts(expected.layout, strays, np.zeros_like(strays), "masks without itself")
+        return Verdict(Status.FAIL, defined, undefined, text, lanes)
     return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
 
 
@@ -181,33 +185,84 @@ def _who(layout: Layout, invocation: int) -> str:
     return f"invocation {index} of workgroup {group} (subgroup {subgroup}, lane {lane})"
 
 
-def _describe(
-    program: Program, expected: Expected, got: Words, sound: Flags, place: Indices, wrong: Flags
-) -> str:
-    """Say which entries are wrong, the earliest first, and where in the source the first of them is."""
-    rows = np.flatnonzero(wrong)
-    rows = rows[np.argsort(expected.number[rows], kind="stable")]
-    lines = [f"{len(rows)} of {len(wrong)} entries are wrong"]
-    for row in rows[:SHOWN].tolist():
-        wanted = f"place {expected.place[row]}"
-        if not program.elect:
-            wanted += f" with {_hex(expected.least[row])}"
-            if (expected.least[row] != expected.most[row]).any():
-                wanted += f" … {_hex(expected.most[row])}"
-        else:
-            first = int(_first(expected.most)[row])
-            wanted += f" with lane {first} elected"
-        if not sound[row]:
-            found = "nothing"
-        elif program.elect:
-            found = f"place {place[row]}, {'' if got[row, 0] & ELECTED else 'not '}elected"
-        else:
-            found = f"place {place[row]} with {_hex(got[row, 1:])}"
+@dataclass(frozen=True)
+class _Seen:
+    """Entries of which some are wrong, (rows,) as in `Expected`.
+
+    Attributes
+    ----------
+    got : (rows, words) what was recorded.
+    sound : (rows,) whether anything was.
+    place : (rows,) the observations' numbers of what was recorded.
+    wrong : (rows,) which entries are wrong.
+    """
+
+    program: Program
+    expected: Expected
+    got: Words
+    sound: Flags
+    place: Indices
+    wrong: Flags
+
+    def _rows(self) -> Indices:
+        """Return the wrong entries, the earliest first."""
+        rows = np.flatnonzero(self.wrong)
+        return rows[np.argsort(self.expected.number[rows], kind="stable")]
+
+    def _wanted(self, row: int) -> str:
+        """Return what an entry must be, but for its place; empty where that is open."""
+        expected = self.expected
         if not expected.certain[row]:
-            wanted = f"place {expected.place[row]}"
-        who = _who(expected.layout, int(expected.invocation[row]))
-        lines.append(f"{who}, entry {expected.number[row]}: expected {wanted}, got {found}")
-    return "\n".join([*lines, *_source(program, int(expected.place[rows[0]]), expected.layout.size)])
+            return ""
+        if self.program.elect:
+            return f"lane {int(_first(expected.most)[row])} elected"
+        least, most = expected.least[row], expected.most[row]
+        return hex_of(least) + (f" … {hex_of(most)}" if (least != most).any() else "")
+
+    def _found(self, row: int) -> str:
+        """Return what an entry is, but for its place."""
+        if self.program.elect:
+            return "elected" if self.got[row, 0] & ELECTED else "not elected"
+        return hex_of(self.got[row, 1:])
+
+    def words(self) -> str:
+        """Say which entries are wrong, and where in the source the first of them is."""
+        rows, expected = self._rows(), self.expected
+        lines = [f"{len(rows)} of {len(self.wrong)} entries are wrong"]
+        for row in rows[:SHOWN].tolist():
+            wanted = " with ".join(filter(None, (f"place {expected.place[row]}", self._wanted(row))))
+            joint = ", " if self.program.elect else " with "
+            found = f"place {self.place[row]}{joint}{self._found(row)}" if self.sound[row] else "nothing"
+            who = _who(expected.layout, int(expected.invocation[row]))
+            lines.append(f"{who}, entry {expected.number[row]}: expected {wanted}, got {found}")
+        at = int(expected.place[rows[0]])
+        return "\n".join([*lines, *_source(self.program, at, expected.layout.size)])
+
+    def evidence(self) -> dict[str, Any]:
+        """Return who recorded what where the first wrong entry was to be, in its subgroup."""
+        expected = self.expected
+        first, field = int(self._rows()[0]), expected.layout.field[expected.invocation]
+        rows = np.flatnonzero((expected.event == expected.event[first]) & (field == field[first]))
+        at = int(expected.place[first])
+        same = bool((self.place[rows] == at)[self.sound[rows]].all())
+        wanted = [self._wanted(row) or "any" for row in rows.tolist()]
+        got = [self._found(row) if self.sound[row] else "nothing" for row in rows.tolist()]
+        if not same:
+            wanted = [f"place {at}: {text}" for text in wanted]
+            got = [f"place {place}: {text}" for place, text in zip(self.place[rows], got, strict=True)]
+        masks = self.got[rows, 1:], expected.least[rows], expected.most[rows]
+        if self.program.elect:
+            masks = (masks[0][:, :0],) * 3
+        return shown.ballots(
+            expected.layout,
+            expected.invocation[rows],
+            expected.number[rows],
+            self.wrong[rows],
+            masks,
+            self.sound[rows] & (self.place[rows] == at) & expected.certain[rows],
+            (wanted, got),
+            f"record({at}u,",
+        )
 
 
 def _source(program: Program, place: int, size: int) -> list[str]:
@@ -217,7 +272,3 @@ def _source(program: Program, place: int, size: int) -> list[str]:
     first = max(at - _AROUND, 0)
     shown = lines[first : at + _AROUND + 1]
     return [f"{'>' if first + n == at else ' '} {line}" for n, line in enumerate(shown)]
-
-
-def _hex(words: Words) -> str:
-    return "0x" + "".join(f"{word:08x}" for word in words[::-1]).lstrip("0").rjust(1, "0")

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import evidence
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
+from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.fragment.scenes import GRID
-from vkgroup.conformance.instances import pack, unpack
+from vkgroup.conformance.instances import hex_of, pack, unpack
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.reconvergence.leaving import TESTS, WHO, LeavingCase, Test, all_cases
-from vkgroup.conformance.reconvergence.leaving_shader import COUNT, PLANES, VALUE, source_of
+from vkgroup.conformance.reconvergence.leaving_shader import COUNT, LEAVES, PLANES, VALUE, source_of
 from vkgroup.conformance.reconvergence.nodes import Promise
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
@@ -146,46 +148,63 @@ class _Record:
 
     def verdict(self) -> Verdict:
         """Judge it."""
-        faults = self._layout_faults()
-        if faults:
-            return Verdict(Status.FAIL, 0, 0, faults)
+        fault = self._layout_fault()
+        if fault is not None:
+            return Verdict(Status.FAIL, 0, 0, *fault)
         survivors = ~self._leaves
-        faults = self._ending_faults(survivors)
         certain = self._certain()
-        if not faults:
-            faults = self._mask_faults(survivors & certain) or self._probe_faults(survivors)
+        fault = (
+            self._ending_fault(survivors)
+            or self._mask_fault(survivors & certain)
+            or self._probe_fault(survivors)
+        )
         defined = int((survivors & certain).sum()) if not self.test.probe else int(survivors.sum())
         undefined = int((survivors & ~certain).sum()) if not self.test.probe else 0
-        if faults:
-            return Verdict(Status.FAIL, defined, undefined, faults)
+        if fault is not None:
+            return Verdict(Status.FAIL, defined, undefined, *fault)
         return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
 
-    def _layout_faults(self) -> str:
+    def _layout_fault(self) -> Fault | None:
         """Check that every covered pixel was shaded, where it says, among those whom it names."""
         started = self.planes[PLANES["started"]] == 1
         if (started != self.covered).any():
             wrong = int((started != self.covered).sum())
-            return f"{wrong} pixels are covered and were not shaded, or the other way round"
+            return Fault(f"{wrong} pixels are covered and were not shaded, or the other way round")
         if (self._at("size") != self.size).any() or (self._at("lane") >= self.size).any():
-            return "gl_SubgroupSize and gl_SubgroupInvocationID contradict each other or the device"
-        everybody = np.ones(int(self.covered.sum()), np.bool_)
-        wrong = (self._masks("real") != self._of_subgroup(everybody)).any(axis=1)
-        return self._say(
-            wrong, "real", self._of_subgroup(everybody), "before anybody left, fragments that are none"
+            return Fault("gl_SubgroupSize and gl_SubgroupInvocationID contradict each other or the device")
+        there, real = self._of_subgroup(np.ones(int(self.covered.sum()), np.bool_)), self._masks("real")
+        wrong = (real != there).any(axis=1)
+        return self._of_masks(
+            wrong, "real", real, there, there, "before anybody left, fragments that are none"
         )
 
-    def _ending_faults(self, survivors: Flags) -> str:
+    def _ending_fault(self, survivors: Flags) -> Fault | None:
         """Check that those who leave leave nothing behind, and the others everything."""
-        wrong = (self._at("ended") == 1) != survivors
+        ended = self._at("ended") == 1
+        wrong = ended != survivors
         if wrong.any():
-            return f"{self._where(wrong)} {'did not go on' if survivors[wrong][0] else 'went on'}"
+            words = f"{self._where(wrong)} {'did not go on' if survivors[wrong][0] else 'went on'}"
+            ways = np.array(["leaves", "goes on"])
+            return Fault(
+                words,
+                self._lanes(
+                    wrong, ways[survivors.astype(int)], ways[ended.astype(int)], LEAVES[self.test.verb]
+                ),
+            )
         expected = poisoned(*self.color.shape)
         y, x = np.nonzero(self.covered)
         expected[y[survivors], x[survivors]] = (y * GRID + x + 1)[survivors]
         if (self.color != expected).any():
             at = tuple(np.argwhere(self.color != expected)[0])
-            return f"pixel {at[::-1]} has color {self.color[at]} where it must have {expected[at]}"
-        return ""
+            words = f"pixel {at[::-1]} has color {self.color[at]} where it must have {expected[at]}"
+            got, wanted = self.color[self.covered], expected[self.covered]
+            lanes = (
+                self._lanes(got != wanted, wanted, got, "color = index + 1u")
+                if (got != wanted).any()
+                else None
+            )
+            return Fault(words, lanes)
+        return None
 
     def _certain(self) -> Flags:
         """Of which pixels it is promised who is with them behind it all."""
@@ -194,13 +213,13 @@ class _Record:
             return np.asarray(~np.any(self._of_subgroup(self._leaves), axis=1))
         return np.full(int(self.covered.sum()), self.test.promise is Promise.MAXIMAL)
 
-    def _mask_faults(self, judged: Flags) -> str:
+    def _mask_fault(self, judged: Flags) -> Fault | None:
         """Check who is together behind it: all fragments that are left, and of helper invocations who may."""
         who, gone = WHO[self.test.who], self._of_subgroup(self._leaves)
-        left = self._masks("real") & ~gone
-        wrong = judged & (self._masks("left") != left).any(axis=1)
+        left, found = self._masks("real") & ~gone, self._masks("left")
+        wrong = judged & (found != left).any(axis=1)
         if wrong.any():
-            return self._say(wrong, "left", left, "fragments that are left")
+            return self._of_masks(wrong, "left", found, left, left, "fragments that are left")
         most = self._masks("before")
         if self.test.verb == "terminate":
             most &= ~gone
@@ -210,15 +229,18 @@ class _Record:
                 most &= self._masks("real")
         after = self._masks("after")
         wrong = judged & ((after & ~most) | (left & ~after)).any(axis=1)
-        return self._say(wrong, "after", most, "who is active in the end, at most")
+        return self._of_masks(wrong, "after", after, left, most, "who is active in the end, at most")
 
-    def _probe_faults(self, survivors: Flags) -> str:
+    def _probe_fault(self, survivors: Flags) -> Fault | None:
         """Check what the others found afterwards."""
-        expected = VALUE if self.test.probe == "read" else 0
-        wrong = survivors & (self._at("probe") != expected)
+        expected, got = VALUE if self.test.probe == "read" else 0, self._at("probe")
+        wrong = survivors & (got != expected)
         if not self.test.probe or not wrong.any():
-            return ""
-        return f"{self._where(wrong)} found {self._at('probe')[wrong][0]} where it must find {expected}"
+            return None
+        words = f"{self._where(wrong)} found {got[wrong][0]} where it must find {expected}"
+        return Fault(
+            words, self._lanes(wrong, np.where(survivors, str(expected), "any"), got, "uint probe =")
+        )
 
     def _where(self, wrong: Flags) -> str:
         y, x = np.nonzero(self.covered)
@@ -226,13 +248,46 @@ class _Record:
         first = f"pixel ({x[wrong][0]}, {y[wrong][0]}) lane {lane}"
         return f"{int(wrong.sum())} of {len(wrong)} pixels are wrong: {first}"
 
-    def _say(self, wrong: Flags, name: str, expected: Flags, what: str) -> str:
-        """Return what is wrong with a mask; "" if nothing is."""
+    def _of_masks(
+        self, wrong: Flags, name: str, got: Flags, least: Flags, most: Flags, what: str
+    ) -> Fault | None:
+        """Return what is wrong with the masks of a name, (pixels, size); None if nothing is."""
         if not wrong.any():
-            return ""
-        got, wanted = (_hex(pack(masks[wrong][:1])[0]) for masks in (self._masks(name), expected))
-        return f"{self._where(wrong)}: {what}: expected {wanted} got {got}"
+            return None
+        found, wanted = ([hex_of(row) for row in pack(masks)] for masks in (got, most))
+        first = int(np.flatnonzero(wrong)[0])
+        words = f"{self._where(wrong)}: {what}: expected {wanted[first]} got {found[first]}"
+        same = self._together(wrong)
+        masks = evidence.masks_of(self._at("lane")[same], got[same], least[same], most[same])
+        return Fault(words, self._lanes(wrong, np.array(wanted), np.array(found), f"uvec4 {name} = ", masks))
 
+    def _together(self, wrong: Flags) -> Indices:
+        """Return the pixels, of those that are covered, in the subgroup of the first wrong one."""
+        return evidence.together(wrong, self._at("subgroup"), *pack(self._masks("before")).T)
 
-def _hex(words: Words) -> str:
-    return "0x" + "".join(f"{word:08x}" for word in words[::-1]).lstrip("0").rjust(1, "0")
+    def _lanes(
+        self,
+        wrong: Flags,
+        expected: NDArray[Any],
+        got: NDArray[Any],
+        code: str,
+        masks: list[dict[str, str]] | None = None,
+    ) -> dict[str, Any]:
+        """Return the evidence of the subgroup with the first wrong pixel; values of the covered pixels."""
+        y, x = np.nonzero(self.covered)
+        same = self._together(wrong)
+        return evidence.of_lanes(
+            f"the subgroup of pixel ({x[wrong][0]}, {y[wrong][0]})",
+            self._at("lane")[same],
+            wrong[same],
+            {
+                "pixel": [f"({x[at]}, {y[at]})" for at in same],
+                "then": np.where(self._leaves, "leaves", "goes on")[same].tolist(),
+                "expected": map(str, expected[same].tolist()),
+                "got": map(str, got[same].tolist()),
+            },
+            size=self.size,
+            active=self._masks("before")[same[0]],
+            masks=masks,
+            code=code,
+        )

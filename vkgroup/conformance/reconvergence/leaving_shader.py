@@ -53,7 +53,9 @@ FLOWS = {
 }
 """How those who leave come to it, as GLSL with ``{leave}``."""
 
-_VERBS = {"demote": "demote;", "terminate": "terminateInvocation;", "discard": "discard;"}
+LEAVES = {"demote": "demote;", "terminate": "terminateInvocation;", "discard": "discard;"}
+"""The statements by which fragments leave."""
+
 _EXTENSIONS = {
     "demote": "GL_EXT_demote_to_helper_invocation",
     "terminate": "GL_EXT_terminate_invocation",
@@ -137,7 +139,7 @@ def source_of(case: LeavingCase) -> str:
         grid=GRID,
         pixels=pixels(case.scene),
         who=WHO[test.who].glsl,
-        flow=FLOWS[test.flow].format(leave=_VERBS[test.verb]),
+        flow=FLOWS[test.flow].format(leave=LEAVES[test.verb]),
         now_helper="helperInvocationEXT()" if test.verb == "demote" else "gl_HelperInvocation",
         probe_code=_PROBES[test.probe],
         **PLANES,

@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance import recording
+from vkgroup.conformance import evidence, recording
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, Words
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.shader_clock.case import CLOCKS, READINGS, ClockCase, all_cases
@@ -220,4 +220,13 @@ def _verdict(
     shown = " ".join(str(time) for time in times[:, place])
     text = f"{int(wrong.sum())} of {count} invocations are wrong\n"
     text += f"subgroup {words[2, place]} lane {words[1, place]}: {case.clock} {fault}: {shown}"
-    return Verdict(Status.FAIL, count, 0, text)
+    return Verdict(Status.FAIL, count, 0, text, _shown(words, times, wrong))
+
+
+def _shown(words: Words, times: Ticks, wrong: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return the evidence of the subgroup of the first wrong invocation."""
+    same = evidence.together(wrong, words[RECORD.index("subgroup")])
+    readings = {f"reading {number}": map(str, of_all[same]) for number, of_all in enumerate(times, 1)}
+    lane = words[RECORD.index("lane"), same].astype(np.int64)
+    where = f"subgroup {words[RECORD.index('subgroup'), same[0]]}"
+    return evidence.of_lanes(where, lane, wrong[same], readings, size=int(lane.max()) + 1, code="clock")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import evidence
+from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.size_control.case import SizeCase
@@ -14,12 +17,16 @@ from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 Words = NDArray[np.uint32]
+Flags = NDArray[np.bool_]
 
 WORDS = 12
 """Words of a record: size; lane; whether all active invocations have that size; number of the stage; the
 active mask's four; of stages with workgroups also workgroup, gl_NumSubgroups, gl_SubgroupID, local index."""
 
 _MOST_LANES = 128
+
+_SIZE, _BALLOT = "gl_SubgroupSize", "subgroupBallot(true)"
+"""What the lines of the shaders contain that record the size and the active mask."""
 
 
 @dataclass(frozen=True)
@@ -50,62 +57,132 @@ class Seen:
 def judge(case: SizeCase, seen: list[Seen], capabilities: Capabilities) -> Verdict:
     """Judge what a case's invocations saw."""
     judged = sum(len(one.records) for one in seen)
-    faults = [f"{one.where}: {fault}" for one in seen for fault in faults_of(case, one, capabilities)]
+    faults = [(one.where, fault) for one in seen for fault in [fault_of(case, one, capabilities)] if fault]
     if faults:
-        return Verdict(Status.FAIL, judged, 0, "; ".join(faults[:4]))
+        words = [f"{where}: {fault.words}" for where, fault in faults]
+        lanes = next((fault.lanes for _, fault in faults if fault.lanes), None)
+        return Verdict(Status.FAIL, judged, 0, "; ".join(words[:4]), lanes)
     sizes = sorted({int(size) for one in seen for size in np.unique(one.records[:, 0])})
     return Verdict(Status.PASS, judged, 0, f"sizes {', '.join(map(str, sizes))}")
 
 
-def faults_of(case: SizeCase, seen: Seen, capabilities: Capabilities) -> list[str]:
-    """Return what contradicts the specification, in words; empty if nothing does."""
+def fault_of(case: SizeCase, seen: Seen, capabilities: Capabilities) -> Fault | None:
+    """Return what contradicts the specification; None if nothing does."""
     if len(seen.records) < seen.least:
-        return [f"{len(seen.records)} invocations left a record, of at least {seen.least}"]
+        return Fault(f"{len(seen.records)} invocations left a record, of at least {seen.least}")
     legal = case.legal(capabilities)
     size, lane, agree = seen.records[:, :3].astype(np.int64).T
     wrong = ~np.isin(size, legal)
     if wrong.any():
-        return [
+        may = " or ".join(map(str, legal))
+        words = (
             f"gl_SubgroupSize is {size[wrong][0]} in {int(wrong.sum())} of {len(size)} invocations; it may "
-            f"be {' or '.join(map(str, legal))}"
-        ]
-    if (lane >= size).any():
-        return [f"gl_SubgroupInvocationID is {lane[lane >= size][0]}, not below the subgroup size"]
-    if (agree != 1).any():
-        return ["gl_SubgroupSize differs between invocations of one subgroup"]
+        )
+        return _fault(seen, wrong, f"{words}be {may}", size, may)
+    if (wrong := lane >= size).any():
+        words = f"gl_SubgroupInvocationID is {lane[wrong][0]}, not below the subgroup size"
+        return _fault(seen, wrong, words, lane, f"below {size[wrong][0]}", "gl_SubgroupInvocationID")
+    if (wrong := agree != 1).any():
+        words = "gl_SubgroupSize differs between invocations of one subgroup"
+        return _fault(seen, wrong, words, size, "one size")
     active = unpack(np.ascontiguousarray(seen.records[:, 4:8]), _MOST_LANES)
-    if not active[np.arange(len(lane)), lane].all():
-        return ["subgroupBallot(true) leaves out the invocation that executes it"]
-    if (active & (np.arange(_MOST_LANES) >= size[:, None])).any():
-        return ["subgroupBallot(true) names a lane that is not below the subgroup size"]
-    return [] if seen.local_size is None else _workgroup_faults(case, seen, size, lane, active)
+    if not (own := active[np.arange(len(lane)), lane]).all():
+        words = "subgroupBallot(true) leaves out the invocation that executes it"
+        return _fault(seen, ~own, words, active, "a mask with itself", _BALLOT)
+    if (wrong := (active & (np.arange(_MOST_LANES) >= size[:, None])).any(axis=1)).any():
+        words = "subgroupBallot(true) names a lane that is not below the subgroup size"
+        return _fault(seen, wrong, words, active, f"lanes below {size[wrong][0]}", _BALLOT)
+    return None if seen.local_size is None else _workgroup_fault(case, seen, size, lane, active)
 
 
-def _workgroup_faults(
-    case: SizeCase, seen: Seen, size: NDArray[np.int64], lane: NDArray[np.int64], active: NDArray[np.bool_]
-) -> list[str]:
+def _workgroup_fault(
+    case: SizeCase, seen: Seen, size: NDArray[np.int64], lane: NDArray[np.int64], active: Flags
+) -> Fault | None:
     """Return what contradicts the specification in workgroups, whose invocations are all active."""
     assert seen.local_size is not None
     invocations = int(np.prod(seen.local_size))
     group, count, number, index = seen.records[:, 8:12].astype(np.int64).T
     if len(np.unique(group * invocations + index)) != len(group) or len(group) != seen.least:
-        return ["the invocations of the workgroups are not there once each"]
+        return Fault("the invocations of the workgroups are not there once each")
     if len(np.unique(size)) > 1:
-        return [f"subgroups of sizes {np.unique(size).tolist()} are in one command"]
+        words = f"subgroups of sizes {np.unique(size).tolist()} are in one command"
+        return _fault(seen, size != size[0], words, size, str(size[0]))
     width = int(size[0])
-    if (number >= count).any() or len(np.unique(np.column_stack([group, count]), axis=0)) != seen.workgroups:
-        return ["gl_SubgroupID is not below gl_NumSubgroups, or the latter differs in a workgroup"]
+    wrong = number >= count
+    if wrong.any() or len(np.unique(np.column_stack([group, count]), axis=0)) != seen.workgroups:
+        words = "gl_SubgroupID is not below gl_NumSubgroups, or the latter differs in a workgroup"
+        return (
+            _fault(seen, wrong, words, number, "below gl_NumSubgroups", "gl_SubgroupID")
+            if wrong.any()
+            else Fault(words)
+        )
     key = group * (int(number.max()) + 1) + number
     members = np.zeros((int(key.max()) + 1, _MOST_LANES), np.bool_)
     members[key, lane] = True
     if int(members.sum()) != len(key):
-        return ["two invocations share a lane of a subgroup"]
-    if not np.array_equal(active, members[key]):
-        return ["subgroupBallot(true) is not every invocation of the subgroup, in uniform control flow"]
-    held = members.sum(axis=1)[np.unique(key)]
-    if case.must_be_full(seen.local_size, width):
-        if (held != width).any():
-            return [f"a subgroup of size {width} holds {held[held != width][0]} invocations; it must be full"]
-        if (count != invocations // width).any():
-            return [f"gl_NumSubgroups is {count[0]}; {invocations // width} full subgroups are needed"]
-    return []
+        return Fault("two invocations share a lane of a subgroup")
+    if (wrong := np.any(active != members[key], axis=1)).any():
+        words = "subgroupBallot(true) is not every invocation of the subgroup, in uniform control flow"
+        return _fault(seen, wrong, words, active, members[key], _BALLOT)
+    return _fullness_fault(case, seen, width, members.sum(axis=1)[key])
+
+
+def _fullness_fault(case: SizeCase, seen: Seen, width: int, held: NDArray[np.int64]) -> Fault | None:
+    """Return which subgroup must be full and is not; `held` is how many invocations each one's has."""
+    assert seen.local_size is not None
+    if not case.must_be_full(seen.local_size, width):
+        return None
+    if (wrong := held != width).any():
+        words = f"a subgroup of size {width} holds {held[wrong][0]} invocations; it must be full"
+        return _fault(seen, wrong, words, held, str(width))
+    count, needed = seen.records[:, 9].astype(np.int64), int(np.prod(seen.local_size)) // width
+    if (wrong := count != needed).any():
+        words = f"gl_NumSubgroups is {count[0]}; {needed} full subgroups are needed"
+        return _fault(seen, wrong, words, count, str(needed))
+    return None
+
+
+def _fault(
+    seen: Seen, wrong: Flags, words: str, got: NDArray[Any], expected: NDArray[Any] | str, code: str = _SIZE
+) -> Fault:
+    """Return a fault with the lanes of the first wrong record's subgroup.
+
+    What is not of a workgroup does not say which subgroup it is of: then that record is alone.
+
+    Parameters
+    ----------
+    wrong : (records,)
+    got, expected : (records,) numbers, or (records, lanes) masks; of `expected` also the same for all.
+    code : what the shader's line contains.
+    """
+    same = np.flatnonzero(wrong)[:1]
+    where, rows = seen.where, {"gl_SubgroupSize": seen.records[:, 0]}
+    if seen.local_size is not None:
+        same = evidence.together(wrong, seen.records[:, 8], seen.records[:, 10])
+        group, subgroup = seen.records[same[0], [8, 10]]
+        where = f"{where}, workgroup {group} subgroup {subgroup}"
+        rows["invocation"] = seen.records[:, 11]
+    first = seen.records[same[0]]
+    # Sizes and lanes may be what is wrong: then the others tell how many lanes there are to draw.
+    told = [int(first[0]), int(seen.records[same, 1].max()) + 1]
+    size = max((number for number in told if number <= _MOST_LANES), default=0)
+    same = same[seen.records[same, 1] < size]
+    if not wrong[same].any():
+        return Fault(words)
+    lane, masks = seen.records[same, 1].astype(np.int64), None
+    if got.ndim == 2 and not isinstance(expected, str):
+        must = expected[same, :size]
+        masks = evidence.masks_of(lane, got[same, :size], must, must)
+    found: dict[str, list[str | None]] = {name: _texts(values, same) for name, values in rows.items()}
+    found["expected"] = [expected] * len(same) if isinstance(expected, str) else _texts(expected, same)
+    found["got"] = _texts(got, same)
+    active = unpack(np.ascontiguousarray(first[None, 4:8]), size)[0]
+    lanes = evidence.of_lanes(
+        where, lane, wrong[same], found, size=size, active=active, masks=masks, code=code
+    )
+    return Fault(words, lanes)
+
+
+def _texts(values: NDArray[Any], records: NDArray[np.int64]) -> list[str | None]:
+    """Return the values of some records as texts: numbers, or masks."""
+    return [evidence.hex_of(value) if value.ndim else str(value) for value in values[records]]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vkgroup.conformance import recording
+from vkgroup.conformance import evidence, recording
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, Words
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.sm_builtins.case import VARIABLES, SmCase, all_cases
@@ -53,14 +54,15 @@ class SmBuiltinsFamily:
 
     def judge(self, executor: Executor, cases: list[SmCase]) -> list[Verdict]:
         """Judge a batch."""
-        stage, built_ins = cases[0].stage, executor.capabilities.sm_builtins
-        assert built_ins is not None
+        stage = cases[0].stage
         body = "\n    ".join(
             f"record({len(RECORD) + place}u, {variable});" for place, variable in enumerate(VARIABLES)
         )
         text = recording.source(stage, "Records the SM built-ins.", ("GL_NV_shader_sm_builtins",), "", body)
         module = executor.compile(text, stage=stage)
         words = recording.run(executor, stage, module, len(VARIABLES))
+        built_ins = executor.capabilities.sm_builtins
+        assert built_ins is not None
         return [_judge(case, words, built_ins) for case in cases]
 
 
@@ -84,11 +86,20 @@ def _judge(case: SmCase, words: Words, built_ins: SmBuiltins) -> Verdict:
         place = int(np.argmax(wrong))
         text = f"{int(wrong.sum())} of {len(got)} invocations are wrong\n"
         text += f"subgroup {subgroup[place]} lane {words[1][place]}: expected {expected} got {got[place]}"
-        return Verdict(Status.FAIL, len(got), 0, text)
+        return Verdict(Status.FAIL, len(got), 0, text, _shown(case, words, got, expected, wrong))
     return Verdict(Status.PASS, len(got), 0)
 
 
-def _differing(got: Words, subgroup: Words) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _shown(case: SmCase, words: Words, got: Words, expected: str, wrong: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return the evidence of the subgroup of the first wrong invocation."""
+    subgroup, lane = (words[RECORD.index(name)].astype(np.int64) for name in ("subgroup", "lane"))
+    same = evidence.together(wrong, subgroup)
+    rows = {"expected": [expected] * len(same), "got": map(str, got[same])}
+    size, where = int(lane[same].max()) + 1, f"subgroup {subgroup[same[0]]}"
+    return evidence.of_lanes(where, lane[same], wrong[same], rows, size=size, code=case.variable)
+
+
+def _differing(got: Words, subgroup: Words) -> NDArray[np.bool_]:
     """Return which invocations have another value than some invocation of their subgroup."""
     wrong = np.zeros(len(got), np.bool_)
     order = np.argsort(subgroup, kind="stable")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import evidence
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.thread_group.case import ThreadGroupCase
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
 from vkgroup.conformance.thread_group.program import WIDTH, Entry, Program
 from vkgroup.conformance.thread_group.records import (
     Executions,
-    activity_faults,
+    activity_fault,
     executions,
     layout_faults,
 )
@@ -62,35 +64,39 @@ def judge(program: Program, outputs: Words, capabilities: Capabilities) -> list[
     outputs : (planes, invocations)
     """
     size = capabilities.subgroup.size
-    faults = layout_faults(program, outputs, size)
-    found = []
-    if not faults:
-        found = [executions(program, outputs, slot, size) for slot in range(len(program.flow.executes))]
-        faults = [fault for one in found for fault in activity_faults(program, one)]
-    if faults:
+    if faults := layout_faults(program, outputs, size):
         return [Verdict(Status.FAIL, 0, 0, faults[0])] * len(program.entries)
+    found = [executions(program, outputs, slot, size) for slot in range(len(program.flow.executes))]
+    fault = next(filter(None, (activity_fault(program, one) for one in found)), None)
+    if fault is not None:
+        return [Verdict(Status.FAIL, 0, 0, *fault)] * len(program.entries)
     return [_judge(entry, program, found, capabilities) for entry in program.entries]
 
 
 def _judge(entry: Entry, program: Program, found: list[Executions], capabilities: Capabilities) -> Verdict:
     defined = undefined = 0
-    wrong = []
+    wrong: list[str] = []
+    shown: dict[str, Any] | None = None
     for one in found:
         got = one.results[entry.at : entry.at + entry.planes].T
         if entry.case.operation in _SM_BUILTINS:
             legal = _SM_BUILTINS[entry.case.operation](one, got[:, 0], capabilities)
             complete = np.ones(len(got), np.bool_)
-            wrong += [_tell(one, int(row), got[row], None) for row in np.flatnonzero(~legal)]
+            wanted = None
         else:
             expected = _expected(entry.case, program, one)
             legal = ((got ^ expected.words) & expected.bits == 0).all(axis=1)
             complete = (expected.bits == 0xFFFFFFFF).all(axis=1)
-            wrong += [_tell(one, int(row), got[row], expected.words[row]) for row in np.flatnonzero(~legal)]
+            wanted = expected.words
+        if not legal.all():
+            told = [None] * len(got) if wanted is None else wanted
+            wrong += [_tell(one, int(row), got[row], told[row]) for row in np.flatnonzero(~legal)]
+            shown = shown or _shown(entry, one, got, wanted, complete, ~legal)
         defined += int(complete.sum())
         undefined += int((~complete).sum())
     if wrong:
         lines = [f"{len(wrong)} of {defined + undefined} executions are wrong", *wrong[:_SHOWN]]
-        return Verdict(Status.FAIL, defined, undefined, "\n".join(lines))
+        return Verdict(Status.FAIL, defined, undefined, "\n".join(lines), shown)
     if not defined and not undefined:
         return _nothing(found)
     return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
@@ -105,14 +111,36 @@ def _nothing(found: list[Executions]) -> Verdict:
 
 def _tell(one: Executions, row: int, got: Words, expected: Words | None) -> str:
     """Describe a wrong result."""
-
-    def text(words: Words) -> str:
-        return " ".join(f"0x{word:08x}" for word in words)
-
-    wanted = "" if expected is None else f" expected {text(expected)}"
+    wanted = "" if expected is None else f" expected {_text(expected)}"
     return (
         f"invocation {one.index[row]} thread {one.lane[row]} of warp {one.warp[row]} slot {one.slot} "
-        f"active 0x{one.mask[row]:x}:{wanted} got {text(got)}"
+        f"active 0x{one.mask[row]:x}:{wanted} got {_text(got)}"
+    )
+
+
+def _text(words: Words) -> str:
+    return " ".join(f"0x{word:08x}" for word in words)
+
+
+def _shown(
+    entry: Entry, one: Executions, got: Words, expected: Words | None, complete: Flags, wrong: Flags
+) -> dict[str, Any]:
+    """Return the evidence of the warp of the first wrong execution; (n, …) arrays but for the entry."""
+    same = evidence.together(wrong, one.warp, one.mask, one.company)
+    observation = OBSERVATIONS.get(entry.case.operation)
+    rows: dict[str, list[str | None]] = {"invocation": [str(index) for index in one.index[same]]}
+    if expected is not None:
+        rows["expected"] = [_text(expected[row]) if complete[row] else None for row in same]
+    rows["got"] = [_text(got[row]) for row in same]
+    return evidence.of_lanes(
+        f"warp {one.warp[same[0]]}",
+        one.lane[same],
+        wrong[same],
+        rows,
+        size=one.active.shape[1],
+        active=one.active[same[0]],
+        slot=one.slot,
+        code="\n".join(observation.code) if observation else entry.case.operation,
     )
 
 

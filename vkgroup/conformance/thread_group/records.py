@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import evidence
+from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.thread_group.program import RECORD, Program
 
@@ -121,34 +123,66 @@ def _company(outputs: Words) -> Words:
     return np.asarray(threads[warp])
 
 
-def activity_faults(program: Program, found: Executions) -> list[str]:
-    """Return what contradicts the control flow, or itself, in who was active; empty if nothing does."""
+def activity_fault(program: Program, found: Executions) -> Fault | None:
+    """Return what contradicts the control flow, or itself, in who was active; None if nothing does."""
     own = found.active[np.arange(len(found.lane)), found.lane]
     if not own.all():
-        return [f"{int((~own).sum())} invocations are not in the mask of active threads that they got"]
+        words = f"{int((~own).sum())} invocations are not in the mask of active threads that they got"
+        return _fault(found, words, int(np.argmin(own)), ~own)
     strays = found.active & ~found.expected
     if strays.any() and not program.flow.demotes:
         row, thread = np.argwhere(strays)[0]
-        return [f"thread {thread} is in the mask 0x{found.mask[row]:x} of code that it does not execute"]
+        words = f"thread {thread} is in the mask 0x{found.mask[row]:x} of code that it does not execute"
+        return _fault(found, words, int(row), np.any(strays, axis=1))
     if program.stage == "vertex":
         # A vertex may be shaded more than once, so records of a warp need not be complete.
-        return []
-    return _company_faults(program, found)
+        return None
+    return _company_fault(program, found)
 
 
-def _company_faults(program: Program, found: Executions) -> list[str]:
+def _company_fault(program: Program, found: Executions) -> Fault | None:
     """Compare each mask with the invocations that recorded it; helper threads record nothing."""
     met: dict[tuple[int, int, int], int] = {}
     keys = list(zip(found.warp.tolist(), found.company.tolist(), found.mask.tolist(), strict=True))
     for key, lane in zip(keys, found.lane.tolist(), strict=True):
         met[key] = met.get(key, 0) | 1 << lane
-    if (found.ended & found.company).any():
-        return ["a mask lost threads between two ballots of straight code"]
-    for (_, company, mask), recorded in met.items():
+    if (lost := found.ended & found.company != 0).any():
+        words = "a mask lost threads between two ballots of straight code"
+        return _fault(found, words, int(np.argmax(lost)), lost)
+    for key, recorded in met.items():
+        _, company, mask = key
         if mask & ~recorded & company and not program.flow.demotes:
-            return [f"the mask 0x{mask:x} names threads that did not execute with 0x{recorded:x}"]
-        if mask & ~company and program.stage != "fragment":
-            return [f"the mask 0x{mask:x} names threads beyond those of the warp, 0x{company:x}"]
-        if program.flow.uniform and recorded != company:
-            return [f"uniform control flow parted 0x{recorded:x} from 0x{company:x}"]
-    return []
+            words = f"the mask 0x{mask:x} names threads that did not execute with 0x{recorded:x}"
+        elif mask & ~company and program.stage != "fragment":
+            words = f"the mask 0x{mask:x} names threads beyond those of the warp, 0x{company:x}"
+        elif program.flow.uniform and recorded != company:
+            words = f"uniform control flow parted 0x{recorded:x} from 0x{company:x}"
+        else:
+            continue
+        return _fault(found, words, keys.index(key), np.array([one == key for one in keys]))
+    return None
+
+
+def _fault(found: Executions, words: str, row: int, wrong: Flags) -> Fault:
+    """Return a fault with the masks that the warp of an execution got.
+
+    Parameters
+    ----------
+    row : the execution.
+    wrong : (n,) executions whose masks are wrong.
+    """
+    same = np.flatnonzero((found.warp == found.warp[row]) & (found.company == found.company[row]))
+    lane, size = found.lane[same], found.active.shape[1]
+    least = np.eye(size, dtype=np.bool_)[lane]
+    most = np.broadcast_to(found.expected, least.shape)
+    there = np.zeros(size, np.bool_)
+    there[lane] = True
+    rows = {"invocation": map(str, found.index[same].tolist()), "got": map(hex, found.mask[same].tolist())}
+    masks = [
+        evidence.mask_of("sent here", found.expected),
+        evidence.mask_of("recorded it", there),
+        *evidence.masks_of(lane, found.active[same], least, most, told=False),
+    ]
+    where = f"warp {found.warp[row]}"
+    lanes = evidence.of_lanes(where, lane, wrong[same], rows, size=size, slot=found.slot, masks=masks)
+    return Fault(words, lanes)

@@ -14,6 +14,7 @@ _LANE = re.compile(
     r"(?: input (?P<input>.+?))?(?: operand (?P<operand>.+?))? expected (?P<expected>.+?),? got (?P<got>.+)$"
 )
 _ACTIVE = re.compile(r"active (0x[0-9a-f]{1,32})\b")
+_HEX = re.compile(r"0x[0-9a-f]{1,32}")
 _SLOT = re.compile(r"slot (\d{1,6})\b")
 _SIZE = re.compile(r"\.size(\d{1,3})(?:\.|$)")
 _OF_ENTRY = re.compile(r"^(?:invocation \d+ of )?(?P<group>.*?)\s*\(?(?P<subgroup>subgroup \d+)?,?$")
@@ -45,7 +46,8 @@ def _sound(evidence: dict[str, Any]) -> bool:
     if not (isinstance(size, int) and 0 < size <= MOST_LANES and isinstance(rows, dict)):
         return False
     named = isinstance(evidence.get("where"), str) and isinstance(evidence.get("slot"), int)
-    masked = isinstance(evidence.get("active"), str) and _ACTIVE.match(f"active {evidence['active']}")
+    active = evidence.get("active", "")
+    masked = active is None or (isinstance(active, str) and _HEX.fullmatch(active))
     lanes = isinstance(wrong, list) and all(isinstance(lane, int) for lane in wrong)
     cells = all(
         isinstance(row, list)
@@ -53,7 +55,28 @@ def _sound(evidence: dict[str, Any]) -> bool:
         and all(text is None or isinstance(text, str) for text in row)
         for row in rows.values()
     )
-    return bool(named and masked and lanes and cells)
+    return bool(named and masked and lanes and cells and _sound_extras(evidence, size))
+
+
+def _sound_extras(evidence: dict[str, Any], size: int) -> bool:
+    """Whether what evidence may have, and need not, has the form that the page draws."""
+    unit, names, masks = (
+        evidence.get(name, absent) for name, absent in (("unit", ""), ("names", None), ("masks", []))
+    )
+    named = names is None or (
+        isinstance(names, list) and len(names) == size and all(isinstance(name, str) for name in names)
+    )
+    return bool(
+        isinstance(unit, str)
+        and named
+        and isinstance(masks, list)
+        and all(
+            isinstance(mask, dict)
+            and isinstance(mask.get("name"), str)
+            and all(_HEX.fullmatch(str(mask.get(key))) for key in ("mask", "wrong"))
+            for mask in masks
+        )
+    )
 
 
 def _from_words(detail: str, size: int) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.results import Result
 from vkgroup.device import Capabilities
 from vkgroup.history import Recorded
@@ -23,7 +24,7 @@ class Failures:
     def __init__(self) -> None:
         self._lines = Numbered()
         self._shaders = Numbered()
-        self._makers: list[tuple[int, Capabilities | None, Shaders]] = []
+        self._makers: list[tuple[int, Capabilities | None, int, Shaders]] = []
 
     def of(self, run: Recorded, against: Sequence[Result], inputs: Inputs) -> dict[str, dict[str, Any]]:
         """Return a run's failures by the case's name.
@@ -35,21 +36,21 @@ class Failures:
         if not against:
             return {}
         size = _subgroup_size(run, inputs)
-        shaders = self._maker(size, _capabilities(run, inputs))
+        shaders = self._maker(size, _capabilities(run, inputs), run.info.seed or 0)
         return {result.case: self._one(result, size, shaders) for result in against}
 
     def close(self) -> None:
         """Free what made the shaders."""
-        for _, _, shaders in self._makers:
+        for *_, shaders in self._makers:
             shaders.close()
 
-    def _maker(self, size: int, capabilities: Capabilities | None) -> Shaders:
-        """Return what makes shaders for a device, once for all runs of it: they fail in the same cases."""
-        for known_size, known, shaders in self._makers:
-            if (known_size, known) == (size, capabilities):
+    def _maker(self, size: int, capabilities: Capabilities | None, seed: int) -> Shaders:
+        """Return what makes shaders for a device and a seed, once for all its runs: they fail alike."""
+        for *known, shaders in self._makers:
+            if known == [size, capabilities, seed]:
                 return shaders
-        made = Shaders(size, capabilities)
-        self._makers.append((size, capabilities, made))
+        made = Shaders(size, capabilities, seed)
+        self._makers.append((size, capabilities, seed, made))
         return made
 
     def texts(self) -> dict[str, Any]:
@@ -63,10 +64,13 @@ class Failures:
             "words": "\n".join(line for line in lines if not line.startswith(_REPEAT)),
             "command": commands[-1] if commands else "",
         }
+        case = cases_by_name().get(result.case)
+        if case is not None:
+            found["sentence"] = case.sentence
         drawing = drawing_of(result, size)
         if drawing is not None:
             found["lanes"] = drawing
-        shader = shaders.of(result.case, result.detail)
+        shader = shaders.of(result.case, result.detail, str((drawing or {}).get("code", "")))
         if shader is not None:
             numbers = tuple(self._lines(line) for line in shader.source.rstrip().splitlines())
             found |= {"shader": self._shaders(numbers), "marked": list(shader.marked)}

@@ -48,6 +48,10 @@ class _Catcher(Executor):
         self.source = source
         raise _Caught
 
+    def transform_module(self, module: Module, source: str | None = None) -> Module:
+        self.source = source
+        raise _Caught
+
     def plain(self, source: str, stage: str) -> Module:
         # What is around a case's shader is never looked at: nothing gets past that shader.
         return cast(Module, None)
@@ -60,26 +64,28 @@ class Shaders:
     ----------
     size : the device's subgroup size; 32 where it is not known.
     capabilities : what the device declares, where it is known; a few shaders depend on it.
+    seed : the run's, which random programs are made from.
     """
 
-    def __init__(self, size: int, capabilities: Capabilities | None = None) -> None:
+    def __init__(self, size: int, capabilities: Capabilities | None = None, seed: int = 0) -> None:
         self._device = open_device(select(f"reference:{size if size in _SIZES else 32}"))
-        self._catcher = _Catcher(self._device, seed=0)
+        self._catcher = _Catcher(self._device, seed=seed)
         if capabilities is not None:
             self._catcher.capabilities = capabilities
         self._made: dict[str, str | None] = {}
 
-    def of(self, name: str, detail: str = "") -> Shader | None:
+    def of(self, name: str, detail: str = "", code: str = "") -> Shader | None:
         """Return a case's shader; None where this version of the suite has no such case, or no text of it.
 
         Parameters
         ----------
         detail : the words of the failure, which may quote a line.
+        code : what the evidence says that the line of the operation contains.
         """
         if name not in self._made:
             self._made[name] = self._source(name)
         source = self._made[name]
-        return None if source is None else Shader(source, _marked(source, name, detail))
+        return None if source is None else Shader(source, _marked(source, name, detail, code))
 
     def _source(self, name: str) -> str | None:
         case = cases_by_name().get(name)
@@ -101,17 +107,30 @@ class Shaders:
         self._device.close()
 
 
-def _marked(source: str, name: str, detail: str) -> tuple[int, ...]:
-    """Return the lines that the failure quotes, else those that call the operation."""
+def _marked(source: str, name: str, detail: str, code: str) -> tuple[int, ...]:
+    """Return the lines that the failure quotes, else those with the code, else the operation's calls."""
     lines = [line.strip() for line in source.splitlines()]
     quoted = {line.strip() for line in _QUOTED.findall(detail)}
     found = [number for number, line in enumerate(lines, 1) if line in quoted]
+    parts = [part.strip() for part in code.splitlines() if part.strip()]
+    found = found or [number for number, line in enumerate(lines, 1) if any(part in line for part in parts)]
     if found:
         return tuple(found)
-    operation = axes_of(split(name)[0])[2]
+    return next(filter(None, (_calls(lines, word) for word in _operations(name))), ())
+
+
+def _operations(name: str) -> list[str]:
+    """Return what of a case's name may be the function or the variable that it is about."""
+    named = [axes_of(split(name)[0])[2], *(part for part in name.split(".") if not part.islower())]
+    # Programs of subgroup operations put their results so, whatever a family calls the operation.
+    return [*named, "put"]
+
+
+def _calls(lines: list[str], operation: str) -> tuple[int, ...]:
+    """Return the numbers of the lines with a word, but for those that only say something of it."""
     calls = re.compile(rf"\b{re.escape(operation)}\b")
     return tuple(
         number
         for number, line in enumerate(lines, 1)
-        if calls.search(line) and not line.startswith(("//", "#"))
+        if calls.search(line) and not line.startswith(("//", "#", "void "))
     )

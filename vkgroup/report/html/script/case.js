@@ -1,9 +1,15 @@
 // One case: its verdict, and of a failure the words, the lanes, the shader and the command.
 
 function failureShown(failure) {
-  const parts = [element("p", { class: "words" }, failure.words.split("\n").slice(0, 2).join("\n"))];
-  if (failure.lanes) parts.push(lanesDrawn(failure.lanes));
-  const rest = failure.words.split("\n").slice(2).join("\n");
+  const lines = failure.words.split("\n");
+  // Of what is drawn the first words say enough; a quoted shader keeps its own lines.
+  const said = failure.lanes || lines.some((line) => /^[ >] /.test(line)) ? (failure.sentence ? 1 : 2) : lines.length;
+  const parts = [
+    failure.sentence && element("p", { class: "sentence" }, element("strong", {}, "Required: "), failure.sentence),
+    element("p", { class: "words" }, failure.sentence && element("strong", {}, "Found: "), lines.slice(0, said).join("\n")),
+    failure.lanes && lanesDrawn(failure.lanes),
+  ].filter(Boolean);
+  const rest = lines.slice(said).join("\n");
   if (rest) {
     parts.push(element("details", { open: !failure.lanes }, element("summary", {}, "In the run's words"),
       element("pre", { tabindex: 0 }, rest)));
