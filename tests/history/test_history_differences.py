@@ -92,6 +92,7 @@ def test_capabilities_are_told_apart_by_name(make_info) -> None:
     declared["limits"]["maxPushConstantsSize"] = 256
     declared["subgroup"]["supported_operations"].append("clustered")
     declared["memory_heaps"] = [[1, ["device_local"]]]
+    declared["uuid"] = "of another board"
     new["experiments"]["subgroup_size"]["sentence"] = "5"
     found = history.differences(_of(make_info, probe=old), _of(make_info, probe=new))
     assert found.cases is None

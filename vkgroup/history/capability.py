@@ -10,6 +10,8 @@ from typing import Any
 _GROUPS = {"features": "feature", "extensions": "extension", "limits": "limit"}
 _ORDER = ("property", *_GROUPS.values(), "experiment")
 _SENTENCES = ("status", "sentence")
+# Which board of a model it is, is nothing that it can do.
+_BOARD = ("uuid",)
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ def capability_changes(
 def _facts(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Any]]:
     """Yield each fact by its group and name."""
     for name, value in data.items():
+        if name in _BOARD:
+            continue
         group = _GROUPS.get(name)
         yield from _flat(group or "property", "" if group else name, value)
 
