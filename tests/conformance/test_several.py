@@ -155,7 +155,7 @@ def test_what_may_hang_is_judged_last_by_one_worker_of_each_device(monkeypatch, 
 
         def close(self) -> None: ...
 
-        kill = dismiss = close
+        kill = dismiss = signal = close
 
     monkeypatch.setattr(pool, "Worker", FakeWorker)
     case = select(FILTERS)[0]

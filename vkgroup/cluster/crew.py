@@ -240,9 +240,12 @@ class _Judging:
         last: list[Suspect] = []
         for batch in batches:
             (last if batch.alone else together).append(Suspect(batch))
-        self._turn(together, alone=False, arrived=self._beside_others)
-        while self._held:
-            self._settle(*self._held.popleft())
+        try:
+            self._turn(together, alone=False, arrived=self._beside_others)
+        finally:
+            # Where the run is interrupted, too: what was measured is kept, if no death made it doubtful.
+            while self._held:
+                self._settle(*self._held.popleft())
         self._suspects.extend(last)
         self._turn(self._suspects, alone=True, arrived=self._by_itself)
 
@@ -272,11 +275,11 @@ class _Judging:
             self._deaths.append((time.monotonic(), outcome.worker, outcome.answer))
             self._suspects.append(Suspect(suspect.batch, outcome.answer))
             return
-        answer = Answer(suspect.batch, outcome.answer or [])
-        if answer.fails:
-            self._held.append((answer, outcome))
-        else:
-            self._pass_on(answer.results, outcome)
+        believed, doubtful = Answer(suspect.batch, outcome.answer or []).split()
+        if doubtful is not None:
+            self._held.append((doubtful, outcome))
+        if believed:
+            self._pass_on(believed, outcome)
 
     def _settle(self, answer: Answer, outcome: Outcome) -> None:
         """Pass on failures, or doubt them: a device that is lost may end others' work on it half done."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -147,13 +148,17 @@ class Together:
         """
         supply = Supply(None if at_once else batches)
         arrived: Queue[list[Result] | BaseException | None] = Queue()
-        pools = [Pool(replace(setup, device=device), self.each, deadline=deadline) for device in self.members]
-        for device, pool in zip(self.members, pools, strict=True):
-            task = (pool, device.choice if len(pools) > 1 else "", supply, arrived, at_once)
-            threading.Thread(target=_judge_on_one, args=task, daemon=True).start()
+        # What is judged alone is so on its device: one that is named twice has one pool.
+        pools = {
+            device: Pool(replace(setup, device=device), self.each * count, deadline=deadline)
+            for device, count in Counter(self.members).items()
+        }
         working = len(pools)
         problem: BaseException | None = None
         try:
+            for device, pool in pools.items():
+                task = (pool, device.choice if len(self.members) > 1 else "", supply, arrived, at_once)
+                threading.Thread(target=_judge_on_one, args=task, daemon=True).start()
             if at_once:
                 supply.fill(batches)
             while working:
@@ -167,7 +172,7 @@ class Together:
                 if problem is not None and not isinstance(problem, VkgroupError):
                     break
         finally:
-            for pool in pools:
+            for pool in pools.values():
                 pool.stop()
         if problem is not None:
             raise problem

@@ -8,7 +8,10 @@ from vkgroup.conformance.execute import Transform
 from vkgroup.device import DeviceInfo
 from vkgroup.processes import receive, send, serve_and_leave
 
-__all__ = ["Failure", "Setup", "receive", "send", "serve_and_leave"]
+__all__ = ["CLOSE_SECONDS", "Failure", "Setup", "receive", "send", "serve_and_leave"]
+
+CLOSE_SECONDS = 10.0
+"""Seconds that a worker may take to end when it has no more to do. Its run may be gone by then."""
 
 
 @dataclass(frozen=True)

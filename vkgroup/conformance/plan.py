@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -34,6 +34,10 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.cases)
+
+    def only(self, names: Collection[str]) -> Batch:
+        """Return the batch with these of its cases."""
+        return replace(self, cases=[case for case in self.cases if case.name in names])
 
     def parts(self) -> list[Batch]:
         """Return the batch split in two, or, where each further hang costs seconds, into its cases."""

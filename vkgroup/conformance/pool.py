@@ -20,7 +20,7 @@ from queue import Empty, Queue
 from typing import Any
 
 from vkgroup import processes
-from vkgroup.conformance.messages import Failure, Setup, receive, send
+from vkgroup.conformance.messages import CLOSE_SECONDS, Failure, Setup, receive, send
 from vkgroup.conformance.results import Result, Status
 from vkgroup.conformance.supply import Supply
 from vkgroup.conformance.suspects import Answer, Death, Suspect, Work, doubted
@@ -47,6 +47,9 @@ GRACE_SECONDS = 10.0
 SECONDS_PER_CASE = 2.0
 """Seconds that each further case adds to the time of a batch: slow compilers are not hangs."""
 
+
+KILL_SECONDS = 30.0
+"""Seconds that a driver may take to let go of a process that is killed."""
 
 LEAVE_SECONDS = 0.5
 """Seconds for which a run waits for its workers to end. A driver may take longer to let go of a process, with
@@ -132,17 +135,25 @@ class Worker:
 
     def _epitaph(self) -> str:
         """Say how the process ended, and the last it printed."""
-        code = self._process.wait()
+        try:
+            code = self._process.wait(timeout=KILL_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "the process closed its pipes and does not end"
         how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         self._log.seek(0)
         last = self._log.read().decode(errors="replace").strip()[-400:]
         return f"the process was {how}" + (f"; it printed: {last}" if last else "")
 
-    def kill(self) -> None:
-        """End the process, however it is."""
+    def signal(self) -> None:
+        """Tell the process to end, however it is."""
         self._process.kill()
-        self._process.wait()
-        self.close()
+
+    def kill(self) -> None:
+        """End the process, however it is; one that a driver does not let go of is left behind."""
+        self.signal()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=KILL_SECONDS)
+        self.dismiss()
 
     def dismiss(self) -> None:
         """Let the process end."""
@@ -153,10 +164,9 @@ class Worker:
         """Let the process end, and wait for that."""
         self.dismiss()
         try:
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.kill()
 
 
 def start(
@@ -255,9 +265,9 @@ class Pool:
         threads = [
             threading.Thread(target=self._feed, args=(count, at_once), daemon=True) for _ in range(count)
         ]
-        for thread in threads:
-            thread.start()
         try:
+            for thread in threads:
+                thread.start()
             if at_once and not isinstance(batches, Supply):
                 self._supply.fill(batches)
             self._collect(count, on_results)
@@ -265,33 +275,56 @@ class Pool:
         finally:
             self.stop()
             leave = time.monotonic() + LEAVE_SECONDS
-            for thread in threads:
+            for thread in filter(threading.Thread.is_alive, threads):
                 thread.join(max(0.0, leave - time.monotonic()))
 
     def _collect(self, count: int, on_results: Callable[[list[Result]], None]) -> None:
         """Pass on the results of so many workers until none is left; failures when they can be believed."""
         alive = count
         held: deque[Answer] = deque()
-        while alive:
+        try:
+            while alive:
+                with suppress(Empty):
+                    item = self._results.get(timeout=1.0 if held else None)
+                    if item is None:
+                        alive -= 1
+                    else:
+                        self._take(item, held, on_results, hold=count > 1)
+                while held and held[0].when < time.monotonic() - TROUBLE_SECONDS:
+                    self._settle(held.popleft(), on_results)
+        finally:
+            # Where the run is interrupted, too: what was measured is kept, if no death made it doubtful.
             with suppress(Empty):
-                item = self._results.get(timeout=1.0 if held else None)
-                if item is None:
-                    alive -= 1
-                elif isinstance(item, BaseException):
-                    raise item
-                elif count > 1 and item.fails:
-                    held.append(item)
-                else:
-                    on_results(item.results)
-            while held and held[0].when < time.monotonic() - TROUBLE_SECONDS:
-                self._settle(held.popleft(), on_results)
-        for answer in held:
-            self._settle(answer, on_results)
+                while True:
+                    if isinstance(item := self._results.get_nowait(), Answer):
+                        self._take(item, held, on_results, hold=count > 1)
+            for answer in held:
+                self._settle(answer, on_results)
+
+    def _take(
+        self,
+        item: Answer | BaseException,
+        held: deque[Answer],
+        on_results: Callable[[list[Result]], None],
+        *,
+        hold: bool,
+    ) -> None:
+        """Pass on the results of a worker, but for failures if they are to be held until they are settled."""
+        if isinstance(item, BaseException):
+            raise item
+        believed, doubtful = item.split() if hold else (item.results, None)
+        if doubtful is not None:
+            held.append(doubtful)
+        if believed:
+            on_results(believed)
 
     def stop(self) -> None:
         """End all workers; `run`, in whichever thread it is, comes to an end with what it has."""
         self._stopping.set()
-        for worker in list(self._workers):
+        workers = list(self._workers)
+        for worker in workers:
+            worker.signal()
+        for worker in workers:
             worker.kill()
 
     def _settle(self, answer: Answer, on_results: Callable[[list[Result]], None]) -> None:

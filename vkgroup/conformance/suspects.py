@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -35,6 +35,9 @@ class Work(Protocol):
     def parts(self) -> Sequence[Work]:
         """Return it split."""
 
+    def only(self, names: Collection[str]) -> Work:
+        """Return what it has of these."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -44,10 +47,14 @@ class Answer:
     results: list[Result]
     when: float = field(default_factory=time.monotonic)
 
-    @property
-    def fails(self) -> bool:
-        """Whether it has verdicts against the device."""
-        return any(result.status in AGAINST_THE_DEVICE for result in self.results)
+    def split(self) -> tuple[list[Result], Answer | None]:
+        """Return what can be believed at once, and what others' deaths make doubtful: failures."""
+        against = [result for result in self.results if result.status in AGAINST_THE_DEVICE]
+        if not against:
+            return self.results, None
+        names = {result.case for result in against}
+        believed = [result for result in self.results if result.case not in names]
+        return believed, Answer(self.batch.only(names), against, self.when)
 
 
 @dataclass(frozen=True)

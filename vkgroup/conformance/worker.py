@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import os
 import threading
+import traceback
 from collections.abc import Callable
 from queue import Queue
 from typing import IO, Any
 
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.judge_batch import judge_batch
-from vkgroup.conformance.messages import Failure, Setup, receive, send, serve_and_leave
+from vkgroup.conformance.messages import CLOSE_SECONDS, Failure, Setup, receive, send, serve_and_leave
 from vkgroup.conformance.results import Result
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.opening import open_device
+
+OURS = (
+    "vkgroup's own code failed while it judged: either the device gave what cannot be, or it is a mistake of "
+    "vkgroup, which its developers should hear of\n"
+)
 
 Judge = Callable[[Executor, Any], list[Result]]
 """Judges the cases of a batch, in their order."""
@@ -44,6 +50,7 @@ class Requests:
             except EOFError:
                 if not self._idle.is_set():
                     os._exit(0)
+                _leave_in_time()
                 self._queue.put(None)
                 return
             self._idle.clear()
@@ -56,6 +63,13 @@ class Requests:
     def answered(self) -> None:
         """Say that the last request has its answer."""
         self._idle.set()
+
+
+def _leave_in_time() -> None:
+    """See to it that the process ends, though a driver hang while its device is closed."""
+    timer = threading.Timer(CLOSE_SECONDS, os._exit, (0,))
+    timer.daemon = True
+    timer.start()
 
 
 def serve(requests: IO[bytes], answers: IO[bytes], judge: Judge = judge_batch) -> None:
@@ -80,6 +94,9 @@ def serve(requests: IO[bytes], answers: IO[bytes], judge: Judge = judge_batch) -
             return
         except DeviceLost as error:
             send(answers, Failure("lost", str(error)))
+            return
+        except Exception:
+            send(answers, Failure("internal", OURS + traceback.format_exc()))
             return
     executor.close()
     device.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from vkgroup.conformance.cases import Case
@@ -49,6 +49,10 @@ class Group:
 
     def __len__(self) -> int:
         return len(self.cases)
+
+    def only(self, names: Collection[str]) -> Group:
+        """Return the group with these of its mutants."""
+        return Group([mutant for mutant in self.cases if mutant.name in names])
 
     def parts(self) -> list[Group]:
         """Return the group split in two."""
