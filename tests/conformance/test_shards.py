@@ -82,7 +82,7 @@ class TestShuffle:
 
     def test_what_may_hang_stays_last(self) -> None:
         gpu = Capabilities(name="a GPU", type="discrete_gpu")
-        cases = select(("basic.compute.*",))
-        alone = [batch.alone for batch in plan.batches(cases, gpu, shuffle=3)]
-        assert any(alone)
-        assert alone == sorted(alone)
+        cases = select(("basic.task.*",))
+        risks = [plan.risk(batch.cases[0]) for batch in plan.batches(cases, gpu, shuffle=3)]
+        assert set(risks) == {0, 1, plan.SEEN, plan.SEEN + 1}
+        assert risks == sorted(risks)
