@@ -11,7 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from vkgroup.cli import conform as command
 from vkgroup.cli.main import main
+from vkgroup.errors import NoDevice
+from vkgroup.history import Database
 
 FILTER = "vote.compute.subgroupAllEqual.*int.all.exact"
 WRONG = "vote.compute.subgroupAllEqual.ivec2.all.exact"
@@ -60,6 +63,49 @@ def test_a_saved_baseline_is_expected_and_what_differs_from_it_is_not(conform) -
     assert "file=fails.txt,line=2" in errors[0]
     again = [json.loads(line)["status"] for line in Path("three/reruns.jsonl").read_text().splitlines()]
     assert sorted(again) == ["Fail", "Pass"]
+
+
+@pytest.fixture
+def no_second_run(monkeypatch):
+    """Let the device be lost when cases are to be judged again, as after a hang of a GPU."""
+    honest = command.run
+
+    def run(*arguments, **options):
+        if options["out"] is None:
+            raise NoDevice("No worker process starts: the device is lost")
+        return honest(*arguments, **options)
+
+    monkeypatch.setattr(command, "run", run)
+
+
+@pytest.mark.usefixtures("no_second_run")
+def test_a_run_that_cannot_be_judged_again_keeps_all_it_found(conform) -> None:
+    Path("none.txt").touch()
+    files = ("--junit", "run/j.xml", "--save-baseline", "fails.txt", "--annotations", "gitlab")
+    code, said = conform(*DEVICE, "--out", "run", "--db", "runs.db", "--baseline", "none.txt", *files)
+    assert code == 3
+    assert "could not be judged again: the first results stand" in said
+    assert said.endswith("vkgroup: No worker process starts: the device is lost\n")
+    assert f"Fail: {WRONG}" in said
+    assert Path("run/failures.csv").read_text() == f"{WRONG},Fail\n"
+    assert json.loads(Path("run/summary.json").read_text())["totals"]["Fail"] == 1
+    assert len(list(ElementTree.parse("run/j.xml").getroot().iter("failure"))) == 1
+    assert f"{WRONG},Fail" in Path("fails.txt").read_text()
+    assert len(json.loads(Path("run/gl-code-quality-report.json").read_text())) == 1
+    with Database(Path("runs.db")) as database:
+        assert [run.finished for run in database.runs()] == [True]
+
+
+@pytest.mark.usefixtures("no_second_run")
+def test_of_several_runs_one_that_cannot_be_judged_again_does_not_end_the_others(conform) -> None:
+    Path("none.txt").touch()
+    code, said = conform(
+        "--device", "swiftshader,swiftshader", "--each", "--out", "runs", "--baseline", "none.txt"
+    )
+    assert code == 3
+    folders = list(Path("runs").iterdir())
+    assert [(folder / "failures.csv").read_text() for folder in folders] == [f"{WRONG},Fail\n"] * 2
+    assert said.count("the device is lost") == 3
 
 
 def test_skips_flakes_and_gitlab(conform) -> None:

@@ -80,14 +80,14 @@ def conclude(
 ) -> int:
     """Judge again what is unexpected, print what a run found and write what is asked for.
 
-    Returns the exit code.
+    Returns the exit code. Whatever keeps it from judging again is raised in the end, when all is written.
     """
 
     def again(cases: Sequence[AnyCase], left: float | None) -> Run:
         with progress_view() as progress:
             return judge(expecting, device, tuple(cases), None, progress, left, target=target)
 
-    judged = expecting.judged(found, out, again, console)
+    judged, problem = expecting.judged(found, out, again, console)
     try:
         summary = write_summary(found, out / "summary.json", judged)
         write_capabilities(found, out / "capabilities.json")
@@ -98,6 +98,10 @@ def conclude(
         expecting.report(judged, out, console)
     if expecting.arguments.junit is not None:
         write_junit(found, expecting.arguments.junit, judged)
+    if problem is not None:
+        text = "What is unexpected could not be judged again: the first results stand."
+        console.print(Text(text), soft_wrap=True)
+        raise problem
     return 0 if judged.success else 1
 
 

@@ -7,7 +7,7 @@ import copy
 import shlex
 import threading
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Queue
@@ -70,7 +70,7 @@ def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console
     arguments = expecting.arguments
     root = arguments.out or default_folder(several.ALL if apart else targets[0].name)
     codes = [0]
-    problems: list[VkgroupError] = []
+    problems: list[VkgroupError | OSError] = []
     with keeping(lambda: _kept(root)), ExitStack() as stack:
         ones = []
         for target in targets:
@@ -83,15 +83,22 @@ def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console
         with progress_view() as progress:
             ended = _together(ones, progress)
         for one, found in zip(ones, ended, strict=True):
-            if isinstance(found, VkgroupError):
-                console.print(Text(f"{one.target.name}: {found}", style="bold red"), soft_wrap=True)
-                problems.append(found)
-                continue
-            device = one.target.device
-            codes.append(conclude(one.expecting, device, found, one.out, console, one.recording, one.target))
+            try:
+                codes.append(_conclude(one, found, console))
+            except (VkgroupError, OSError) as problem:
+                problems.append(problem)
+                with suppress(OSError):  # as where standard output is closed: the others write their files
+                    console.print(Text(f"{one.target.name}: {problem}", style="bold red"), soft_wrap=True)
     if problems:
         raise problems[0]
     return max(codes)
+
+
+def _conclude(one: _One, found: Run | VkgroupError, console: Console) -> int:
+    """Write and print what a run found, or raise what it ended with; returns its exit code."""
+    if isinstance(found, VkgroupError):
+        raise found
+    return conclude(one.expecting, one.target.device, found, one.out, console, one.recording, one.target)
 
 
 def _kept(root: Path) -> str:

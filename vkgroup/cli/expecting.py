@@ -15,6 +15,7 @@ from vkgroup.cli.console import Console
 from vkgroup.conformance import AnyCase, Result, Run
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
 from vkgroup.conformance.judged import AGAIN, Judged, read_again, write_again
+from vkgroup.errors import VkgroupError
 from vkgroup.report import check_baseline, github, save_baseline, write_gitlab, write_tables
 
 SHOWN = 20
@@ -46,30 +47,44 @@ class Expecting:
         shuffle: int | bool | None = self.arguments.shuffle
         return self.arguments.seed if shuffle is True else shuffle
 
-    def judged(self, found: Run, out: Path, judge: Judge, console: Console) -> Judged:
-        """Compare a run with what is expected; judge again, where asked for, what is not."""
+    def judged(
+        self, found: Run, out: Path, judge: Judge, console: Console
+    ) -> tuple[Judged, VkgroupError | None]:
+        """Compare a run with what is expected; judge again, where asked for, what is not.
+
+        Returns
+        -------
+        What the run comes to, and why judging again failed: then the first results stand.
+        """
         resumed = read_again(out) if self.arguments.resume else {}
         judged = Judged(found, self.expectations, self.left_out, resumed)
         asked = self.arguments.baseline or self.arguments.flakes or self.arguments.save_baseline
         left = None if self.arguments.time_limit is None else self.arguments.time_limit - found.seconds
         if asked and (left is None or left > 0):
-            start = time.monotonic()
+            try:
+                self._again(judged, left, out, judge, console)
+            except VkgroupError as error:
+                return judged, error
+        return judged, None
 
-            def repeat(cases: Sequence[AnyCase]) -> list[Result]:
-                return judge(cases, left).results
+    def _again(self, judged: Judged, left: float | None, out: Path, judge: Judge, console: Console) -> None:
+        """Judge again what is unexpected, and write and say what came of it."""
+        start = time.monotonic()
 
-            count = judged.judge_again(repeat, self.shuffle)
-            if count:
-                write_again(out, judged.again)
-                spent = time.monotonic() - start
-                console.print(
-                    Text(
-                        f"Judged {count} {'case' if count == 1 else 'cases'} again, the batches of what is "
-                        f"unexpected, in {spent:.1f} s: {out / AGAIN}"
-                    ),
-                    soft_wrap=True,
-                )
-        return judged
+        def repeat(cases: Sequence[AnyCase]) -> list[Result]:
+            return judge(cases, left).results
+
+        count = judged.judge_again(repeat, self.shuffle)
+        if count:
+            write_again(out, judged.again)
+            spent = time.monotonic() - start
+            console.print(
+                Text(
+                    f"Judged {count} {'case' if count == 1 else 'cases'} again, the batches of what is "
+                    f"unexpected, in {spent:.1f} s: {out / AGAIN}"
+                ),
+                soft_wrap=True,
+            )
 
     def write(self, judged: Judged, out: Path) -> None:
         """Write what the options ask for, and the tables."""
