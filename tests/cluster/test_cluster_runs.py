@@ -134,3 +134,14 @@ def test_the_command_judges_every_model_of_a_cluster(scheduler, cluster, lavapip
         assert results.keys() == names
         assert Counter(result.status for result in results.values())[Status.PASS] >= 6
     assert "Judging llvmpipe" in capfd.readouterr().out
+
+
+def test_every_run_on_a_cluster_of_the_command_has_its_own_folder(importable, tmp_path, capfd) -> None:
+    devices = ["--cluster", "local", "--device", "swiftshader,reference"]
+    cases = ["--filter", "vote.compute.subgroupAll.bool.all.exact"]
+    code = main(["conform", *devices, *cases, "--jobs", "2", "--out", str(tmp_path)])
+    printed = capfd.readouterr()
+    assert code == 0, printed.err
+    folders = sorted(tmp_path.iterdir())
+    assert [folder.name[:9] for folder in folders] == ["swiftshad", "vkgroup-r"]
+    assert all((folder / "summary.json").exists() for folder in folders)

@@ -41,7 +41,7 @@ def execute_several(expecting: Expecting, console: Console) -> int:
 
     with connected(arguments.cluster, arguments.jobs, arguments.device) as cluster:
         made = cluster.targets(arguments.device)
-        apart = arguments.device is not None and arguments.device.strip().lower() == several.ALL
+        apart = len(made) > 1 or (arguments.device or "").strip().lower() == several.ALL
         return _judge_all(expecting, made, console, apart=apart)
 
 
