@@ -232,11 +232,22 @@ def test_what_a_device_does_not_declare_makes_no_folder(tmp_path: Path) -> None:
         ([CASE, "full"], "holds other files"),
         ([CASE, "full/file"], "is a file"),
         ([CASE, "new", "--filter", "vote.*"], "leave --filter out"),
+        ([CASE, "new", "--baseline", "b", "--skips", "s"], "leave --baseline, --skips out"),
+        ([CASE, "new", "--flakes", "f", "--save-baseline", "b"], "leave --flakes, --save-baseline out"),
+        ([CASE, "new", "--shard", "1/2", "--shuffle", "0"], "leave --shard, --shuffle out"),
+        ([CASE, "new", "--cluster", "local", "--each"], "leave --each, --cluster out"),
+        ([CASE, "new", "--db", "new.db", "--time-limit", "1"], "leave --db, --time-limit out"),
+        ([CASE, "new", "--annotations", "github"], "leave --annotations out"),
     ],
 )
 def test_bad_use_of_the_command_is_2(
-    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("VKGROUP_DB", "runs.db")
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").write_text("mine")
     case, name, *rest = words
