@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import pytest
 from repro_transforms import killed
 
+from vkgroup import processes
 from vkgroup.cli.main import main
 from vkgroup.compiler import Target, assemble, validate
 from vkgroup.conformance import Result, Status
@@ -20,6 +22,7 @@ from vkgroup.errors import Unsupported
 from vkgroup.opening import select
 from vkgroup.repro.cases import make
 from vkgroup.repro.drawn import table
+from vkgroup.repro.requests import MODULE
 from vkgroup.spirv import Module
 
 CASE = "vote.compute.subgroupAllEqual.vec3.nested.exact"
@@ -219,6 +222,28 @@ def test_a_crash_is_written_down(
 
 
 @pytest.mark.usefixtures("swiftshader")
+@pytest.mark.parametrize("code", ["import os; os.abort()", "print('no answer', flush=True); input()"])
+def test_a_process_that_does_not_start_is_no_device_and_no_crash_of_the_case(
+    code: str,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    honest = processes.command
+
+    def command(module: str, *arguments: str) -> list[str]:
+        return [sys.executable, "-c", code] if module == MODULE else honest(module, *arguments)
+
+    monkeypatch.setattr(processes, "command", command)
+    assert main(["conform", "--device", "swiftshader", "--repro", CASE, str(tmp_path / "new")]) == 3
+    assert "vkgroup: No process for SwiftShader Device (Subzero) starts: " in capsys.readouterr().err
+    code_of_run, said = run(capsys, folder, "swiftshader")
+    assert code_of_run == 3
+    assert "No process for SwiftShader" in said
+    assert "It crashes" not in said
+
+
 def test_what_a_device_does_not_declare_makes_no_folder(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="shaderFloat16"):
         make(select("swiftshader"), CASE.replace("vec3", "f16vec3"), tmp_path / "none")
