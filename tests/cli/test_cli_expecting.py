@@ -132,6 +132,17 @@ def test_a_run_out_of_time_says_how_to_go_on(conform) -> None:
     assert code == 0
 
 
+def test_runs_of_several_devices_go_on_in_the_folder_of_all(conform) -> None:
+    several = ("--device", "swiftshader,swiftshader", "--each", "--out", "the runs", "--baseline", "none.txt")
+    Path("none.txt").touch()
+    _, said = conform(*several, "--time-limit", "0.000001")
+    assert said.count("go on with --resume --out 'the runs'\n") == 2
+    folders = sorted(Path("the runs").iterdir())
+    assert conform(*several, "--resume")[0] == 1
+    assert sorted(Path("the runs").iterdir()) == folders
+    assert [(folder / "failures.csv").read_text() for folder in folders] == [f"{WRONG},Fail\n"] * 2
+
+
 def test_shards_are_listed_without_a_device(conform) -> None:
     shards = [conform("--list", "--shard", f"{index}/3") for index in (1, 2, 3)]
     assert sorted(said for _, said in shards) == ["", f"{RIGHT}\n", f"{WRONG}\n"]

@@ -74,7 +74,8 @@ def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console
     with keeping(lambda: _kept(root)), ExitStack() as stack:
         ones = []
         for target in targets:
-            its = replace(expecting, arguments=_own(arguments, target, root, apart, len(targets) > 1))
+            own = _own(arguments, target, root, apart, len(targets) > 1)
+            its = replace(expecting, arguments=own, root=root)
             recording = Recording(arguments.db, its.arguments.out, resume=arguments.resume)
             ones.append(_One(target, its, stack.enter_context(recording)))
             jobs = "1 worker" if target.crew.jobs == 1 else f"{target.crew.jobs} workers"

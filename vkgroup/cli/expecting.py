@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -34,12 +35,14 @@ class Expecting:
     expectations : of the files.
     cases : those to judge.
     left_out : names of those that the skips leave out.
+    root : what ``--out`` has to name to go on; None where that is the run's own folder.
     """
 
     arguments: argparse.Namespace
     expectations: Expectations
     cases: tuple[AnyCase, ...]
     left_out: tuple[str, ...]
+    root: Path | None = None
 
     @property
     def shuffle(self) -> int | None:
@@ -99,10 +102,11 @@ class Expecting:
         _kinds(judged, out, console)
         if judged.run.missing:
             missing = len(judged.run.missing)
+            root = shlex.quote(str(self.root or out))
             console.print(
                 Text(
                     f"{missing} of {missing + len(judged.run.results)} cases were not reached in "
-                    f"{self.arguments.time_limit:g} s: go on with --resume --out {out}"
+                    f"{self.arguments.time_limit:g} s: go on with --resume --out {root}"
                 ),
                 soft_wrap=True,
             )
