@@ -12,6 +12,7 @@ import pytest
 from vkgroup.cli.main import main
 from vkgroup.cluster import connecting, offer
 from vkgroup.cluster.connecting import Cluster, scheduler_address
+from vkgroup.cluster.crew import _Exchange
 from vkgroup.cluster.member import Turns
 from vkgroup.cluster.offer import Offer, build
 from vkgroup.device import DeviceInfo
@@ -21,6 +22,7 @@ GPU = DeviceInfo(
     "/icd.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "580", (1, 4, 0), "ab", 32
 )
 SOFTWARE = replace(GPU, name="llvmpipe (LLVM 15, 256 bits)", type="cpu", driver_name="llvmpipe", uuid="cd")
+REFERENCE = replace(GPU, manifest="", name="reference", type="other", driver_name="vkgroup", uuid="ef")
 
 
 def an_offer(device: DeviceInfo, **changes: object) -> Offer:
@@ -74,6 +76,15 @@ def test_offers_pass_through_json_whole() -> None:
 )
 def test_devices_are_chosen_as_on_one_host(choice, names) -> None:
     assert chosen(choice, an_offer(SOFTWARE), an_offer(GPU)) == names
+
+
+def test_a_cluster_of_chosen_devices_judges_on_these(monkeypatch) -> None:
+    """Their numbers and files, which chose them, are of this host."""
+    monkeypatch.setattr(_Exchange, "ask", lambda *_: None)
+    client = FakeClient(an_offer(SOFTWARE), an_offer(GPU), an_offer(REFERENCE))
+    for choice in ("7", "/icd.json", None):
+        made = Cluster(client, "tcp://127.0.0.1:1", [GPU, REFERENCE]).targets(choice)
+        assert [target.device for target in made] == [GPU, REFERENCE]
 
 
 def test_all_means_software_where_there_is_no_gpu() -> None:

@@ -12,6 +12,7 @@ import pytest
 from killers import allow_failures, kill_the_dask_worker
 from test_processes import GUILTY, killed_on_elect
 
+import vkgroup
 import vkgroup.conformance as conformance
 from vkgroup import processes
 from vkgroup.cli.main import main
@@ -137,7 +138,10 @@ def test_the_command_judges_every_model_of_a_cluster(scheduler, cluster, lavapip
 
 
 def test_every_run_on_a_cluster_of_the_command_has_its_own_folder(importable, tmp_path, capfd) -> None:
-    devices = ["--cluster", "local", "--device", "swiftshader,reference"]
+    """Devices of a local cluster go by their numbers, as without one."""
+    found = vkgroup.devices().devices
+    places = [found.index(select_device(name)) for name in ("swiftshader", "reference")]
+    devices = ["--cluster", "local", "--device", ",".join(map(str, places))]
     cases = ["--filter", "vote.compute.subgroupAll.bool.all.exact"]
     code = main(["conform", *devices, *cases, "--jobs", "2", "--out", str(tmp_path)])
     printed = capfd.readouterr()

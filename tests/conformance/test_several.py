@@ -67,6 +67,21 @@ def test_a_name_with_commas_is_no_list(monkeypatch) -> None:
     assert several.is_several(" all")
 
 
+def test_a_choice_of_one_is_one(monkeypatch) -> None:
+    monkeypatch.setattr(several, "select", lambda choice: {"7": GPU, "a, b": SECOND}[choice])
+    assert several.choose("7") == [GPU]
+    assert several.choose("a, b") == [SECOND]
+
+
+def test_sizes_of_the_reference_device_are_a_list() -> None:
+    assert [device.subgroup_size for device in several.choose("reference:32,reference:64")] == [32, 64]
+
+
+def test_folders_are_unique_whatever_the_devices_are_called() -> None:
+    assert several.unique_slugs(["GPU", "GPU", "GPU 2"]) == ["gpu", "gpu-2", "gpu-2-2"]
+    assert several.unique_slugs(["GPU 2", "GPU", "GPU"]) == ["gpu-2", "gpu", "gpu-3"]
+
+
 def test_one_model_shares_a_run_unless_each_is_wanted(monkeypatch, swiftshader) -> None:
     capabilities = read_capabilities(select_device("swiftshader"))
     monkeypatch.setattr(os, "cpu_count", lambda: 40)
