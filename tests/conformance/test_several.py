@@ -209,7 +209,8 @@ def test_the_command_judges_several_at_once(tmp_path, capfd, swiftshader, lavapi
     assert places == sorted(places)
 
 
-def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("by_environment", [False, True])
+def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch, by_environment) -> None:
     shown = []
     found = {"a": 0, "b": 1, "c": 0}
     made = [several.Target(name, name, GPU, Together((GPU,), 1, Capabilities(name, "cpu"))) for name in found]
@@ -221,9 +222,11 @@ def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch) -> None:
     def judge(expecting, device, cases, out, progress, limit, recording, target):
         return target.name
 
+    monkeypatch.setenv("VKGROUP_DEVICE", "all" if by_environment else "swiftshader")
+    options = [] if by_environment else ["--device", "all"]
     monkeypatch.setattr(several, "choose", lambda choice: [GPU])
     monkeypatch.setattr(several, "targets", lambda *_, **options: made)
     monkeypatch.setattr(conform_several, "judge", judge)
     monkeypatch.setattr(conform_several, "conclude", conclude)
-    assert main(["conform", "--device", "all", "--filter", FILTERS[0], "--out", str(tmp_path)]) == 1
+    assert main(["conform", *options, "--filter", FILTERS[0], "--out", str(tmp_path)]) == 1
     assert shown == ["a", "b", "c"]
