@@ -13,8 +13,10 @@ import pytest
 
 from vkgroup.cli import conform as command
 from vkgroup.cli.main import main
+from vkgroup.conformance.several import slug
 from vkgroup.errors import NoDevice
 from vkgroup.history import Database
+from vkgroup.opening import select
 
 FILTER = "vote.compute.subgroupAllEqual.*int.all.exact"
 WRONG = "vote.compute.subgroupAllEqual.ivec2.all.exact"
@@ -141,6 +143,18 @@ def test_runs_of_several_devices_go_on_in_the_folder_of_all(conform) -> None:
     assert conform(*several, "--resume")[0] == 1
     assert sorted(Path("the runs").iterdir()) == folders
     assert [(folder / "failures.csv").read_text() for folder in folders] == [f"{WRONG},Fail\n"] * 2
+
+
+def test_files_of_each_device_are_checked_before_anything_is_judged(conform) -> None:
+    several = ("--device", "reference:4,reference:8", "--out", "runs")
+    folders = [slug(select(f"reference:{size}").name) for size in (4, 8)]
+    Path(f"fails.{folders[1]}.txt").write_text("x\n")
+    code, said = conform(*several, "--save-baseline", "fails.txt")
+    assert (code, "8.txt:1: 'x' is no line NAME,STATUS" in said) == (2, True)
+    Path(f"j.{folders[0]}.xml").mkdir()
+    code, said = conform(*several, "--junit", "j.xml")
+    assert (code, "4.xml is a folder" in said) == (2, True)
+    assert not Path("runs").exists()
 
 
 def test_shards_are_listed_without_a_device(conform) -> None:

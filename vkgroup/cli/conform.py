@@ -26,7 +26,7 @@ from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput
 from vkgroup.history import Recording
 from vkgroup.opening import select as select_device
-from vkgroup.report import write_capabilities, write_junit, write_summary
+from vkgroup.report import check_baseline, write_capabilities, write_junit, write_summary
 
 SHOWN_FAILURES = 5
 """Failures that are printed whole; all are in the results."""
@@ -46,8 +46,7 @@ def execute(arguments: argparse.Namespace) -> int:
     console = Console(stderr=False, highlight=False)
     if arguments.repro is not None:
         return reproduction.execute(arguments)
-    if arguments.junit is not None and arguments.junit.is_dir():
-        raise InvalidInput(f"--junit {arguments.junit} is a folder: name a file")
+    check_files(arguments)
     if arguments.resume and arguments.out is None:
         raise InvalidInput("--resume needs the folder of the run to resume: --out DIR")
     remarks = Console(stderr=True, highlight=False)
@@ -67,6 +66,14 @@ def execute(arguments: argparse.Namespace) -> int:
         with progress_view() as progress:
             found = judge(expecting, device, cases, out, progress, arguments.time_limit, recording)
         return conclude(expecting, device, found, out, console, recording)
+
+
+def check_files(arguments: argparse.Namespace) -> None:
+    """Raise InvalidInput where a file could not be written that a run is to write in the end."""
+    if arguments.junit is not None and arguments.junit.is_dir():
+        raise InvalidInput(f"--junit {arguments.junit} is a folder: name a file")
+    if arguments.save_baseline is not None:
+        check_baseline(arguments.save_baseline)
 
 
 def conclude(

@@ -15,7 +15,7 @@ from queue import Queue
 from rich.progress import Progress
 from rich.text import Text
 
-from vkgroup.cli.conform import conclude, default_folder, judge, number_of, progress_view
+from vkgroup.cli.conform import check_files, conclude, default_folder, judge, number_of, progress_view
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting
 from vkgroup.cli.signals import keeping
@@ -73,8 +73,10 @@ def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console
     problems: list[VkgroupError | OSError] = []
     with keeping(lambda: _kept(root)), ExitStack() as stack:
         ones = []
-        for target in targets:
-            own = _own(arguments, target, root, apart, len(targets) > 1)
+        owns = [_own(arguments, target, root, apart, len(targets) > 1) for target in targets]
+        for own in owns:
+            check_files(own)
+        for target, own in zip(targets, owns, strict=True):
             its = replace(expecting, arguments=own, root=root)
             recording = Recording(arguments.db, its.arguments.out, resume=arguments.resume)
             ones.append(_One(target, its, stack.enter_context(recording)))

@@ -17,7 +17,7 @@ from vkgroup.conformance import AnyCase, Result, Run
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
 from vkgroup.conformance.judged import AGAIN, Judged, read_again, write_again
 from vkgroup.errors import VkgroupError
-from vkgroup.report import check_baseline, github, save_baseline, write_gitlab, write_tables
+from vkgroup.report import github, save_baseline, write_gitlab, write_tables
 
 SHOWN = 20
 """Names of a kind that are printed at most."""
@@ -119,8 +119,6 @@ class Expecting:
 
 def read_expecting(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], console: Console) -> Expecting:
     """Read the files and choose the cases; InvalidInput where that is impossible."""
-    if arguments.save_baseline is not None:
-        check_baseline(arguments.save_baseline)
     expectations = read_expectations(arguments.baseline, arguments.skips, arguments.flakes)
     strangers = expectations.strangers()
     if strangers:
