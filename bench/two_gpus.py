@@ -234,6 +234,9 @@ def main() -> int:
     parser.add_argument("--control", action="store_true", help=f"measure {CONTROL} too, once")
     parser.add_argument("--halves", action="store_true", help="let one device have half of the host's cores")
     arguments = parser.parse_args()
+    for name in ("rounds", "every", "jobs"):
+        if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
+            parser.error(f"--{name} must be at least 1")
     start = time.monotonic()
     cores = os.cpu_count() or 2
     each = arguments.jobs or max(1, min(MOST_JOBS, cores // 2))

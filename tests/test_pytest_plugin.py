@@ -187,5 +187,58 @@ def test_floats_may_differ_by_a_tolerance_and_undefined_values_at_will() -> None
         testing.assert_same_at_every_size(source, 1, given, sizes=(8, 16, 32))
 
 
+UNDEFINED = """#version 450
+#extension GL_KHR_shader_subgroup_shuffle : require
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) buffer Values { uint values[]; };
+void main() { values[gl_LocalInvocationIndex] = subgroupShuffle(7u, 200u); }"""
+
+ORDER = """#version 450
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) buffer Values { uint values[]; };
+layout(std430, binding = 1) buffer Total { uint total; };
+void main() { values[gl_LocalInvocationIndex] = atomicAdd(total, 1u); }"""
+
+
+def test_an_undefined_element_is_never_what_is_expected() -> None:
+    given = {"values": np.zeros(64, np.uint32)}
+    with pytest.raises(
+        testing.SizesDiffer, match=r"64 of 64 .*\n.*\[0\]: undefined at size 8, 12345 exp"
+    ) as one:
+        testing.assert_same_at_every_size(UNDEFINED, 1, given, expected={"values": 12345})
+    assert one.value.sizes == (8, 8)
+    with pytest.raises(testing.SizesDiffer, match="undefined"):
+        testing.assert_same_at_every_size(UNDEFINED, 1, given, expected={"values": 7})
+    given["total"] = np.zeros(1, np.uint32)
+    given["values"] = np.zeros(65, np.uint32)
+    testing.assert_same_at_every_size(ORDER, 1, given, expected={"values": 0, "total": 64})
+    with pytest.raises(testing.SizesDiffer, match="63 expected"):
+        testing.assert_same_at_every_size(ORDER, 1, given, expected={"total": [63]})
+    with pytest.raises(testing.SizesDiffer, match="1 of 65 elements"):
+        testing.assert_same_at_every_size(ORDER, 1, given, expected={"values": 1})
+    given["values"] = np.zeros(64, np.uint32)
+    with pytest.raises(InvalidInput, match="no element that does not depend on the order of atomics"):
+        testing.assert_same_at_every_size(ORDER, 1, given, expected={"values": 0})
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"expected": {}}, "expected names no binding"),
+        ({"expected": {"cuonts": 0}}, "writes no binding 'cuonts': expected takes 'Counts'"),
+        ({"expected": {"counts": COUNTS[:, None]}}, r"shape \(4,\), and \(4, 1\) is expected"),
+        ({"expected": {"counts": COUNTS[:3]}}, r"shape \(4,\), and \(3,\) is expected"),
+        ({"expected": {"counts": "many"}}, "elements of uint32"),
+        ({"expected": {"counts": [[1], [1, 2]]}}, "is no array"),
+        ({"sizes": (8, 63)}, "powers of two up to 128, not 63"),
+        ({"sizes": ()}, "none was given"),
+        ({"sizes": (8, 8)}, "One size alone is compared with nothing"),
+    ],
+)
+def test_an_assertion_that_could_not_fail_is_refused(options, complaint) -> None:
+    with pytest.raises(InvalidInput, match=complaint):
+        testing.assert_same_at_every_size(RIGHT, 4, GIVEN, push={"limit": 0.5}, **options)
+
+
 def test_the_assertions_are_reached_from_the_package() -> None:
     assert vkgroup.testing is testing

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from vkgroup.spirv import Module
 
 SIZES = (8, 16, 32, 64)
 """Subgroup sizes of `assert_same_at_every_size`, unless told otherwise: those of the GPUs that there are."""
+
+ALL_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+"""Subgroup sizes that the reference device can have."""
 
 
 class ShaderFindings(AssertionError):
@@ -145,14 +148,16 @@ def assert_same_at_every_size(
 ) -> RunResult:
     """Run a compute shader on the reference device at each subgroup size, and compare what it leaves.
 
-    What the specification leaves undefined, or to the order of atomics, is not compared.
+    What depends on the order of atomics is not compared. Sizes are not compared where the specification
+    leaves a value undefined at one of them; with `expected`, an undefined element is a wrong one.
 
     Parameters
     ----------
     shader : a file, a module, or source text.
     groups, bindings, **options : as for `vkgroup.Device.run`. Arrays are never modified.
-    sizes : powers of two up to 128.
-    expected : arrays by binding that every size must leave; without, all are compared with the first size.
+    sizes : powers of two up to 128; two or more, unless there is `expected`.
+    expected : what every size must leave, by binding: an array of the result's shape, or one number for all
+        elements. Bindings that are not named are not compared. Without, all are compared with the first size.
     rtol, atol : relative and absolute tolerance of floats, as `numpy.isclose` has them; integers are compared
         exactly.
 
@@ -164,25 +169,46 @@ def assert_same_at_every_size(
     ------
     SizesDiffer
         An `AssertionError` that names binding, sizes and the first elements that differ.
+    InvalidInput
+        Nothing would be compared; a size is none; the shader writes no binding that is called so, or one of
+        another shape.
     """
     __tracebackhide__ = True
+    chosen = _sizes(sizes, compared=expected is None)
+    if expected is not None and not expected:
+        raise InvalidInput("expected names no binding: leave it out to compare the sizes with each other.")
     module = shader if isinstance(shader, Module) else _compiled(shader)
     first: RunResult | None = None
-    for size in sizes:
+    for size in chosen:
         with open_device("reference", subgroup_size=size) as device:
             found = device.run(module, groups, bindings, **options)
-        for name, array in found.items():
-            wanted = None if expected is None else _expected(expected, name, found)
-            if wanted is None and first is not None and expected is None:
-                wanted = first[name]
-            if wanted is not None:
-                other = sizes[0] if expected is None else None
-                _compare(name, size, other, np.asarray(array), np.asarray(wanted), _known(found, first, name),
-                         rtol, atol)  # fmt: skip
+        if expected is not None:
+            for name, wanted in expected.items():
+                _compare_expected(name, size, found, wanted, rtol, atol)
+        elif first is not None:
+            for name in found:
+                _compare_sizes(name, (chosen[0], size), found, first, rtol, atol)
         first = first or found
-    if first is None:
-        raise InvalidInput("sizes are one or more subgroup sizes; none was given.")
+    assert first is not None
     return first
+
+
+def _sizes(sizes: Sequence[int], *, compared: bool) -> tuple[int, ...]:
+    """Return subgroup sizes of the reference device, once each.
+
+    Parameters
+    ----------
+    compared : whether the sizes are compared with each other, which takes two.
+    """
+    given = (sizes,) if isinstance(sizes, int) else tuple(sizes)
+    if wrong := [size for size in given if size not in ALL_SIZES]:
+        raise InvalidInput(f"sizes are powers of two up to 128, not {', '.join(map(str, wrong))}.")
+    chosen = tuple(dict.fromkeys(given))
+    if not chosen:
+        raise InvalidInput("sizes are one or more subgroup sizes; none was given.")
+    if compared and len(chosen) == 1:
+        raise InvalidInput("One size alone is compared with nothing: give two or more sizes, or expected.")
+    return chosen
 
 
 def _compiled(shader: str | os.PathLike[str]) -> Module:
@@ -192,43 +218,91 @@ def _compiled(shader: str | os.PathLike[str]) -> Module:
     return compile_file(Path(shader), target=judge.TARGET)
 
 
-def _expected(expected: Mapping[Any, npt.ArrayLike], name: Any, found: RunResult) -> npt.ArrayLike | None:
-    """Return what is expected of a binding, however the caller calls it."""
-    return next((array for key, array in expected.items() if found[key] is found[name]), None)
-
-
-def _known(found: RunResult, first: RunResult | None, name: Any) -> npt.NDArray[np.bool_]:
-    """Return which elements both runs define, whatever the order of atomics."""
-    assert found.ordered is not None
-    known = np.asarray(found.ordered[name])
-    return known if first is None or first.ordered is None else known & np.asarray(first.ordered[name])
-
-
-def _compare(
-    name: Any,
-    size: int,
-    other: int | None,
-    got: npt.NDArray[Any],
-    wanted: npt.NDArray[Any],
-    known: npt.NDArray[np.bool_],
-    rtol: float,
-    atol: float,
+def _compare_sizes(
+    name: Any, sizes: tuple[int, int], found: RunResult, first: RunResult, rtol: float, atol: float
 ) -> None:
-    """Raise where a defined element differs."""
+    """Raise where an element differs from the first size's; both define it, whatever the order of atomics."""
     __tracebackhide__ = True
+    assert found.ordered is not None
+    assert first.ordered is not None
+    got, wanted = np.asarray(found[name]), np.asarray(first[name])
+    known = np.asarray(found.ordered[name]) & np.asarray(first.ordered[name])
+    wrong = np.argwhere(~_same(got, wanted, rtol, atol) & known)
+    if len(wrong):
+        at, before = f"at size {sizes[1]}", f"at size {sizes[0]}"
+        lines = [
+            f"{_place(name, index)}: {got[index]} {at}, {wanted[index]} {before}" for index in _some(wrong)
+        ]
+        _differ(name, sizes, got, wrong, f"those {before}", lines)
+
+
+def _compare_expected(
+    name: Any, size: int, found: RunResult, expected: npt.ArrayLike, rtol: float, atol: float
+) -> None:
+    """Raise where an element is undefined, or another than is expected, whatever the order of atomics."""
+    __tracebackhide__ = True
+    assert found.ordered is not None
+    assert found.defined is not None
+    try:
+        got = np.asarray(found[name])
+    except KeyError:
+        raise InvalidInput(
+            f"The shader writes no binding {name!r}: expected takes {', '.join(map(repr, found))}."
+        ) from None
+    wanted = _array(name, expected, got)
+    defined, ordered = np.asarray(found.defined[name]), np.asarray(found.ordered[name])
+    if not (ordered | ~defined).any():
+        raise InvalidInput(
+            f"{name} has no element that does not depend on the order of atomics: leave it out."
+        )
+    wrong = np.argwhere(~defined | ordered & ~_same(got, wanted, rtol, atol))
+    if len(wrong):
+        lines = [
+            f"{_place(name, index)}: {got[index] if defined[index] else 'undefined'} at size {size}, "
+            f"{wanted[index]} expected"
+            for index in _some(wrong)
+        ]
+        _differ(name, (size, size), got, wrong, "what is expected", lines)
+
+
+def _array(name: Any, expected: npt.ArrayLike, got: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return what is expected of a binding as an array of its shape."""
+    try:
+        wanted = np.asarray(expected)
+    except ValueError as error:
+        raise InvalidInput(f"What is expected of {name} is no array: {error}") from error
+    if wanted.ndim and wanted.shape != got.shape:
+        raise InvalidInput(f"{name} has the shape {got.shape}, and {wanted.shape} is expected.")
+    if wanted.dtype != got.dtype and not {wanted.dtype.kind, got.dtype.kind} <= set("biuf"):
+        raise InvalidInput(f"{name} has elements of {got.dtype}, and {wanted.dtype} is expected.")
+    return np.broadcast_to(wanted, got.shape)
+
+
+def _same(got: npt.NDArray[Any], wanted: npt.NDArray[Any], rtol: float, atol: float) -> npt.NDArray[np.bool_]:
+    """Return which elements are equal; floats within the tolerance."""
     if got.dtype.kind == "f":
-        same = np.isclose(got, wanted, rtol=rtol, atol=atol, equal_nan=True)
-    else:
-        same = got == wanted
-    wrong = np.argwhere(~same & known)
-    if not len(wrong):
-        return
-    others, than = ("what is expected", "expected")
-    if other is not None:
-        others, than = f"those at size {other}", f"at size {other}"
-    lines = [f"{name}: {len(wrong)} of {got.size} elements at subgroup size {size} differ from {others}"]
-    wanted = np.broadcast_to(wanted, got.shape)
-    for place in wrong[:4]:
-        at = tuple(int(index) for index in place)
-        lines.append(f"  {name}[{', '.join(map(str, at))}]: {got[at]} at size {size}, {wanted[at]} {than}")
-    raise SizesDiffer("\n".join(lines), name, (other or size, size), wrong)
+        return np.asarray(np.isclose(got, wanted, rtol=rtol, atol=atol, equal_nan=True))
+    return np.asarray(got == wanted)
+
+
+def _some(wrong: npt.NDArray[Any]) -> list[tuple[int, ...]]:
+    """Return the indices of the first elements, to be shown."""
+    return [tuple(int(part) for part in index) for index in wrong[:4]]
+
+
+def _place(name: Any, index: tuple[int, ...]) -> str:
+    return f"  {name}[{', '.join(map(str, index))}]"
+
+
+def _differ(
+    name: Any,
+    sizes: tuple[int, int],
+    got: npt.NDArray[Any],
+    wrong: npt.NDArray[Any],
+    others: str,
+    lines: Sequence[str],
+) -> NoReturn:
+    """Raise what differs, with the first elements."""
+    __tracebackhide__ = True
+    head = f"{name}: {len(wrong)} of {got.size} elements at subgroup size {sizes[1]} differ from {others}"
+    raise SizesDiffer("\n".join([head, *lines]), name, sizes, wrong)

@@ -92,3 +92,11 @@ def test_siblings_of_a_core_are_in_one_half(monkeypatch) -> None:
     assert two_gpus.half_of_the_cores() == {0, 1}
     monkeypatch.setattr(two_gpus.os, "sched_getaffinity", lambda process: {2, 3, 6, 7})
     assert two_gpus.half_of_the_cores() == {2, 3}
+
+
+@pytest.mark.parametrize("option", ["--rounds", "--every", "--jobs"])
+def test_no_rounds_cases_or_workers_are_bad_usage(option, monkeypatch, tmp_path, capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        measured(monkeypatch, tmp_path / "two.json", option, "0")
+    assert ended.value.code == 2
+    assert f"{option} must be at least 1" in capsys.readouterr().err

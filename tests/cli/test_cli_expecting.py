@@ -11,7 +11,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from vkgroup.cli import conform as command
 from vkgroup.cli.main import main
+from vkgroup.conformance.several import slug
+from vkgroup.errors import NoDevice
+from vkgroup.history import Database
+from vkgroup.opening import select
 
 FILTER = "vote.compute.subgroupAllEqual.*int.all.exact"
 WRONG = "vote.compute.subgroupAllEqual.ivec2.all.exact"
@@ -62,6 +67,49 @@ def test_a_saved_baseline_is_expected_and_what_differs_from_it_is_not(conform) -
     assert sorted(again) == ["Fail", "Pass"]
 
 
+@pytest.fixture
+def no_second_run(monkeypatch):
+    """Let the device be lost when cases are to be judged again, as after a hang of a GPU."""
+    honest = command.run
+
+    def run(*arguments, **options):
+        if options["out"] is None:
+            raise NoDevice("No worker process starts: the device is lost")
+        return honest(*arguments, **options)
+
+    monkeypatch.setattr(command, "run", run)
+
+
+@pytest.mark.usefixtures("no_second_run")
+def test_a_run_that_cannot_be_judged_again_keeps_all_it_found(conform) -> None:
+    Path("none.txt").touch()
+    files = ("--junit", "run/j.xml", "--save-baseline", "fails.txt", "--annotations", "gitlab")
+    code, said = conform(*DEVICE, "--out", "run", "--db", "runs.db", "--baseline", "none.txt", *files)
+    assert code == 3
+    assert "could not be judged again: the first results stand" in said
+    assert said.endswith("vkgroup: No worker process starts: the device is lost\n")
+    assert f"Fail: {WRONG}" in said
+    assert Path("run/failures.csv").read_text() == f"{WRONG},Fail\n"
+    assert json.loads(Path("run/summary.json").read_text())["totals"]["Fail"] == 1
+    assert len(list(ElementTree.parse("run/j.xml").getroot().iter("failure"))) == 1
+    assert f"{WRONG},Fail" in Path("fails.txt").read_text()
+    assert len(json.loads(Path("run/gl-code-quality-report.json").read_text())) == 1
+    with Database(Path("runs.db")) as database:
+        assert [run.finished for run in database.runs()] == [True]
+
+
+@pytest.mark.usefixtures("no_second_run")
+def test_of_several_runs_one_that_cannot_be_judged_again_does_not_end_the_others(conform) -> None:
+    Path("none.txt").touch()
+    code, said = conform(
+        "--device", "swiftshader,swiftshader", "--each", "--out", "runs", "--baseline", "none.txt"
+    )
+    assert code == 3
+    folders = list(Path("runs").iterdir())
+    assert [(folder / "failures.csv").read_text() for folder in folders] == [f"{WRONG},Fail\n"] * 2
+    assert said.count("the device is lost") == 3
+
+
 def test_skips_flakes_and_gitlab(conform) -> None:
     Path("skips.txt").write_text("# slow\nAllEqual\\.int\\.\n")
     Path("flakes.txt").write_text("ivec2\n")
@@ -84,6 +132,29 @@ def test_a_run_out_of_time_says_how_to_go_on(conform) -> None:
     Path("fails.txt").write_text(f"{WRONG},Fail\n")
     code, _ = conform(*DEVICE, "--out", "run", "--resume", "--shuffle", "7", "--baseline", "fails.txt")
     assert code == 0
+
+
+def test_runs_of_several_devices_go_on_in_the_folder_of_all(conform) -> None:
+    several = ("--device", "swiftshader,swiftshader", "--each", "--out", "the runs", "--baseline", "none.txt")
+    Path("none.txt").touch()
+    _, said = conform(*several, "--time-limit", "0.000001")
+    assert said.count("go on with --resume --out 'the runs'\n") == 2
+    folders = sorted(Path("the runs").iterdir())
+    assert conform(*several, "--resume")[0] == 1
+    assert sorted(Path("the runs").iterdir()) == folders
+    assert [(folder / "failures.csv").read_text() for folder in folders] == [f"{WRONG},Fail\n"] * 2
+
+
+def test_files_of_each_device_are_checked_before_anything_is_judged(conform) -> None:
+    several = ("--device", "reference:4,reference:8", "--out", "runs")
+    folders = [slug(select(f"reference:{size}").name) for size in (4, 8)]
+    Path(f"fails.{folders[1]}.txt").write_text("x\n")
+    code, said = conform(*several, "--save-baseline", "fails.txt")
+    assert (code, "8.txt:1: 'x' is no line NAME,STATUS" in said) == (2, True)
+    Path(f"j.{folders[0]}.xml").mkdir()
+    code, said = conform(*several, "--junit", "j.xml")
+    assert (code, "4.xml is a folder" in said) == (2, True)
+    assert not Path("runs").exists()
 
 
 def test_shards_are_listed_without_a_device(conform) -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 import threading
+import time
 from dataclasses import replace
 
 import pytest
 
 from vkgroup.cli.main import main
-from vkgroup.cluster import connecting, offer
+from vkgroup.cluster import connecting, crew, offer, serving
 from vkgroup.cluster.connecting import Cluster, scheduler_address
-from vkgroup.cluster.member import Turns
+from vkgroup.cluster.crew import _Arrived, _Exchange, _Judging
+from vkgroup.cluster.member import Member, Outcome, Turns
 from vkgroup.cluster.offer import Offer, build
+from vkgroup.conformance import Result, Status
+from vkgroup.conformance.messages import Setup
+from vkgroup.conformance.plan import Batch
+from vkgroup.conformance.suspects import Suspect
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice, Unsupported
 
@@ -21,6 +28,7 @@ GPU = DeviceInfo(
     "/icd.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "580", (1, 4, 0), "ab", 32
 )
 SOFTWARE = replace(GPU, name="llvmpipe (LLVM 15, 256 bits)", type="cpu", driver_name="llvmpipe", uuid="cd")
+REFERENCE = replace(GPU, manifest="", name="reference", type="other", driver_name="vkgroup", uuid="ef")
 
 
 def an_offer(device: DeviceInfo, **changes: object) -> Offer:
@@ -74,6 +82,15 @@ def test_offers_pass_through_json_whole() -> None:
 )
 def test_devices_are_chosen_as_on_one_host(choice, names) -> None:
     assert chosen(choice, an_offer(SOFTWARE), an_offer(GPU)) == names
+
+
+def test_a_cluster_of_chosen_devices_judges_on_these(monkeypatch) -> None:
+    """Their numbers and files, which chose them, are of this host."""
+    monkeypatch.setattr(_Exchange, "ask", lambda *_: None)
+    client = FakeClient(an_offer(SOFTWARE), an_offer(GPU), an_offer(REFERENCE))
+    for choice in ("7", "/icd.json", None):
+        made = Cluster(client, "tcp://127.0.0.1:1", [GPU, REFERENCE]).targets(choice)
+        assert [target.device for target in made] == [GPU, REFERENCE]
 
 
 def test_all_means_software_where_there_is_no_gpu() -> None:
@@ -156,3 +173,93 @@ def test_who_is_alone_waits_for_others_and_keeps_later_ones_out() -> None:
     for thread in (first, alone, later):
         thread.join(10)
     assert order == ["first", "beside", "alone", "later"]
+
+
+class FakeNanny:
+    """A worker that ends after so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    async def finished(self) -> None:
+        await asyncio.sleep(self._seconds)
+
+
+@pytest.mark.parametrize("scheduler_stays", [True, False])
+def test_a_worker_that_ends_alone_takes_no_other_along(scheduler_stays, monkeypatch, capsys) -> None:
+    async def is_there(address: str) -> bool:
+        return scheduler_stays
+
+    monkeypatch.setattr(serving, "LEAVE_SECONDS", 0.05)
+    monkeypatch.setattr(serving, "_is_there", is_there)
+
+    async def serve(*ends: float) -> float:
+        start = time.monotonic()
+        members = [Member(an_offer(device), None) for device in (GPU, SOFTWARE)]
+        nannies = dict(zip(map(FakeNanny, ends), members, strict=True))
+        try:
+            await serving._until_the_end("tcp://10.0.0.9:8786", nannies, asyncio.Event())
+        finally:
+            lasted.append(time.monotonic() - start)
+
+    lasted: list[float] = []
+    if scheduler_stays:
+        with pytest.raises(NoDevice, match=r"worker for NVIDIA H200, llvmpipe .* ended before the scheduler"):
+            asyncio.run(serve(0.01, 0.4))
+        assert "The worker for NVIDIA H200 has ended; 1 more" in capsys.readouterr().err
+        assert lasted[0] > 0.4
+    else:
+        asyncio.run(serve(0.01, 20.0))
+        assert lasted[0] < 5.0
+
+
+class FakeFuture:
+    """A task that ended with an error of its own, or got lost."""
+
+    def __init__(self, status: str) -> None:
+        self.status = status
+
+    def result(self) -> None:
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [("error", "could not judge: .*No space left"), ("lost", "went away")]
+)
+def test_an_error_of_a_worker_is_none_of_the_scheduler(status, said) -> None:
+    exchange = _Exchange(cluster(an_offer(GPU)), an_offer(GPU), dict)
+    with pytest.raises(NoDevice, match=said):
+        exchange._result(FakeFuture(status))
+
+
+class FakeExchange:
+    """Workers that take some time for each batch."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._work: list[Suspect] = []
+        self.sent = 0
+
+    def __len__(self) -> int:
+        return len(self._work)
+
+    def room(self, alone: bool) -> bool:
+        return len(self._work) < 2
+
+    def send(self, suspect: Suspect, setup: object, alone: bool) -> None:
+        self.sent += 1
+        self._work.append(suspect)
+
+    def take(self, seconds: float) -> _Arrived | None:
+        time.sleep(self._seconds)
+        suspect = self._work.pop(0)
+        return _Arrived(suspect, Outcome([Result("a", Status.PASS)], "w", "", "d"))
+
+
+@pytest.mark.parametrize(("grace", "judged"), [(5.0, 2), (0.0, 1)])
+def test_batches_at_work_have_some_seconds_when_time_is_over(grace, judged, monkeypatch) -> None:
+    monkeypatch.setattr(crew, "GRACE_SECONDS", grace)
+    exchange, results = FakeExchange(0.1), []
+    judging = _Judging(exchange, Setup(GPU, 0, 1.0), results.extend, time.monotonic() + 0.05)
+    judging.run([Batch("a", []), Batch("b", []), Batch("c", []), Batch("d", [], alone=True)])
+    assert (exchange.sent, len(results)) == (2, judged)

@@ -12,6 +12,7 @@ import pytest
 from killers import allow_failures, kill_the_dask_worker
 from test_processes import GUILTY, killed_on_elect
 
+import vkgroup
 import vkgroup.conformance as conformance
 from vkgroup import processes
 from vkgroup.cli.main import main
@@ -134,3 +135,17 @@ def test_the_command_judges_every_model_of_a_cluster(scheduler, cluster, lavapip
         assert results.keys() == names
         assert Counter(result.status for result in results.values())[Status.PASS] >= 6
     assert "Judging llvmpipe" in capfd.readouterr().out
+
+
+def test_every_run_on_a_cluster_of_the_command_has_its_own_folder(importable, tmp_path, capfd) -> None:
+    """Devices of a local cluster go by their numbers, as without one."""
+    found = vkgroup.devices().devices
+    places = [found.index(select_device(name)) for name in ("swiftshader", "reference")]
+    devices = ["--cluster", "local", "--device", ",".join(map(str, places))]
+    cases = ["--filter", "vote.compute.subgroupAll.bool.all.exact"]
+    code = main(["conform", *devices, *cases, "--jobs", "2", "--out", str(tmp_path)])
+    printed = capfd.readouterr()
+    assert code == 0, printed.err
+    folders = sorted(tmp_path.iterdir())
+    assert [folder.name[:9] for folder in folders] == ["swiftshad", "vkgroup-r"]
+    assert all((folder / "summary.json").exists() for folder in folders)

@@ -68,6 +68,13 @@ class TestOnADriver:
         assert not judged.success
         assert judged.again[GUILTY].status == Status.FAIL
 
+    def test_what_no_time_was_left_for_is_not_said_to_be_judged_again(self, tmp_path) -> None:
+        judged = self.judged(tmp_path, 0, baseline=f"{GUILTY},Crash\n")
+        second = judged.again.pop(GUILTY)
+        judged.again.clear()
+        assert judged.judge_again(lambda cases: [second] if len(cases) > 1 else []) == 1
+        assert judged.again == {GUILTY: second}
+
     def test_what_does_not_fail_again_is_a_flake(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 1)
         assert judged.outcomes[GUILTY] == Outcome.FLAKE

@@ -67,6 +67,21 @@ def test_a_name_with_commas_is_no_list(monkeypatch) -> None:
     assert several.is_several(" all")
 
 
+def test_a_choice_of_one_is_one(monkeypatch) -> None:
+    monkeypatch.setattr(several, "select", lambda choice: {"7": GPU, "a, b": SECOND}[choice])
+    assert several.choose("7") == [GPU]
+    assert several.choose("a, b") == [SECOND]
+
+
+def test_sizes_of_the_reference_device_are_a_list() -> None:
+    assert [device.subgroup_size for device in several.choose("reference:32,reference:64")] == [32, 64]
+
+
+def test_folders_are_unique_whatever_the_devices_are_called() -> None:
+    assert several.unique_slugs(["GPU", "GPU", "GPU 2"]) == ["gpu", "gpu-2", "gpu-2-2"]
+    assert several.unique_slugs(["GPU 2", "GPU", "GPU"]) == ["gpu-2", "gpu", "gpu-3"]
+
+
 def test_one_model_shares_a_run_unless_each_is_wanted(monkeypatch, swiftshader) -> None:
     capabilities = read_capabilities(select_device("swiftshader"))
     monkeypatch.setattr(os, "cpu_count", lambda: 40)
@@ -194,7 +209,8 @@ def test_the_command_judges_several_at_once(tmp_path, capfd, swiftshader, lavapi
     assert places == sorted(places)
 
 
-def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("by_environment", [False, True])
+def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch, by_environment) -> None:
     shown = []
     found = {"a": 0, "b": 1, "c": 0}
     made = [several.Target(name, name, GPU, Together((GPU,), 1, Capabilities(name, "cpu"))) for name in found]
@@ -206,9 +222,11 @@ def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch) -> None:
     def judge(expecting, device, cases, out, progress, limit, recording, target):
         return target.name
 
+    monkeypatch.setenv("VKGROUP_DEVICE", "all" if by_environment else "swiftshader")
+    options = [] if by_environment else ["--device", "all"]
     monkeypatch.setattr(several, "choose", lambda choice: [GPU])
     monkeypatch.setattr(several, "targets", lambda *_, **options: made)
     monkeypatch.setattr(conform_several, "judge", judge)
     monkeypatch.setattr(conform_several, "conclude", conclude)
-    assert main(["conform", "--device", "all", "--filter", FILTERS[0], "--out", str(tmp_path)]) == 1
+    assert main(["conform", *options, "--filter", FILTERS[0], "--out", str(tmp_path)]) == 1
     assert shown == ["a", "b", "c"]

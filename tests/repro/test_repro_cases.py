@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import pytest
 from repro_transforms import killed
 
+from vkgroup import processes
 from vkgroup.cli.main import main
 from vkgroup.compiler import Target, assemble, validate
 from vkgroup.conformance import Result, Status
@@ -20,6 +22,7 @@ from vkgroup.errors import Unsupported
 from vkgroup.opening import select
 from vkgroup.repro.cases import make
 from vkgroup.repro.drawn import table
+from vkgroup.repro.requests import MODULE
 from vkgroup.spirv import Module
 
 CASE = "vote.compute.subgroupAllEqual.vec3.nested.exact"
@@ -219,6 +222,28 @@ def test_a_crash_is_written_down(
 
 
 @pytest.mark.usefixtures("swiftshader")
+@pytest.mark.parametrize("code", ["import os; os.abort()", "print('no answer', flush=True); input()"])
+def test_a_process_that_does_not_start_is_no_device_and_no_crash_of_the_case(
+    code: str,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    honest = processes.command
+
+    def command(module: str, *arguments: str) -> list[str]:
+        return [sys.executable, "-c", code] if module == MODULE else honest(module, *arguments)
+
+    monkeypatch.setattr(processes, "command", command)
+    assert main(["conform", "--device", "swiftshader", "--repro", CASE, str(tmp_path / "new")]) == 3
+    assert "vkgroup: No process for SwiftShader Device (Subzero) starts: " in capsys.readouterr().err
+    code_of_run, said = run(capsys, folder, "swiftshader")
+    assert code_of_run == 3
+    assert "No process for SwiftShader" in said
+    assert "It crashes" not in said
+
+
 def test_what_a_device_does_not_declare_makes_no_folder(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="shaderFloat16"):
         make(select("swiftshader"), CASE.replace("vec3", "f16vec3"), tmp_path / "none")
@@ -232,11 +257,22 @@ def test_what_a_device_does_not_declare_makes_no_folder(tmp_path: Path) -> None:
         ([CASE, "full"], "holds other files"),
         ([CASE, "full/file"], "is a file"),
         ([CASE, "new", "--filter", "vote.*"], "leave --filter out"),
+        ([CASE, "new", "--baseline", "b", "--skips", "s"], "leave --baseline, --skips out"),
+        ([CASE, "new", "--flakes", "f", "--save-baseline", "b"], "leave --flakes, --save-baseline out"),
+        ([CASE, "new", "--shard", "1/2", "--shuffle", "0"], "leave --shard, --shuffle out"),
+        ([CASE, "new", "--cluster", "local", "--each"], "leave --each, --cluster out"),
+        ([CASE, "new", "--db", "new.db", "--time-limit", "1"], "leave --db, --time-limit out"),
+        ([CASE, "new", "--annotations", "github"], "leave --annotations out"),
     ],
 )
 def test_bad_use_of_the_command_is_2(
-    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("VKGROUP_DB", "runs.db")
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").write_text("mine")
     case, name, *rest = words

@@ -12,8 +12,9 @@ def add_device(parser: argparse.ArgumentParser, purpose: str) -> None:
     parser.add_argument(
         "--device",
         metavar="D",
-        help=f"device to {purpose} (default: the best one): a number or part of a name of `vkgroup devices`, "
-        "gpu, reference:64, …: see `vkgroup --help`",
+        default=os.environ.get("VKGROUP_DEVICE") or None,
+        help=f"device to {purpose} (default: VKGROUP_DEVICE, else the best one): a number or part of a name "
+        "of `vkgroup devices`, gpu, reference:64, …: see `vkgroup --help`",
     )
 
 

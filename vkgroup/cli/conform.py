@@ -26,7 +26,7 @@ from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput
 from vkgroup.history import Recording
 from vkgroup.opening import select as select_device
-from vkgroup.report import write_capabilities, write_junit, write_summary
+from vkgroup.report import check_baseline, write_capabilities, write_junit, write_summary
 
 SHOWN_FAILURES = 5
 """Failures that are printed whole; all are in the results."""
@@ -46,8 +46,7 @@ def execute(arguments: argparse.Namespace) -> int:
     console = Console(stderr=False, highlight=False)
     if arguments.repro is not None:
         return reproduction.execute(arguments)
-    if arguments.junit is not None and arguments.junit.is_dir():
-        raise InvalidInput(f"--junit {arguments.junit} is a folder: name a file")
+    check_files(arguments)
     if arguments.resume and arguments.out is None:
         raise InvalidInput("--resume needs the folder of the run to resume: --out DIR")
     remarks = Console(stderr=True, highlight=False)
@@ -69,6 +68,14 @@ def execute(arguments: argparse.Namespace) -> int:
         return conclude(expecting, device, found, out, console, recording)
 
 
+def check_files(arguments: argparse.Namespace) -> None:
+    """Raise InvalidInput where a file could not be written that a run is to write in the end."""
+    if arguments.junit is not None and arguments.junit.is_dir():
+        raise InvalidInput(f"--junit {arguments.junit} is a folder: name a file")
+    if arguments.save_baseline is not None:
+        check_baseline(arguments.save_baseline)
+
+
 def conclude(
     expecting: Expecting,
     device: DeviceInfo,
@@ -80,14 +87,14 @@ def conclude(
 ) -> int:
     """Judge again what is unexpected, print what a run found and write what is asked for.
 
-    Returns the exit code.
+    Returns the exit code. Whatever keeps it from judging again is raised in the end, when all is written.
     """
 
     def again(cases: Sequence[AnyCase], left: float | None) -> Run:
         with progress_view() as progress:
             return judge(expecting, device, tuple(cases), None, progress, left, target=target)
 
-    judged = expecting.judged(found, out, again, console)
+    judged, problem = expecting.judged(found, out, again, console)
     try:
         summary = write_summary(found, out / "summary.json", judged)
         write_capabilities(found, out / "capabilities.json")
@@ -98,6 +105,10 @@ def conclude(
         expecting.report(judged, out, console)
     if expecting.arguments.junit is not None:
         write_junit(found, expecting.arguments.junit, judged)
+    if problem is not None:
+        text = "What is unexpected could not be judged again: the first results stand."
+        console.print(Text(text), soft_wrap=True)
+        raise problem
     return 0 if judged.success else 1
 
 

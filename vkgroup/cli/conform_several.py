@@ -7,7 +7,7 @@ import copy
 import shlex
 import threading
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Queue
@@ -15,7 +15,7 @@ from queue import Queue
 from rich.progress import Progress
 from rich.text import Text
 
-from vkgroup.cli.conform import conclude, default_folder, judge, number_of, progress_view
+from vkgroup.cli.conform import check_files, conclude, default_folder, judge, number_of, progress_view
 from vkgroup.cli.console import Console
 from vkgroup.cli.expecting import Expecting
 from vkgroup.cli.signals import keeping
@@ -41,7 +41,7 @@ def execute_several(expecting: Expecting, console: Console) -> int:
 
     with connected(arguments.cluster, arguments.jobs, arguments.device) as cluster:
         made = cluster.targets(arguments.device)
-        apart = arguments.device is not None and arguments.device.strip().lower() == several.ALL
+        apart = len(made) > 1 or (arguments.device or "").strip().lower() == several.ALL
         return _judge_all(expecting, made, console, apart=apart)
 
 
@@ -70,11 +70,14 @@ def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console
     arguments = expecting.arguments
     root = arguments.out or default_folder(several.ALL if apart else targets[0].name)
     codes = [0]
-    problems: list[VkgroupError] = []
+    problems: list[VkgroupError | OSError] = []
     with keeping(lambda: _kept(root)), ExitStack() as stack:
         ones = []
-        for target in targets:
-            its = replace(expecting, arguments=_own(arguments, target, root, apart, len(targets) > 1))
+        owns = [_own(arguments, target, root, apart, len(targets) > 1) for target in targets]
+        for own in owns:
+            check_files(own)
+        for target, own in zip(targets, owns, strict=True):
+            its = replace(expecting, arguments=own, root=root)
             recording = Recording(arguments.db, its.arguments.out, resume=arguments.resume)
             ones.append(_One(target, its, stack.enter_context(recording)))
             jobs = "1 worker" if target.crew.jobs == 1 else f"{target.crew.jobs} workers"
@@ -83,15 +86,22 @@ def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console
         with progress_view() as progress:
             ended = _together(ones, progress)
         for one, found in zip(ones, ended, strict=True):
-            if isinstance(found, VkgroupError):
-                console.print(Text(f"{one.target.name}: {found}", style="bold red"), soft_wrap=True)
-                problems.append(found)
-                continue
-            device = one.target.device
-            codes.append(conclude(one.expecting, device, found, one.out, console, one.recording, one.target))
+            try:
+                codes.append(_conclude(one, found, console))
+            except (VkgroupError, OSError) as problem:
+                problems.append(problem)
+                with suppress(OSError):  # as where standard output is closed: the others write their files
+                    console.print(Text(f"{one.target.name}: {problem}", style="bold red"), soft_wrap=True)
     if problems:
         raise problems[0]
     return max(codes)
+
+
+def _conclude(one: _One, found: Run | VkgroupError, console: Console) -> int:
+    """Write and print what a run found, or raise what it ended with; returns its exit code."""
+    if isinstance(found, VkgroupError):
+        raise found
+    return conclude(one.expecting, one.target.device, found, one.out, console, one.recording, one.target)
 
 
 def _kept(root: Path) -> str:

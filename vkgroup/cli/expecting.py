@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +16,8 @@ from vkgroup.cli.console import Console
 from vkgroup.conformance import AnyCase, Result, Run
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
 from vkgroup.conformance.judged import AGAIN, Judged, read_again, write_again
-from vkgroup.report import check_baseline, github, save_baseline, write_gitlab, write_tables
+from vkgroup.errors import VkgroupError
+from vkgroup.report import github, save_baseline, write_gitlab, write_tables
 
 SHOWN = 20
 """Names of a kind that are printed at most."""
@@ -33,12 +35,14 @@ class Expecting:
     expectations : of the files.
     cases : those to judge.
     left_out : names of those that the skips leave out.
+    root : what ``--out`` has to name to go on; None where that is the run's own folder.
     """
 
     arguments: argparse.Namespace
     expectations: Expectations
     cases: tuple[AnyCase, ...]
     left_out: tuple[str, ...]
+    root: Path | None = None
 
     @property
     def shuffle(self) -> int | None:
@@ -46,30 +50,44 @@ class Expecting:
         shuffle: int | bool | None = self.arguments.shuffle
         return self.arguments.seed if shuffle is True else shuffle
 
-    def judged(self, found: Run, out: Path, judge: Judge, console: Console) -> Judged:
-        """Compare a run with what is expected; judge again, where asked for, what is not."""
+    def judged(
+        self, found: Run, out: Path, judge: Judge, console: Console
+    ) -> tuple[Judged, VkgroupError | None]:
+        """Compare a run with what is expected; judge again, where asked for, what is not.
+
+        Returns
+        -------
+        What the run comes to, and why judging again failed: then the first results stand.
+        """
         resumed = read_again(out) if self.arguments.resume else {}
         judged = Judged(found, self.expectations, self.left_out, resumed)
         asked = self.arguments.baseline or self.arguments.flakes or self.arguments.save_baseline
         left = None if self.arguments.time_limit is None else self.arguments.time_limit - found.seconds
         if asked and (left is None or left > 0):
-            start = time.monotonic()
+            try:
+                self._again(judged, left, out, judge, console)
+            except VkgroupError as error:
+                return judged, error
+        return judged, None
 
-            def repeat(cases: Sequence[AnyCase]) -> list[Result]:
-                return judge(cases, left).results
+    def _again(self, judged: Judged, left: float | None, out: Path, judge: Judge, console: Console) -> None:
+        """Judge again what is unexpected, and write and say what came of it."""
+        start = time.monotonic()
 
-            count = judged.judge_again(repeat, self.shuffle)
-            if count:
-                write_again(out, judged.again)
-                spent = time.monotonic() - start
-                console.print(
-                    Text(
-                        f"Judged {count} {'case' if count == 1 else 'cases'} again, the batches of what is "
-                        f"unexpected, in {spent:.1f} s: {out / AGAIN}"
-                    ),
-                    soft_wrap=True,
-                )
-        return judged
+        def repeat(cases: Sequence[AnyCase]) -> list[Result]:
+            return judge(cases, left).results
+
+        count = judged.judge_again(repeat, self.shuffle)
+        if count:
+            write_again(out, judged.again)
+            spent = time.monotonic() - start
+            console.print(
+                Text(
+                    f"Judged {count} {'case' if count == 1 else 'cases'} again, the batches of what is "
+                    f"unexpected, in {spent:.1f} s: {out / AGAIN}"
+                ),
+                soft_wrap=True,
+            )
 
     def write(self, judged: Judged, out: Path) -> None:
         """Write what the options ask for, and the tables."""
@@ -84,10 +102,11 @@ class Expecting:
         _kinds(judged, out, console)
         if judged.run.missing:
             missing = len(judged.run.missing)
+            root = shlex.quote(str(self.root or out))
             console.print(
                 Text(
                     f"{missing} of {missing + len(judged.run.results)} cases were not reached in "
-                    f"{self.arguments.time_limit:g} s: go on with --resume --out {out}"
+                    f"{self.arguments.time_limit:g} s: go on with --resume --out {root}"
                 ),
                 soft_wrap=True,
             )
@@ -100,8 +119,6 @@ class Expecting:
 
 def read_expecting(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], console: Console) -> Expecting:
     """Read the files and choose the cases; InvalidInput where that is impossible."""
-    if arguments.save_baseline is not None:
-        check_baseline(arguments.save_baseline)
     expectations = read_expectations(arguments.baseline, arguments.skips, arguments.flakes)
     strangers = expectations.strangers()
     if strangers:

@@ -6,11 +6,13 @@ import argparse
 import shlex
 from pathlib import Path
 
+from vkgroup.cli.options.conform import add_arguments
 from vkgroup.conformance.results import AGAINST_THE_DEVICE
 from vkgroup.errors import InvalidInput
 from vkgroup.opening import select
 
-_FOREIGN = ("filter", "caselist", "out", "resume", "junit", "list", "jobs")
+_TAKEN = ("repro", "device", "seed", "timeout")
+"""The options that the folder of a case is made by; all others are of whole runs."""
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -18,7 +20,7 @@ def execute(arguments: argparse.Namespace) -> int:
     # Imported here: runs of the suite do without.
     from vkgroup.repro.cases import make
 
-    if given := [f"--{name}" for name in _FOREIGN if getattr(arguments, name)]:
+    if given := _foreign(arguments):
         raise InvalidInput(f"--repro makes the folder of one case: leave {', '.join(given)} out.")
     name, folder = arguments.repro[0], Path(arguments.repro[1])
     device = select(arguments.device)
@@ -29,3 +31,15 @@ def execute(arguments: argparse.Namespace) -> int:
     print(f"All of it is in {folder}: see {folder / 'README.md'}.")
     print(f"Repeat it anywhere: vkgroup run {shlex.quote(str(folder))} --device D")
     return 1 if result.status in AGAINST_THE_DEVICE else 0
+
+
+def _foreign(arguments: argparse.Namespace) -> list[str]:
+    """Return the options that were given and are of whole runs."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    unset = vars(parser.parse_args([]))
+    return [
+        f"--{name.replace('_', '-')}"
+        for name, value in unset.items()
+        if name not in _TAKEN and getattr(arguments, name) != value
+    ]

@@ -7,7 +7,6 @@ import asyncio
 import sys
 
 from vkgroup.conformance import several
-from vkgroup.opening import select
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -20,10 +19,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     address = scheduler_address(arguments.address)
     asyncio.run(reach(address))
-    choice = arguments.device
-    served = members(
-        several.choose(choice) if several.is_several(choice) else [select(choice)], arguments.jobs
-    )
+    served = members(several.choose(arguments.device), arguments.jobs)
 
     def started() -> None:
         for member in served:

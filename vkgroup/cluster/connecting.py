@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,14 @@ class Cluster:
     ----------
     client : Dask's.
     address : the scheduler's.
+    own : where the cluster was made for a choice of this host's devices, what that stands for: indices and
+        files mean something here, and nothing in the cluster.
     """
 
-    def __init__(self, client: Any, address: str) -> None:
+    def __init__(self, client: Any, address: str, own: Sequence[DeviceInfo] = ()) -> None:
         self.client = client
         self.address = address
+        self._own = tuple(own)
 
     def workers(self) -> dict[str, tuple[Offer, int]]:
         """Return each worker's offer and how many batches it takes at once, by its address.
@@ -58,7 +61,7 @@ class Cluster:
         Parameters
         ----------
         choice : ``all``, parts of names with commas between them, or what `vkgroup.open` takes but for files;
-            None takes the best device.
+            None takes the best device. A cluster made for a choice judges on what that stands for.
 
         Raises
         ------
@@ -71,7 +74,7 @@ class Cluster:
 
         workers = self._announced()
         chosen: dict[str, Offer] = {}
-        for device in self._choose(workers, choice):
+        for device in self._own or self._choose(workers, choice):
             offers = [offer for offer, _ in workers.values() if _same(offer.device, device)]
             self._check_builds(workers, offers)
             for offer in offers:
@@ -169,11 +172,13 @@ def connected(address: str, jobs: int | None = None, choice: str | None = None) 
     import distributed
 
     silence()
+    own: Sequence[DeviceInfo] = ()
     with ExitStack() as stack:
         if address == LOCAL:
             from vkgroup.cluster.local import local_scheduler
 
-            address = stack.enter_context(local_scheduler(_local_devices(choice), jobs))
+            own = () if choice is None else several.choose(choice)
+            address = stack.enter_context(local_scheduler(own or several.choose(ALL), jobs))
         else:
             address = scheduler_address(address)
         from vkgroup.cluster.serving import CONNECT_SECONDS, no_scheduler
@@ -183,12 +188,7 @@ def connected(address: str, jobs: int | None = None, choice: str | None = None) 
         except (OSError, ValueError) as error:
             raise NoDevice(no_scheduler(address, error)) from error
         with client:
-            yield Cluster(client, address)
-
-
-def _local_devices(choice: str | None) -> list[DeviceInfo]:
-    """Return this host's devices for a choice; without one, all that there are."""
-    return several.choose(ALL if choice is None else choice)
+            yield Cluster(client, address, own)
 
 
 def scheduler_address(given: str) -> str:

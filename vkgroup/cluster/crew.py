@@ -28,7 +28,7 @@ from vkgroup.cluster.offer import Offer
 from vkgroup.conformance.crew import TakeResults
 from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.pool import TROUBLE_SECONDS
+from vkgroup.conformance.pool import GRACE_SECONDS, TROUBLE_SECONDS
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.conformance.suspects import Answer, Death, Suspect, doubted
 from vkgroup.device import Capabilities
@@ -175,7 +175,14 @@ class _Exchange:
             return future.result()
         except KilledWorker:
             raise
-        except (CancelledError, distributed.client.FutureCancelledError, OSError) as error:
+        except OSError as error:
+            if future.status != "error":
+                raise self._gone() from error
+            raise NoDevice(
+                f"A worker of the cluster at {self._cluster.address} could not judge: {error}. What was "
+                "judged is kept: see to that host, and go on with --resume."
+            ) from error
+        except (CancelledError, distributed.client.FutureCancelledError) as error:
             raise self._gone() from error
         except RuntimeError as error:
             if "deserializ" not in str(error):
@@ -254,9 +261,10 @@ class _Judging:
     ) -> None:
         """Send all that waits, and what comes to wait meanwhile, and take what comes back."""
         while waiting or len(self._exchange):
-            if time.monotonic() >= self._deadline:
+            late = time.monotonic() - self._deadline
+            if late >= (GRACE_SECONDS if len(self._exchange) else 0.0):
                 return  # what is under way is taken back when the exchange closes
-            while waiting and self._exchange.room(alone):
+            while waiting and late < 0 and self._exchange.room(alone):
                 self._exchange.send(waiting.popleft(), self._setup, alone)
             back = self._exchange.take(1.0 if len(self._exchange) else 0.2)
             while self._held and self._held[0][0].when < time.monotonic() - TROUBLE_SECONDS:

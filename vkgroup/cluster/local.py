@@ -23,6 +23,9 @@ def local_scheduler(devices: Sequence[DeviceInfo], jobs: int | None = None) -> I
         number: {"cls": Nanny, "options": {**options(member), "host": "127.0.0.1"}}
         for number, member in enumerate(members(devices, jobs))
     }
-    scheduler = {"cls": Scheduler, "options": {"host": "127.0.0.1", "dashboard": False, "port": 0}}
+    scheduler = {
+        "cls": Scheduler,
+        "options": {"host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0", "port": 0},
+    }
     with SpecCluster(workers=workers, scheduler=scheduler, silence_logs=50) as cluster:
         yield cluster.scheduler_address

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -24,6 +25,9 @@ from vkgroup.errors import NoDevice
 
 CONNECT_SECONDS = 10.0
 """Seconds that a scheduler may take to answer."""
+
+LEAVE_SECONDS = 2.0
+"""Seconds after which a scheduler that ends its workers is gone itself, and in which another one answers."""
 
 
 def members(devices: Sequence[DeviceInfo], jobs: int | None = None) -> list[Member]:
@@ -79,7 +83,8 @@ async def serve(address: str, served: Sequence[Member], started: Callable[[], ob
     Raises
     ------
     NoDevice
-        No scheduler answers there.
+        No scheduler answers there, or the worker of a device ended for good while it did. The other devices
+        are served until the end.
     """
     silence()
     stop = asyncio.Event()
@@ -95,14 +100,42 @@ async def serve(address: str, served: Sequence[Member], started: Callable[[], ob
                 f"A worker for the scheduler at {address} did not start: {_cause(error)}"
             ) from error
         started()
-        ended = [asyncio.ensure_future(nanny.finished()) for nanny in nannies]
-        asked = asyncio.ensure_future(stop.wait())
-        await asyncio.wait([*ended, asked], return_when="FIRST_COMPLETED")
-        asked.cancel()
+        await _until_the_end(address, dict(zip(nannies, served, strict=True)), stop)
     finally:
         for nanny in nannies:
             with suppress(OSError, asyncio.TimeoutError):
                 await nanny.close(timeout=5)
+
+
+async def _until_the_end(address: str, nannies: dict[Nanny, Member], stop: asyncio.Event) -> None:
+    """Wait until the scheduler ends, or all workers do, or this process is asked to."""
+    ended = {asyncio.ensure_future(nanny.finished()): member for nanny, member in nannies.items()}
+    asked = asyncio.ensure_future(stop.wait())
+    lost: list[str] = []
+    while ended and not asked.done():
+        await asyncio.wait([*ended, asked], return_when=asyncio.FIRST_COMPLETED)
+        gone = [ended.pop(task).offer.device.name for task in list(ended) if task.done()]
+        await asyncio.wait([asked], timeout=LEAVE_SECONDS)
+        if asked.done() or not await _is_there(address):
+            break
+        lost += gone
+        print(
+            f"The worker for {', '.join(gone)} has ended; {len(ended)} more of this host are at work.",
+            file=sys.stderr,
+            flush=True,
+        )
+    if lost and not asked.done():
+        raise NoDevice(f"The worker for {', '.join(lost)} ended before the scheduler at {address} did.")
+    asked.cancel()
+
+
+async def _is_there(address: str) -> bool:
+    """Whether a scheduler answers, at once."""
+    try:
+        await reach(address, LEAVE_SECONDS)
+    except NoDevice:
+        return False
+    return True
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -112,11 +145,11 @@ def _cause(error: BaseException) -> BaseException:
     return error
 
 
-async def reach(address: str) -> None:
+async def reach(address: str, seconds: float | None = None) -> None:
     """Raise `NoDevice` where no Dask scheduler answers at an address."""
     try:
         secrets = Security().get_connection_args("worker")
-        comm = await connect(address, timeout=CONNECT_SECONDS, **secrets)
+        comm = await connect(address, timeout=CONNECT_SECONDS if seconds is None else seconds, **secrets)
     except (OSError, ValueError) as error:
         raise NoDevice(no_scheduler(address, error)) from error
     await comm.close()

@@ -107,7 +107,7 @@ class Judged:
         return "\n".join(filter(None, said))
 
     def judge_again(self, repeat: Repeat, shuffle: int | None = None) -> int:
-        """Judge what is unexpected a second time; returns how many cases were judged.
+        """Judge what is unexpected a second time; returns how many cases were, which time may keep below all.
 
         Whole batches are judged again, as deqp-runner repeats whole case lists: a wrong result that depends
         on what else is in a shader is none that comes and goes.
@@ -130,10 +130,11 @@ class Judged:
             if any(case.name in doubtful for case in batch.cases)
             for case in batch.cases
         ]
-        for result in repeat(cases):
+        found = repeat(cases)
+        for result in found:
             self.again.setdefault(result.case, result)
         self._settle()
-        return len(cases)
+        return len(found)
 
 
 def read_again(folder: Path) -> dict[str, Result]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from vkgroup.conformance.crew import Crew, Together, model_of, read_capabilities
 from vkgroup.conformance.run import default_jobs
 from vkgroup.device import Capabilities, DeviceInfo
-from vkgroup.errors import NoDevice
+from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import devices, select
 
 ALL = "all"
@@ -46,19 +47,21 @@ def is_several(choice: str | None) -> bool:
         return choice is not None and choice.strip().lower() == ALL
     try:
         select(choice)
-    except NoDevice:
+    except (NoDevice, InvalidInput):  # the latter of reference:32,reference:64
         return True
     return False
 
 
 def choose(choice: str) -> list[DeviceInfo]:
-    """Return the devices that a choice of several stands for, in their order.
+    """Return the devices that a choice stands for, in their order: ``all``, a list with commas, or one.
 
     Raises
     ------
     NoDevice
         One of the list fits no device, or there is no Vulkan device at all.
     """
+    if not is_several(choice):
+        return [select(choice)]
     if choice.strip().lower() != ALL:
         return [select(part) for part in choice.split(",") if part.strip()]
     found = devices()
@@ -125,6 +128,6 @@ def unique_slugs(names: Sequence[str]) -> list[str]:
     """Return a folder's name for each device; those of one name are numbered from the second on."""
     made: list[str] = []
     for name in map(slug, names):
-        count = sum(1 for before in names[: len(made)] if slug(before) == name)
-        made.append(f"{name}-{count + 1}" if count else name)
+        numbered = (f"{name}-{number}" for number in itertools.count(2))
+        made.append(next(one for one in itertools.chain([name], numbered) if one not in made))
     return made

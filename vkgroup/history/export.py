@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable
 from pathlib import Path
 
 from vkgroup.errors import InvalidInput
+from vkgroup.files import write_whole
 from vkgroup.history.files import RESULTS, RUN
 from vkgroup.history.model import Recorded
 
@@ -43,22 +42,11 @@ def export(run: Recorded, folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if run.results is not None:
-            _write(folder / RUN, [json.dumps(identity, indent=2), "\n"])
-            lines = (json.dumps(result.to_json(), ensure_ascii=False) + "\n" for result in run.results)
-            _write(folder / RESULTS, lines)
+            write_whole(folder / RUN, json.dumps(identity, indent=2) + "\n")
+            lines = [json.dumps(result.to_json(), ensure_ascii=False) + "\n" for result in run.results]
+            write_whole(folder / RESULTS, "".join(lines))
         for name, data in run.documents.items():
-            _write(folder / f"{name}.json", [json.dumps(data, indent=2), "\n"])
+            write_whole(folder / f"{name}.json", json.dumps(data, indent=2) + "\n")
     except OSError as error:
         raise InvalidInput(f"cannot write into {folder}: {error.strerror}") from error
     return [folder / name for name in names]
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.writelines(lines)
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from vkgroup.conformance.expectations import PLAIN, Outcome, parse_line, read_baseline, read_text
 from vkgroup.conformance.judged import Judged
 from vkgroup.errors import InvalidInput
+from vkgroup.report.conformance import write_text
 
 _UNKNOWN = (Outcome.MISSING, Outcome.FLAKE, Outcome.KNOWN_FLAKE)
 
@@ -54,7 +54,7 @@ def save_baseline(path: Path, judged: Judged) -> None:
         found = judged.run.capabilities
         lines.append(f"# {found.name}, {found.driver_name} {found.driver_info}".rstrip())
     lines += [f"{name},{status}" for name, status in sorted(failing.items()) if name not in kept]
-    _replace(path, "\n".join(lines) + "\n")
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def _failing(judged: Judged) -> dict[str, str]:
@@ -64,20 +64,3 @@ def _failing(judged: Judged) -> dict[str, str]:
         for result in judged.results
         if not PLAIN[result.status].expected and judged.outcomes[result.case] not in _UNKNOWN
     }
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file that is there whole or as it was; devices and pipes are written to."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
-            return
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(path.resolve())
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise InvalidInput(f"cannot write {path}: {error.strerror}") from error

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -92,22 +93,40 @@ def _recorded(setup: Setup, request: Record) -> Result:
     """Let a worker record the case and then probe the device; a crash or a hang is a result."""
     seconds = CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS
     name = request.case.name
-    worker = Worker(setup, MODULE)
     try:
-        answer = worker.ask(request, seconds)
-        if isinstance(answer, Failure):
-            return Result(name, _status(answer), detail=answer.message)
-        # Experiments may crash a driver, too: then what it declares stays in the file.
-        with suppress(WorkerDied):
-            worker.ask(ProbeDevice(request.folder), seconds)
-        result: Result = answer[0]
-        return result
+        with worker_for(setup) as worker:
+            answer = worker.ask(request, seconds)
+            if isinstance(answer, Failure):
+                return Result(name, _status(answer), detail=answer.message)
+            # Experiments may crash a driver, too: then what it declares stays in the file.
+            with suppress(WorkerDied):
+                worker.ask(ProbeDevice(request.folder), seconds)
+            result: Result = answer[0]
+            return result
     except WorkerDied as death:
         return Result(name, Status.CRASH, detail=str(death))
+
+
+@contextmanager
+def worker_for(setup: Setup) -> Iterator[Worker]:
+    """Start a worker for one device, and end it with the block.
+
+    Raises
+    ------
+    NoDevice
+        It does not start, or sends what is no answer.
+    """
+    try:
+        worker = Worker(setup, MODULE)
     except VkgroupError:
         raise
     except Exception as error:
-        # What the worker sent was no answer.
+        raise NoDevice(f"No process for {setup.device.name} starts: {error}") from error
+    try:
+        yield worker
+    except (VkgroupError, WorkerDied):
+        raise
+    except Exception as error:
         raise NoDevice(f"The process for {setup.device.name} gave no answer: {error}") from error
     finally:
         worker.close()

@@ -10,6 +10,7 @@ from typing import Any
 
 from vkgroup.device import Capabilities
 from vkgroup.errors import InvalidInput
+from vkgroup.files import write_whole
 from vkgroup.repro.values import Json
 
 RECORD, README, DEVICE = "repro.json", "README.md", "device.json"
@@ -46,9 +47,7 @@ def begin(folder: Path) -> None:
 def write(folder: Path, record: Json) -> None:
     """Write the record; it is whole at any time."""
     head = {"format": FORMAT, "vkgroup": version("vkgroup")}
-    beside = folder / f".{RECORD}"
-    beside.write_text(json.dumps(head | record, indent=1) + "\n", encoding="utf-8")
-    beside.replace(folder / RECORD)
+    write_whole(folder / RECORD, json.dumps(head | record, indent=1) + "\n")
 
 
 def read(folder: Path) -> dict[str, Any]:

@@ -18,13 +18,13 @@ from pathlib import Path
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import cases_by_name, family_of
 from vkgroup.conformance.messages import Failure, Setup
-from vkgroup.conformance.pool import Worker, WorkerDied
+from vkgroup.conformance.pool import WorkerDied
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.opening import open_device
-from vkgroup.repro.cases import CASE_TIMEOUTS, SPARE_SECONDS
-from vkgroup.repro.requests import MODULE, Repeat, Repeated
+from vkgroup.repro.cases import CASE_TIMEOUTS, SPARE_SECONDS, worker_for
+from vkgroup.repro.requests import Repeat, Repeated
 from vkgroup.repro.values import Json
 from vkgroup.repro.worker import repeat
 
@@ -57,6 +57,8 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
         The device lacks what the case needs.
     InvalidInput
         A file of the folder is missing.
+    NoDevice
+        The device cannot be opened.
     """
     setup = Setup(device, record["seed"], timeout)
     size = record["device"]["subgroup_size"]
@@ -124,12 +126,9 @@ def _in_place(setup: Setup, request: Repeat) -> Repeated | Failure:
 
 def _by_worker(setup: Setup, request: Repeat) -> Repeated | Failure:
     """Let a process answer that a driver may take along."""
-    worker = Worker(setup, MODULE)
-    try:
+    with worker_for(setup) as worker:
         answer: Repeated | Failure = worker.ask(request, CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS)
         return answer
-    finally:
-        worker.close()
 
 
 def _compared(found: Repeated) -> list[str]:

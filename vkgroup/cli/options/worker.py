@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,9 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device",
         metavar="D",
-        default="all",
-        help="devices to offer: one, several with commas between them, or all (the default): every GPU, or, "
-        "where there is none, every software device",
+        default=os.environ.get("VKGROUP_DEVICE") or "all",
+        help="devices to offer (default: VKGROUP_DEVICE, else all): one, several with commas between them, "
+        "or all: every GPU, or, where there is none, every software device",
     )
     parser.add_argument("--jobs", metavar="N", type=_positive, help="worker processes (default: one a core)")
 

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import html
 import json
-import os
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from typing import Any
 from vkgroup.choices import BENCH_THRESHOLD
 from vkgroup.conformance.results import Status
 from vkgroup.errors import InvalidInput
+from vkgroup.files import write_whole
 from vkgroup.history import Recorded
 from vkgroup.report.html import benchmarks, checks, comparing
 from vkgroup.report.html.capabilities import device_of, side_by_side
@@ -60,15 +60,11 @@ def write_html(inputs: Inputs, path: Path, *, threshold: float = BENCH_THRESHOLD
         The file cannot be written.
     """
     text = html_of(inputs, threshold=threshold)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    # A lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark.
+    text = text.encode("utf-8", "replace").decode("utf-8")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            # A lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark.
-            beside.write_text(text, encoding="utf-8", errors="replace")
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        write_whole(path, text)
     except OSError as error:
         raise InvalidInput(
             f"{path} cannot be written: {error.strerror}; name another file with -o"
