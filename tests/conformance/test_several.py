@@ -74,6 +74,7 @@ def test_a_choice_of_one_is_one(monkeypatch) -> None:
 
 
 def test_sizes_of_the_reference_device_are_a_list() -> None:
+    assert several.is_several("reference:32,reference:64")
     assert [device.subgroup_size for device in several.choose("reference:32,reference:64")] == [32, 64]
 
 
