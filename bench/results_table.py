@@ -31,7 +31,7 @@ def row(path: Path) -> str:
         summary["device"],
         f"{summary['driver']['name']} {summary['driver']['info']}".strip(),
         summary["subgroup_size"],
-        PARTS[path.stem],
+        PARTS[path.stem] + (f" but {missing:,}" if (missing := summary.get("missing", 0)) else ""),
         f"{executed:,}",
         *(f"{totals[name]:,}" for name in STATUSES),
         f"{summary['seconds']:.0f} ({summary['jobs']} workers)" if whole else "–",
