@@ -34,7 +34,9 @@ def row(path: Path) -> str:
         PARTS[path.stem] + (f" but {missing:,}" if (missing := summary.get("missing", 0)) else ""),
         f"{executed:,}",
         *(f"{totals[name]:,}" for name in STATUSES),
-        f"{summary['seconds']:.0f} ({summary['jobs']} workers)" if whole else "–",
+        f"{summary['seconds']:.0f} ({summary['jobs']} worker{'s' * (summary['jobs'] != 1)})"
+        if whole
+        else "–",
         f"{summary['cases_per_second']:,.0f}" if whole else "–",
     ]
     return f"| {' | '.join(map(str, cells))} |"

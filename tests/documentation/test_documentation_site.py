@@ -23,7 +23,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
         cwd=ROOT,
-        env={**os.environ, "VKGROUP_GALLERY": "swiftshader", "NO_MKDOCS_2_WARNING": "1"},
+        env={**os.environ, "VKGROUP_GALLERY": "lavapipe-22.3.6", "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
     )

@@ -159,7 +159,7 @@ def _provide_pip(python: Path, folder: Path, environment: Mapping[str, str], whe
         if not found:
             raise SetupError("The bundle has no wheel of pip. Make it again with `make bundle`.")
         wheel = found[-1]
-    elif _succeeds([str(python), "-m", "ensurepip"], environment):
+    elif _succeeds([str(python), "-m", "ensurepip", "--default-pip"], environment):
         return
     else:
         wheel = _download_pip(folder)
