@@ -7,26 +7,27 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 from vkgroup.cli.main import parser
 
 PAGE = "commands.md"
+MARK = "<!-- commands -->"
 _WIDTH = 100
 _LEFT_OUT = (argparse._SubParsersAction, argparse._HelpAction)
 
 
-def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
-    """Add the page to those of the folder."""
-    files.append(File.generated(config, PAGE, content=page()))
-    return files
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Put all commands into their page."""
+    if page.file.src_uri != PAGE:
+        return markdown
+    assert MARK in markdown
+    return markdown.replace(MARK, commands())
 
 
-def page() -> str:
-    """Return the page's Markdown."""
-    whole = parser()
-    return "\n".join(["# Commands", "", *_command(whole, 1), ""])
+def commands() -> str:
+    """Return the Markdown of all commands."""
+    return "\n".join(_command(parser(), 1))
 
 
 def _command(command: argparse.ArgumentParser, level: int) -> Iterator[str]:
