@@ -218,6 +218,15 @@ def test_compare_exits_with_1_where_something_became_slower(
     assert "device: a → b" in out
 
 
+def test_files_in_which_nothing_is_timed_are_compared_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    smoke = tmp_path / "smoke.json"
+    smoke.write_text('{"context": {}, "benchmarks": []}')
+    assert main(["bench", "--compare", str(smoke), str(smoke)]) == 0
+    assert capsys.readouterr().out.split("\n") == ["Nothing is timed in both.", ""]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -253,7 +253,7 @@ def comparison(found: Comparison) -> Iterator[RenderableType]:
             "overlap" if one.overlap else "apart",
             Text(verdict, style=_STYLES[verdict]),
         )
-    yield table
+    yield table if found.changes else Text("Nothing is timed in both.")
     for name, message in found.wrong.items():
         yield Text(f"{name} is WRONG in B: {message}", style="bold red")
     for words, names in (("only in A", found.missing), ("only in B", found.added)):
