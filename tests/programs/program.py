@@ -85,6 +85,8 @@ class Program:
     full_subgroups : whether the shader relies on every lane being there.
     per_subgroup : whether what it writes is about subgroups, so that it depends on how these are made.
     at_size : the program for devices of a subgroup size, where it depends on that.
+    cut_short : of a program that waits for other workgroups: what holds where a driver leaves a loop before
+        its condition does, as lavapipe 22 does after 65,535 rounds (docs/driver-findings.md).
     """
 
     name: str
@@ -99,6 +101,7 @@ class Program:
     per_subgroup: bool = False
     shader: str = ""
     at_size: Callable[[Program, int], Program] | None = None
+    cut_short: Callable[[Outcome], Iterable[Claim]] | None = None
 
     @property
     def path(self) -> Path:

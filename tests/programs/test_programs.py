@@ -17,6 +17,7 @@ import vkgroup
 from vkgroup import drivers
 from vkgroup.dispatch import Device
 from vkgroup.errors import Unsupported
+from vkgroup.resources import shader
 
 _PLACES = ("lanes", "places", "subgroups")
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -98,7 +99,25 @@ def test_a_driver_computes_what_numpy_does(program: Program, any_device: Device)
         assert outcome.missing
         assert [lack for lack in outcome.missing if not _is_declared(lack, program, any_device)] == []
     else:
-        assert not _failures(list(program.expected(outcome)))
+        cut = program.cut_short if program.cut_short is not None and _loops_end_early(any_device) else None
+        assert not _failures(list((cut or program.expected)(outcome)))
+
+
+def _loops_end_early(device: Device) -> bool:
+    """Whether the driver leaves long loops before they are done: how long a program waits is the scheduler's."""
+    found = device.run(shader("findings/long_loop.comp"), 1, {"Result": np.zeros(64, np.uint32)})
+    return bool(found["Result"].any())
+
+
+def test_programs_that_wait_are_judged_whole_where_loops_are_right() -> None:
+    """Of the drivers here, the oldest lavapipe alone ends loops early."""
+    early = {}
+    for name in (_oldest_lavapipe(), "lavapipe", "swiftshader"):
+        with vkgroup.open(drivers.fetch(name).name) as device:
+            early[device.capabilities.driver_info] = _loops_end_early(device)
+    assert [name for name, ends in early.items() if ends] == [
+        name for name in early if name.startswith("Mesa 22")
+    ]
 
 
 @pytest.mark.parametrize("size", _SIZES)
