@@ -104,7 +104,7 @@ def test_a_driver_computes_what_numpy_does(program: Program, any_device: Device)
 
 
 def _loops_end_early(device: Device) -> bool:
-    """Whether the driver leaves long loops before they are done: how long a program waits is the scheduler's."""
+    """Whether the driver leaves long loops early; how long a program waits is the scheduler's business."""
     found = device.run(shader("findings/long_loop.comp"), 1, {"Result": np.zeros(64, np.uint32)})
     return bool(found["Result"].any())
 
