@@ -1,0 +1,209 @@
+"""How much more work twice as many processes do: the bound of what a second GPU can give a conformance run.
+
+Such a run is mostly the driver's compiler, on the processors. Where 32 busy processes do less than twice the
+work of 16, no second GPU makes a run twice as fast. Three kinds of work, each by so many processes at once,
+which all begin when the last is ready:
+
+- arithmetic: hashes of 8 KiB, which stay in the first cache and need no memory;
+- front: GLSL to SPIR-V, by glslang in the process, of the suite's shaders;
+- pipelines: the driver's compiler on the same shaders, on one device or spread over all of its model.
+
+    python bench/processor_scaling.py --out FILE --processes 16 32 --seconds 8
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from vkgroup import compiler
+from vkgroup.conformance import family_of, plan, select, several
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.run import versions
+from vkgroup.conformance.subgroup import program_of
+from vkgroup.device import DeviceInfo
+from vkgroup.opening import open_device
+
+CASES = "arithmetic.compute.*.exact"
+"""The cases whose shaders are compiled."""
+
+READY_SECONDS = 240.0
+"""Seconds that all processes may take to open their devices and prepare their shaders."""
+
+Unit = Callable[[], bool]
+"""Does one unit of work; False where there is none left."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the processes do: a kind of work, on which devices, by how many, for how many seconds."""
+
+    kind: str
+    devices: tuple[DeviceInfo, ...]
+    processes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measurement.
+
+    Attributes
+    ----------
+    units_per_second : of all processes together.
+    cpu_per_unit : processor seconds of a unit.
+    """
+
+    kind: str
+    devices: int
+    processes: int
+    units_per_second: float
+    cpu_per_unit: float
+
+
+def arithmetic(work: Work, number: int) -> Iterator[Unit]:
+    """Yield a unit: 64 hashes of 8 KiB."""
+    block = bytes(8192)
+
+    def unit() -> bool:
+        for _ in range(64):
+            hashlib.blake2b(block)
+        return True
+
+    yield unit
+
+
+def front(work: Work, number: int) -> Iterator[Unit]:
+    """Yield a unit: one of the process's shaders, by glslang; each has a name that no cache knows."""
+    with open_device(work.devices[0]) as device:
+        executor = Executor(device, seed=0)
+        sources = [program_of(executor, batch.cases).source for batch in _batches(executor, work, number)]
+    made = iter(range(sys.maxsize))
+
+    def unit() -> bool:
+        count = next(made)
+        source = f"{sources[count % len(sources)]}\n// {os.getpid()} {count}\n"
+        compiler.compile_source(source, stage="compute", name="<scaling>", target=executor.target)
+        return True
+
+    yield unit
+
+
+def pipelines(work: Work, number: int) -> Iterator[Unit]:
+    """Yield a unit: a pipeline of the next of the process's modules, none of which comes twice."""
+    with open_device(work.devices[number % len(work.devices)], robust=False) as device:
+        executor = Executor(device, seed=0)
+        programs = [program_of(executor, batch.cases) for batch in _batches(executor, work, number)]
+        modules = iter([executor.compile(program.source, stage="compute") for program in programs])
+
+        def unit() -> bool:
+            module = next(modules, None)
+            if module is None:
+                return False
+            device.pipeline(module).close()
+            return True
+
+        yield unit
+        executor.close()
+
+
+KINDS: dict[str, Callable[[Work, int], Iterator[Unit]]] = {
+    "arithmetic": arithmetic,
+    "front": front,
+    "pipelines": pipelines,
+}
+
+
+def _batches(executor: Executor, work: Work, number: int) -> Iterator[plan.Batch]:
+    """Yield the process's own batches, as many as it can need; those of process 0 are always the same."""
+    capabilities = executor.capabilities
+    cases = [case for case in select((CASES,)) if not family_of(case).missing(case, capabilities)]
+    batches = list(plan.batches(cases, capabilities))
+    most = max(1, round(work.seconds * 60))
+    return iter(batches[number :: os.cpu_count() or 1][:most])
+
+
+def _process(work: Work, number: int, ready: Any, answers: Any) -> None:
+    """Be one of the processes: prepare, wait for the others, work, and tell how much was done."""
+    for unit in KINDS[work.kind](work, number):
+        ready.wait(READY_SECONDS)
+        start, cpu, done = time.perf_counter(), time.process_time(), 0
+        while time.perf_counter() - start < work.seconds and unit():
+            done += 1
+        answers.put((done, time.perf_counter() - start, time.process_time() - cpu))
+
+
+def measure(work: Work) -> Measured:
+    """Let so many processes work side by side."""
+    spawn = multiprocessing.get_context("spawn")
+    ready, answers = spawn.Barrier(work.processes), spawn.Queue()
+    processes = [
+        spawn.Process(target=_process, args=(work, number, ready, answers))
+        for number in range(work.processes)
+    ]
+    for process in processes:
+        process.start()
+    found = [answers.get(timeout=READY_SECONDS + 2 * work.seconds) for _ in processes]
+    for process in processes:
+        process.join()
+    done = sum(count for count, _, _ in found)
+    rate = sum(count / seconds for count, seconds, _ in found)
+    cpu = sum(seconds for _, _, seconds in found) / max(1, done)
+    measured = Measured(work.kind, len(work.devices), work.processes, round(rate, 2), round(cpu, 6))
+    print(measured, file=sys.stderr, flush=True)
+    return measured
+
+
+def scaling(runs: list[Measured]) -> dict[str, float]:
+    """Return, for each kind, how many times the rate of the first run the last one has."""
+    kinds = dict.fromkeys(run.kind for run in runs)
+    rates = {kind: [run.units_per_second for run in runs if run.kind == kind] for kind in kinds}
+    return {kind: round(its[-1] / its[0], 3) for kind, its in rates.items()}
+
+
+def main() -> int:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    cores = os.cpu_count() or 2
+    parser.add_argument("--out", type=Path, required=True, help="JSON file, written after each measurement")
+    parser.add_argument("--device", default=several.ALL, help="all (default), or two with a comma between")
+    parser.add_argument("--processes", type=int, nargs=2, default=[max(1, cores // 2), cores])
+    parser.add_argument("--seconds", type=float, default=8.0, help="of each measurement (default: 8)")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
+    arguments = parser.parse_args()
+    os.environ["__GL_SHADER_DISK_CACHE"] = "0"
+    os.environ["MESA_SHADER_CACHE_DISABLE"] = "true"
+    devices = tuple(several.choose(arguments.device))
+    fewer, more = arguments.processes
+    runs: list[Measured] = []
+    for kind in arguments.kinds:
+        # The last of a kind is what two devices would do; before it, where it matters, one with all.
+        plans = [(devices[:1], fewer), (devices[:1], more), (devices, more)]
+        for its, processes in plans if kind == "pipelines" else [plans[0], plans[2]]:
+            runs.append(measure(Work(kind, its, processes, arguments.seconds)))
+            found = {
+                "devices": [device.name for device in devices],
+                "versions": versions(),
+                "processors": cores,
+                "started": datetime.now(UTC).isoformat(timespec="seconds"),
+                "scaling": scaling(runs),
+                "runs": [asdict(run) for run in runs],
+            }
+            arguments.out.parent.mkdir(parents=True, exist_ok=True)
+            arguments.out.write_text(json.dumps(found, indent=2) + "\n")
+    print(json.dumps(found["scaling"]))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
