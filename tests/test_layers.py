@@ -14,7 +14,8 @@ PACKAGE = Path(vkgroup.__file__).parent
 
 #: Lowest first. What shares a line does not know of each other.
 LAYERS = (
-    "choices errors archives processes closing collector files formats",
+    "errors",
+    "choices archives processes closing collector files formats",
     "resources sampler",
     "spirv",
     "compiler",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import platformdirs
 
+from vkgroup.errors import InvalidInput
+
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file beside a path and let it take that one's place: who is killed leaves no half.
@@ -29,6 +31,21 @@ def write_whole(path: Path, text: str) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def write_output(path: Path, text: str, advice: str = "") -> None:
+    """Write a file whole, and make the folders that it is in.
+
+    Raises
+    ------
+    InvalidInput
+        That is impossible: says why, and adds the advice.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text)
+    except OSError as error:
+        raise InvalidInput(f"cannot write {path}: {error.strerror}" + (advice and f"; {advice}")) from error
 
 
 def cache_folder() -> Path:

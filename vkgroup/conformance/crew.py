@@ -187,7 +187,7 @@ def _judge_on_one(
 ) -> None:
     """Let one device's pool take from the supply until it is empty."""
     try:
-        pool.run(
+        pool.share(
             supply,
             lambda results: arrived.put([replace(result, device=device) for result in results]),
             at_once=at_once,

@@ -47,7 +47,6 @@ GRACE_SECONDS = 10.0
 SECONDS_PER_CASE = 2.0
 """Seconds that each further case adds to the time of a batch: slow compilers are not hangs."""
 
-
 KILL_SECONDS = 30.0
 """Seconds that a driver may take to let go of a process that is killed."""
 
@@ -241,7 +240,7 @@ class Pool:
 
     def run(
         self,
-        batches: Iterable[Work] | Supply,
+        batches: Iterable[Work],
         on_results: Callable[[list[Result]], None],
         *,
         at_once: bool = False,
@@ -250,7 +249,6 @@ class Pool:
 
         Parameters
         ----------
-        batches : a `Supply` is shared with the pools of other devices, and filled by someone else.
         at_once : start all workers before any batch is there, which saves time where planning takes some.
 
         Raises
@@ -258,18 +256,37 @@ class Pool:
         NoDevice
             A worker could not open the device.
         """
-        self._supply = batches if isinstance(batches, Supply) else Supply()
-        if not (at_once or isinstance(batches, Supply)):
-            self._supply.fill(batches)
-        count = self._jobs if at_once else min(self._jobs, len(self._supply))
+        supply = Supply(None if at_once else batches)
+
+        def fill() -> None:
+            if at_once:
+                supply.fill(batches)
+
+        self.share(supply, on_results, at_once=at_once, meanwhile=fill)
+
+    def share(
+        self,
+        supply: Supply,
+        on_results: Callable[[list[Result]], None],
+        *,
+        at_once: bool = False,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Judge what is in a supply, from which the pools of other devices may take too; see `run`.
+
+        Parameters
+        ----------
+        meanwhile : called in this thread while the workers start.
+        """
+        self._supply = supply
+        count = self._jobs if at_once else min(self._jobs, len(supply))
         threads = [
             threading.Thread(target=self._feed, args=(count, at_once), daemon=True) for _ in range(count)
         ]
         try:
             for thread in threads:
                 thread.start()
-            if at_once and not isinstance(batches, Supply):
-                self._supply.fill(batches)
+            meanwhile()
             self._collect(count, on_results)
             self._judge_alone(on_results)
         finally:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.judged import Judged
-from vkgroup.report.conformance import write_text
+from vkgroup.files import write_output
 from vkgroup.report.tables import FAILURES
 
 GITLAB = "gl-code-quality-report.json"
@@ -83,7 +83,7 @@ def write_gitlab(judged: Judged, folder: Path) -> Path:
         at = (str(folder / FAILURES), lines[min(judged.run.missing)])
         entries.append(_quality("Missing", _missing(judged), "major", at, "Missing"))
     path = folder / GITLAB
-    write_text(path, json.dumps(entries, indent=1) + "\n")
+    write_output(path, json.dumps(entries, indent=1) + "\n")
     return path
 
 

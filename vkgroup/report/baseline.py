@@ -7,7 +7,7 @@ from pathlib import Path
 from vkgroup.conformance.expectations import PLAIN, Outcome, parse_line, read_baseline, read_text
 from vkgroup.conformance.judged import Judged
 from vkgroup.errors import InvalidInput
-from vkgroup.report.conformance import write_text
+from vkgroup.files import write_output
 
 _UNKNOWN = (Outcome.MISSING, Outcome.FLAKE, Outcome.KNOWN_FLAKE)
 
@@ -54,7 +54,7 @@ def save_baseline(path: Path, judged: Judged) -> None:
         found = judged.run.capabilities
         lines.append(f"# {found.name}, {found.driver_name} {found.driver_info}".rstrip())
     lines += [f"{name},{status}" for name, status in sorted(failing.items()) if name not in kept]
-    write_text(path, "\n".join(lines) + "\n")
+    write_output(path, "\n".join(lines) + "\n")
 
 
 def _failing(judged: Judged) -> dict[str, str]:

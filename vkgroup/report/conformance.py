@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 from vkgroup.conformance import Result, Run, Status
 from vkgroup.conformance.expectations import Outcome
 from vkgroup.conformance.judged import Judged
-from vkgroup.errors import InvalidInput
-from vkgroup.files import write_whole
+from vkgroup.files import write_output
 
 # Characters that XML 1.0 cannot hold in any form (W3C XML 1.0, 2.2 Characters).
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -26,14 +25,14 @@ def write_summary(run: Run, path: Path, judged: Judged | None = None) -> dict[st
     summary = run.summary()
     if judged is not None:
         summary["outcomes"] = {outcome.value: count for outcome, count in sorted(judged.counts.items())}
-    write_text(path, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+    write_output(path, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return summary
 
 
 def write_capabilities(run: Run, path: Path) -> None:
     """Write what the device declares, as ``vkgroup probe --json`` does: reports compare it."""
     data = {"capabilities": run.capabilities.to_json()}
-    write_text(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    write_output(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
 def write_junit(run: Run, path: Path, judged: Judged | None = None) -> None:
@@ -70,7 +69,7 @@ def write_junit(run: Run, path: Path, judged: Judged | None = None) -> None:
         counted = {"tests": "testcase", "failures": "*/failure", "errors": "*/error", "skipped": "*/skipped"}
         suite.attrib.update({key: str(len(suite.findall(found))) for key, found in counted.items()})
     ElementTree.indent(suites)
-    write_text(
+    write_output(
         path, '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, "unicode") + "\n"
     )
 
@@ -96,12 +95,3 @@ def _say(case: ElementTree.Element, result: Result, judged: Judged) -> None:
         ElementTree.SubElement(case, "skipped", message=f"{outcome}: {words}".strip())
     elif outcome != Outcome.PASS:
         ElementTree.SubElement(case, "system-out").text = f"{outcome}: {words}"
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file, and the folders that it is in; InvalidInput where that is impossible."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text)
-    except OSError as error:
-        raise InvalidInput(f"cannot write {path}: {error.strerror}") from error

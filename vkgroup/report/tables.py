@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from vkgroup.conformance.judged import Judged
-from vkgroup.report.conformance import write_text
+from vkgroup.files import write_output
 
 RESULTS, FAILURES = "results.csv", "failures.csv"
 
@@ -21,6 +21,6 @@ def write_tables(judged: Judged, folder: Path) -> None:
     results = [
         f"{name},{outcome},{seconds.get(name, 0.0):.6f}\n" for name, outcome in judged.outcomes.items()
     ]
-    write_text(folder / RESULTS, "".join(results))
+    write_output(folder / RESULTS, "".join(results))
     failures = [f"{name},{outcome}\n" for name, outcome in judged.unexpected.items()]
-    write_text(folder / FAILURES, "".join(failures))
+    write_output(folder / FAILURES, "".join(failures))

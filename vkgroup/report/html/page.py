@@ -15,8 +15,7 @@ from typing import Any
 
 from vkgroup.choices import BENCH_THRESHOLD
 from vkgroup.conformance.results import Status
-from vkgroup.errors import InvalidInput
-from vkgroup.files import write_whole
+from vkgroup.files import write_output
 from vkgroup.history import Recorded
 from vkgroup.report.html import benchmarks, checks, comparing
 from vkgroup.report.html.capabilities import device_of, side_by_side
@@ -62,13 +61,7 @@ def write_html(inputs: Inputs, path: Path, *, threshold: float = BENCH_THRESHOLD
     text = html_of(inputs, threshold=threshold)
     # A lone surrogate, which JSON can hold and UTF-8 cannot, becomes a question mark.
     text = text.encode("utf-8", "replace").decode("utf-8")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text)
-    except OSError as error:
-        raise InvalidInput(
-            f"{path} cannot be written: {error.strerror}; name another file with -o"
-        ) from error
+    write_output(path, text, "name another file with -o")
 
 
 def html_of(inputs: Inputs, *, threshold: float = BENCH_THRESHOLD) -> str:
