@@ -67,6 +67,22 @@ def test_a_saved_baseline_is_expected_and_what_differs_from_it_is_not(conform) -
     assert sorted(again) == ["Fail", "Pass"]
 
 
+def test_names_of_khronos_mean_the_cases_that_answer_to_them(conform) -> None:
+    listed = "dEQP-VK.subgroups.vote.compute.subgroupallequal_ivec2"
+    Path("fails.txt").write_text(f"{listed},Fail\ndEQP-VK.pipeline.a,Fail\n")
+    code, said = conform(*DEVICE, "--out", "one", "--baseline", "fails.txt", "--junit", "one.xml")
+    assert code == 0
+    assert "1 name of Khronos' suite in the baseline may fail: " in said
+    assert "1 of 2 names in the baseline are of no case of this suite, and have no effect: dEQP-VK" in said
+    assert Path("one/results.csv").read_text().startswith(f"{RIGHT},Pass,")
+    (skipped,) = ElementTree.parse("one.xml").getroot().iter("skipped")
+    assert f"fails.txt:1 expects Fail of {listed}" in skipped.get("message", "")
+
+    Path("skips.txt").write_text(listed)
+    code, said = conform(*DEVICE, "--out", "two", "--skips", "skips.txt")
+    assert (code, Path("two/results.csv").read_text().splitlines()[1]) == (0, f"{WRONG},Skip,0.000000")
+
+
 @pytest.fixture
 def no_second_run(monkeypatch):
     """Let the device be lost when cases are to be judged again, as after a hang of a GPU."""
@@ -96,6 +112,23 @@ def test_a_run_that_cannot_be_judged_again_keeps_all_it_found(conform) -> None:
     assert len(json.loads(Path("run/gl-code-quality-report.json").read_text())) == 1
     with Database(Path("runs.db")) as database:
         assert [run.finished for run in database.runs()] == [True]
+
+
+def test_what_was_judged_again_before_the_device_was_lost_is_kept(conform, monkeypatch) -> None:
+    honest = command.run
+
+    def run(*arguments, **options):
+        found = honest(*arguments, **options)
+        if options["out"] is None:
+            raise NoDevice("No worker process starts: the device is lost")
+        return found
+
+    monkeypatch.setattr(command, "run", run)
+    Path("none.txt").touch()
+    code, said = conform(*DEVICE, "--out", "run", "--baseline", "none.txt")
+    assert code == 3
+    assert "Not all that is unexpected could be judged again: of the rest the first results stand" in said
+    assert WRONG in Path("run/reruns.jsonl").read_text()
 
 
 @pytest.mark.usefixtures("no_second_run")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from vkgroup.conformance import khronos_names
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
 from vkgroup.conformance.results import Status
 from vkgroup.errors import InvalidInput
@@ -75,6 +78,50 @@ def test_what_flakes_is_known_where_it_is_unexpected_alone(tmp_path) -> None:
     assert expectations.outcome("vote.b", Status.CRASH) == Outcome.KNOWN_FLAKE
     assert expectations.outcome("vote.b", Status.PASS) == Outcome.PASS
     assert expectations.outcome("quad.b", Status.CRASH) == Outcome.CRASH
+
+
+ALL_EQUAL = "dEQP-VK.subgroups.vote.compute.subgroupallequal_ivec2"
+ANSWERS = "vote.compute.subgroupAllEqual.ivec2.all.exact"
+OTHER = "vote.compute.subgroupAllEqual.ivec3.all.exact"
+
+
+@pytest.mark.parametrize(
+    ("expected", "excused"),
+    [("Fail", "Fail"), ("Crash", "Fail Crash"), ("Timeout", "Fail Timeout"), ("Missing", ""), ("Pass", "")],
+)
+def test_a_name_of_khronos_excuses_what_answers_to_it(tmp_path, expected, excused) -> None:
+    expectations = read(tmp_path, baselines=f"{ALL_EQUAL},{expected}\n")
+    assert ANSWERS in expectations.foreign[ALL_EQUAL]
+    assert expectations.strangers() == []
+    for status in Status:
+        plain = Expectations().outcome(ANSWERS, status)
+        own = Outcome.EXPECTED_FAIL if status.value in excused.split() else plain
+        assert expectations.outcome(ANSWERS, status) == own  # never an improvement
+        assert expectations.outcome(OTHER, status) == plain
+
+
+def test_a_line_of_ours_counts_more_than_one_of_khronos(tmp_path) -> None:
+    expectations = read(tmp_path, baselines=f"{ALL_EQUAL},Fail\n{ANSWERS},Crash\n")
+    assert expectations.outcome(ANSWERS, Status.FAIL) == Outcome.IMPROVED_FAIL
+    assert expectations.outcome(ANSWERS, Status.PASS) == Outcome.IMPROVED_PASS
+
+
+def test_expressions_over_khronos_names_find_what_answers(tmp_path) -> None:
+    lines = r"dEQP-VK\.subgroups\.vote\.compute\.subgroupallequal_ivec[24]$"
+    expectations = read(tmp_path, skips=lines, flakes="dEQP-VK.subgroups.vote.*allequal_ivec3")
+    assert expectations.skipped(ANSWERS)
+    assert not expectations.skipped(OTHER)
+    assert expectations.outcome(OTHER, Status.CRASH) == Outcome.KNOWN_FLAKE
+    assert expectations.outcome(ANSWERS, Status.CRASH) == Outcome.CRASH
+    elsewhere = read(tmp_path, skips="dEQP-VK.pipeline.*\ndEQP-VK.subgroups.votes")
+    assert not elsewhere.skips
+
+
+def test_what_is_found_answers_to_one_of_the_names() -> None:
+    names = [name for name in khronos_names.listed() if "subgroups.vote.mesh" in name]
+    found = khronos_names.found_by(re.compile(r"subgroups\.vote\.mesh"))
+    assert found == frozenset().union(*map(khronos_names.answering, names))
+    assert found
 
 
 def test_names_of_other_suites_are_told(tmp_path) -> None:

@@ -14,6 +14,7 @@ from vkgroup.conformance import Result, Run, Status, plan, pool, select
 from vkgroup.conformance.expectations import Outcome, read_expectations
 from vkgroup.conformance.judged import Judged, read_again, write_again
 from vkgroup.device import Capabilities, Subgroup
+from vkgroup.errors import NoDevice
 from vkgroup.opening import select as select_device
 
 ALL, ANY, ELECT = 334, 335, 333
@@ -59,7 +60,7 @@ class TestOnADriver:
             )
 
         judged = Judged(judge(select(GLOBS)), expectations(tmp_path, **texts))
-        judged.judge_again(lambda cases: judge(cases).results)
+        judged.judge_again(lambda cases, take: take(judge(cases).results))
         return judged
 
     def test_a_failure_is_one_that_fails_again(self, tmp_path) -> None:
@@ -72,7 +73,7 @@ class TestOnADriver:
         judged = self.judged(tmp_path, 0, baseline=f"{GUILTY},Crash\n")
         second = judged.again.pop(GUILTY)
         judged.again.clear()
-        assert judged.judge_again(lambda cases: [second] if len(cases) > 1 else []) == 1
+        assert judged.judge_again(lambda cases, take: take([second] if len(cases) > 1 else [])) == 1
         assert judged.again == {GUILTY: second}
 
     def test_what_does_not_fail_again_is_a_flake(self, tmp_path) -> None:
@@ -121,7 +122,7 @@ def test_the_batches_of_what_is_unexpected_are_judged_again_and_no_others() -> N
     batches = list(plan.batches(CASES, judged.run.capabilities))
     assert len(batches) > 1
     asked = []
-    judged.judge_again(lambda cases: asked.extend(cases) or [])
+    judged.judge_again(lambda cases, take: asked.extend(cases))
     assert asked == next(batch.cases for batch in batches if CASES[0] in batch.cases)
     assert judged.outcomes[CASES[0].name] == Outcome.FAIL
 
@@ -130,9 +131,9 @@ def test_what_fails_at_the_second_time_only_flakes_too() -> None:
     judged = Judged(run({CASES[0].name: Status.FAIL}))
     mates = []
 
-    def repeat(cases):
+    def repeat(cases, take):
         mates.extend(case.name for case in cases if case != CASES[0])
-        return [Result(CASES[0].name, Status.FAIL), Result(mates[0], Status.FAIL, detail="wrong this time")]
+        take([Result(CASES[0].name, Status.FAIL), Result(mates[0], Status.FAIL, detail="wrong this time")])
 
     judged.judge_again(repeat)
     assert judged.outcomes[mates[0]] == Outcome.FLAKE
@@ -142,18 +143,52 @@ def test_what_fails_at_the_second_time_only_flakes_too() -> None:
 
 def test_two_kinds_of_failure_are_no_flake() -> None:
     judged = Judged(run({CASES[0].name: Status.FAIL}))
-    judged.judge_again(lambda cases: [Result(CASES[0].name, Status.CRASH)])
+    judged.judge_again(lambda cases, take: take([Result(CASES[0].name, Status.CRASH)]))
     assert judged.unexpected == {CASES[0].name: Outcome.FAIL}
 
 
 def test_second_results_are_kept_and_not_asked_for_again(tmp_path) -> None:
     judged = Judged(run({CASES[0].name: Status.FAIL}))
-    judged.judge_again(lambda cases: [Result(case.name, Status.PASS) for case in cases])
+    judged.judge_again(lambda cases, take: take([Result(case.name, Status.PASS) for case in cases]))
     write_again(tmp_path, judged.again)
     resumed = Judged(judged.run, again=read_again(tmp_path))
     assert resumed.outcomes == judged.outcomes
-    assert resumed.judge_again(lambda cases: pytest.fail("judged a third time")) == 0
+    assert resumed.judge_again(lambda cases, take: pytest.fail("judged a third time")) == 0
     assert read_again(tmp_path / "elsewhere") == {}
+
+
+def test_what_was_judged_again_before_that_broke_off_counts() -> None:
+    first, other = (batch.cases[0].name for batch in list(plan.batches(CASES, WHOLE))[:2])
+    judged = Judged(run({first: Status.FAIL, other: Status.FAIL}))
+
+    def repeat(cases, take):
+        take([Result(first, Status.PASS)])
+        raise NoDevice("the device is lost")
+
+    with pytest.raises(NoDevice):
+        judged.judge_again(repeat)
+    assert (judged.outcomes[first], judged.outcomes[other]) == (Outcome.FLAKE, Outcome.FAIL)
+    asked = []
+    judged.judge_again(lambda cases, take: asked.extend(case.name for case in cases))
+    assert other in asked
+    assert first not in asked  # it is of another batch
+
+
+def test_a_name_of_khronos_of_which_nothing_fails_is_told_where_all_of_it_was_judged(tmp_path) -> None:
+    listed = "dEQP-VK.subgroups.shuffle.compute.subgroupshuffle_int"
+    known = expectations(tmp_path, f"{listed},Fail\n")
+    cases = select(known.foreign[listed])
+    found = run({})
+    found.results = [Result(case.name, Status.PASS) for case in cases]
+    assert Judged(found, known).idle() == [listed]
+    assert Judged(found, known).success
+    found.results[0] = Result(cases[0].name, Status.NOT_SUPPORTED)
+    assert Judged(found, known).idle() == [listed]
+    found.results[0] = Result(cases[0].name, Status.FAIL)
+    assert Judged(found, known).idle() == []
+    assert Judged(found, known).outcomes[cases[0].name] == Outcome.EXPECTED_FAIL
+    del found.results[0]
+    assert Judged(found, known).idle() == []
 
 
 def test_what_was_left_out_is_skipped_and_what_was_not_reached_is_missing() -> None:
@@ -162,7 +197,7 @@ def test_what_was_left_out_is_skipped_and_what_was_not_reached_is_missing() -> N
     judged = Judged(found, left_out=["vote.a"])
     assert judged.outcomes["vote.a"] == Outcome.SKIP
     assert judged.unexpected == {"vote.z": Outcome.MISSING}
-    assert judged.judge_again(lambda cases: pytest.fail("nothing has failed")) == 0
+    assert judged.judge_again(lambda cases, take: pytest.fail("nothing has failed")) == 0
 
 
 def test_a_broken_promise_can_be_expected(tmp_path) -> None:

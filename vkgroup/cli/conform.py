@@ -20,6 +20,7 @@ from vkgroup.cli.expecting import Expecting, read_expecting
 from vkgroup.cli.signals import keeping
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run, select, several
 from vkgroup.conformance.caselist import read_caselist
+from vkgroup.conformance.crew import TakeResults
 from vkgroup.conformance.judged import Judged
 from vkgroup.conformance.store import RESULTS
 from vkgroup.device import DeviceInfo
@@ -90,9 +91,9 @@ def conclude(
     Returns the exit code. Whatever keeps it from judging again is raised in the end, when all is written.
     """
 
-    def again(cases: Sequence[AnyCase], left: float | None) -> Run:
+    def again(cases: Sequence[AnyCase], left: float | None, take: TakeResults) -> Run:
         with progress_view() as progress:
-            return judge(expecting, device, tuple(cases), None, progress, left, target=target)
+            return judge(expecting, device, tuple(cases), None, progress, left, target=target, take=take)
 
     judged, problem = expecting.judged(found, out, again, console)
     try:
@@ -107,6 +108,8 @@ def conclude(
         write_junit(found, expecting.arguments.junit, judged)
     if problem is not None:
         text = "What is unexpected could not be judged again: the first results stand."
+        if judged.again:
+            text = "Not all that is unexpected could be judged again: of the rest the first results stand."
         console.print(Text(text), soft_wrap=True)
         raise problem
     return 0 if judged.success else 1
@@ -180,8 +183,12 @@ def judge(
     time_limit: float | None,
     recording: Recording | None = None,
     target: several.Target | None = None,
+    take: TakeResults | None = None,
 ) -> Run:
-    """Run the cases under a progress bar, on one device or a target's; without a folder nothing is kept."""
+    """Run the cases under a progress bar, on one device or a target's; without a folder nothing is kept.
+
+    `take` is given the results as they come.
+    """
     arguments = expecting.arguments
     counts = dict.fromkeys(Status, 0)
     name = target.name if target else "conform"
@@ -190,6 +197,8 @@ def judge(
     def on_results(results: list[Result]) -> None:
         if recording is not None:
             recording.add(results)
+        if take is not None:
+            take(results)
         for result in results:
             counts[result.status] += 1
         bad = sum(counts[status] for status in AGAINST_THE_DEVICE)

@@ -13,7 +13,8 @@ from pathlib import Path
 from rich.text import Text
 
 from vkgroup.cli.console import Console
-from vkgroup.conformance import AnyCase, Result, Run
+from vkgroup.conformance import AnyCase, Run
+from vkgroup.conformance.crew import TakeResults
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
 from vkgroup.conformance.judged import AGAIN, Judged, read_again, write_again
 from vkgroup.errors import VkgroupError
@@ -22,8 +23,8 @@ from vkgroup.report import github, save_baseline, write_gitlab, write_tables
 SHOWN = 20
 """Names of a kind that are printed at most."""
 
-Judge = Callable[[Sequence[AnyCase], float | None], Run]
-"""Judges cases once more, in at most so many seconds, apart from the run's folder."""
+Judge = Callable[[Sequence[AnyCase], float | None, TakeResults], Run]
+"""Judges cases once more, in at most so many seconds, apart from the run's folder; hands on each result."""
 
 
 @dataclass
@@ -57,7 +58,7 @@ class Expecting:
 
         Returns
         -------
-        What the run comes to, and why judging again failed: then the first results stand.
+        What the run comes to, and why judging again failed: where it did, the first results stand.
         """
         resumed = read_again(out) if self.arguments.resume else {}
         judged = Judged(found, self.expectations, self.left_out, resumed)
@@ -72,22 +73,21 @@ class Expecting:
 
     def _again(self, judged: Judged, left: float | None, out: Path, judge: Judge, console: Console) -> None:
         """Judge again what is unexpected, and write and say what came of it."""
-        start = time.monotonic()
-
-        def repeat(cases: Sequence[AnyCase]) -> list[Result]:
-            return judge(cases, left).results
-
-        count = judged.judge_again(repeat, self.shuffle)
-        if count:
-            write_again(out, judged.again)
-            spent = time.monotonic() - start
-            console.print(
-                Text(
-                    f"Judged {count} {'case' if count == 1 else 'cases'} again, the batches of what is "
-                    f"unexpected, in {spent:.1f} s: {out / AGAIN}"
-                ),
-                soft_wrap=True,
-            )
+        start, before = time.monotonic(), len(judged.again)
+        try:
+            judged.judge_again(lambda cases, take: judge(cases, left, take), self.shuffle)
+        finally:
+            count = len(judged.again) - before
+            if count:
+                write_again(out, judged.again)
+                spent = time.monotonic() - start
+                console.print(
+                    Text(
+                        f"Judged {count} {'case' if count == 1 else 'cases'} again, the batches of what is "
+                        f"unexpected, in {spent:.1f} s: {out / AGAIN}"
+                    ),
+                    soft_wrap=True,
+                )
 
     def write(self, judged: Judged, out: Path) -> None:
         """Write what the options ask for, and the tables."""
@@ -120,6 +120,27 @@ class Expecting:
 def read_expecting(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], console: Console) -> Expecting:
     """Read the files and choose the cases; InvalidInput where that is impossible."""
     expectations = read_expectations(arguments.baseline, arguments.skips, arguments.flakes)
+    _foreign(expectations, console)
+    if arguments.shard is not None:
+        cases = arguments.shard.of(cases)
+    left_out = (
+        {case.name for case in cases if expectations.skipped(case.name)} if expectations.skips else set()
+    )
+    kept = tuple(case for case in cases if case.name not in left_out)
+    return Expecting(arguments, expectations, kept, tuple(sorted(left_out)))
+
+
+def _foreign(expectations: Expectations, console: Console) -> None:
+    """Print how many names in the baseline are no cases: Khronos', and those without effect."""
+    if expectations.foreign:
+        count = len(expectations.foreign)
+        cases = len(set().union(*expectations.foreign.values()))
+        console.print(
+            Text(
+                f"{count} {'name' if count == 1 else 'names'} of Khronos' suite in the baseline may fail: "
+                f"{cases} cases answer to {'it' if count == 1 else 'them'}"
+            )
+        )
     strangers = expectations.strangers()
     if strangers:
         console.print(
@@ -129,13 +150,6 @@ def read_expecting(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], co
             ),
             soft_wrap=True,
         )
-    if arguments.shard is not None:
-        cases = arguments.shard.of(cases)
-    left_out = (
-        {case.name for case in cases if expectations.skipped(case.name)} if expectations.skips else set()
-    )
-    kept = tuple(case for case in cases if case.name not in left_out)
-    return Expecting(arguments, expectations, kept, tuple(sorted(left_out)))
 
 
 def _kinds(judged: Judged, out: Path, console: Console) -> None:
@@ -153,6 +167,15 @@ def _kinds(judged: Judged, out: Path, console: Console) -> None:
         known.append(f"{len(judged.left_out)} left out by --skips")
     if known:
         console.print(Text("Expected: " + ", ".join(known)))
+    idle = judged.idle()
+    if idle:
+        console.print(
+            Text(
+                f"Of {len(idle)} of Khronos' names in the baseline nothing fails here: {', '.join(idle[:3])}"
+                f"{', …' * (len(idle) > 3)}"
+            ),
+            soft_wrap=True,
+        )
     _names("New flakes (name them in --flakes):", judged.named(Outcome.FLAKE), out / "results.csv", console)
     unexpected = [
         f"{name},{outcome}" for name, outcome in judged.unexpected.items() if outcome != Outcome.MISSING

@@ -1,6 +1,6 @@
 """What the suite covers of Khronos' (VK-GL-CTS), by group, and what it adds: the table of docs/coverage.md.
 
-``python -m vkgroup.conformance.coverage LIST…`` prints the page for lists of Khronos' names, one a line.
+``python -m vkgroup.conformance.coverage`` prints the page; with files, that of the names in them, one a line.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from vkgroup.conformance.cases import Case
 from vkgroup.conformance.families import all_cases, cases_by_name, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.khronos import PREFIX, map_name
+from vkgroup.conformance.khronos_names import listed
 
 _SHOWN_PATTERNS = 4
 
@@ -126,5 +127,5 @@ def _beyond(met: set[str]) -> str:
 
 
 if __name__ == "__main__":
-    lists = [Path(name).read_text(encoding="utf-8").split() for name in sys.argv[1:]]
-    sys.stdout.write(page([name for names in lists for name in names]))
+    given = [name for file in sys.argv[1:] for name in Path(file).read_text(encoding="utf-8").split()]
+    sys.stdout.write(page(given or listed()))

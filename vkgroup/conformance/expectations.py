@@ -4,6 +4,10 @@ The files are those that deqp-runner reads (https://gitlab.freedesktop.org/anhol
 has lines ``NAME,STATUS``, of which more columns are ignored, so that ``failures.csv`` and ``results.csv`` of
 a run are baselines too; skips and flakes have a regular expression a line, found anywhere in a name. Empty
 lines and lines that begin with ``#`` are left out in all of them.
+
+Names of Khronos' suite stand for the cases that answer to them (`vkgroup.conformance.khronos_names`). Such a
+case need not fail where Khronos' test does, and has data and patterns that it has not: the line of a baseline
+excuses the case's failure, and is no reason to miss one.
 """
 
 from __future__ import annotations
@@ -13,9 +17,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 
+from vkgroup.conformance import khronos_names
 from vkgroup.conformance.families import cases_by_name
+from vkgroup.conformance.khronos import PREFIX
 from vkgroup.conformance.results import Status
 from vkgroup.errors import InvalidInput
 
@@ -97,13 +104,45 @@ _STATUSES = frozenset(outcome.value for outcome in Outcome) | {
 """Every word that deqp-runner has for a status."""
 
 
+_NO_WORSE = (Outcome.EXPECTED_FAIL, Outcome.IMPROVED_FAIL)
+"""Beside a line with one of Khronos' names: the case fails as the line says, or less badly."""
+
+
 @dataclass(frozen=True)
 class Expected:
-    """A line of a baseline: a status in deqp-runner's words, and where it stands (lines from 1)."""
+    """A line of a baseline: name, status in deqp-runner's words, and where it stands (lines from 1)."""
 
+    name: str
     status: str
     path: Path
     line: int
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the name is one of Khronos'."""
+        return self.name.startswith(PREFIX)
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Regular expressions that find cases.
+
+    Attributes
+    ----------
+    ours : found anywhere in a name of ours.
+    answering : cases found by their names at Khronos, in expressions that have ``dEQP-VK`` in them.
+    """
+
+    ours: tuple[re.Pattern[str], ...] = ()
+    answering: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to find."""
+        return bool(self.ours or self.answering)
+
+    def find(self, name: str) -> bool:
+        """Return whether a case is found."""
+        return name in self.answering or any(pattern.search(name) for pattern in self.ours)
 
 
 @dataclass(frozen=True)
@@ -112,22 +151,50 @@ class Expectations:
 
     Attributes
     ----------
-    baseline : what stands in the baselines, by the name of the case.
-    skips, flakes : the regular expressions, compiled.
+    baseline : the lines of the baselines, by their names.
+    skips, flakes : cases to leave out, and cases that may fail or not.
     """
 
     baseline: dict[str, Expected] = field(default_factory=dict)
-    skips: tuple[re.Pattern[str], ...] = ()
-    flakes: tuple[re.Pattern[str], ...] = ()
+    skips: Patterns = Patterns()
+    flakes: Patterns = Patterns()
+
+    @cached_property
+    def foreign(self) -> dict[str, tuple[str, ...]]:
+        """The names in the baselines that are Khronos', each with the cases that answer to it."""
+        found = {
+            name: khronos_names.answering(name) for name, line in self.baseline.items() if line.is_foreign
+        }
+        return {name: cases for name, cases in found.items() if cases}
+
+    @cached_property
+    def _excuses(self) -> dict[str, list[Expected]]:
+        """The lines with names of Khronos', by the cases that answer to them."""
+        found: dict[str, list[Expected]] = {}
+        for name, cases in self.foreign.items():
+            for case in cases:
+                found.setdefault(case, []).append(self.baseline[name])
+        return found
 
     def strangers(self) -> list[str]:
-        """Return the names in the baselines that are of no case of the suite."""
+        """Return the names in the baselines to which no case of the suite answers."""
         known = cases_by_name() if self.baseline else {}
-        return [name for name in self.baseline if name not in known and name != PROMISES]
+        return [
+            name
+            for name in self.baseline
+            if name not in known and name not in self.foreign and name != PROMISES
+        ]
 
     def skipped(self, name: str) -> bool:
         """Return whether a case is left out."""
-        return any(pattern.search(name) for pattern in self.skips)
+        return self.skips.find(name)
+
+    def excuse(self, name: str, status: Status) -> Expected | None:
+        """Return the line with a name of Khronos' that expects such a status of a case, if there is one."""
+        for line in self._excuses.get(name, ()):
+            if _BESIDE[PLAIN[status]].get(line.status) in _NO_WORSE:
+                return line
+        return None
 
     def outcome(self, name: str, status: Status) -> Outcome:
         """Return what a case's status is beside what is expected of it."""
@@ -135,7 +202,9 @@ class Expectations:
         expected = self.baseline.get(name)
         if expected is not None:
             found = _BESIDE[found].get(expected.status, found)
-        if not found.expected and any(pattern.search(name) for pattern in self.flakes):
+        elif self.excuse(name, status) is not None:
+            found = Outcome.EXPECTED_FAIL
+        if not found.expected and self.flakes.find(name):
             return Outcome.KNOWN_FLAKE
         return found
 
@@ -172,7 +241,7 @@ def read_baseline(path: Path) -> dict[str, Expected]:
             raise InvalidInput(
                 f"{path}:{number}: {name} stands on line {entries[name].line} already: remove one of them"
             )
-        entries[name] = Expected(status, path, number)
+        entries[name] = Expected(name, status, path, number)
     return entries
 
 
@@ -190,8 +259,13 @@ def parse_line(line: str, where: str) -> tuple[str, str]:
     return name, status
 
 
-def _read_patterns(paths: Sequence[Path]) -> tuple[re.Pattern[str], ...]:
-    return tuple(_pattern(line, path, number) for path in paths for number, line in _lines(path))
+def _read_patterns(paths: Sequence[Path]) -> Patterns:
+    read = [_pattern(line, path, number) for path in paths for number, line in _lines(path)]
+    foreign = [pattern for pattern in read if PREFIX.rstrip(".") in pattern.pattern]
+    return Patterns(
+        tuple(pattern for pattern in read if pattern not in foreign),
+        frozenset().union(*map(khronos_names.found_by, foreign)),
+    )
 
 
 def _pattern(text: str, path: Path, number: int) -> re.Pattern[str]:

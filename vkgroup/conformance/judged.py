@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vkgroup.conformance import plan
+from vkgroup.conformance.crew import TakeResults
 from vkgroup.conformance.expectations import PLAIN, PROMISES, Expectations, Expected, Outcome
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.family import AnyCase
@@ -20,8 +21,8 @@ from vkgroup.files import write_whole
 AGAIN = "reruns.jsonl"
 """The file in a run's folder with the results of cases that were judged again."""
 
-Repeat = Callable[[Sequence[AnyCase]], list[Result]]
-"""Judges cases again, and returns their results."""
+Repeat = Callable[[Sequence[AnyCase], TakeResults], object]
+"""Judges cases again, and hands on their results as they come."""
 
 
 @dataclass
@@ -91,6 +92,20 @@ class Judged:
         """Return what the baseline says of a case."""
         return self.expectations.baseline.get(name)
 
+    def idle(self) -> list[str]:
+        """Return the names of Khronos' in the baseline of which nothing fails: all that answers was judged.
+
+        They are no improvements that must be heeded: Khronos' test may see what no case here does.
+        """
+        found = {result.case: result.status for result in self.results}
+        passing = {case for case, status in found.items() if PLAIN[status] is Outcome.PASS}
+        harmless = passing | {case for case, status in found.items() if PLAIN[status] is Outcome.SKIP}
+        return [
+            name
+            for name, cases in self.expectations.foreign.items()
+            if harmless.issuperset(cases) and not passing.isdisjoint(cases)
+        ]
+
     def words(self, result: Result) -> str:
         """Return what there is to say of a result: its details, what was expected, what came out again."""
         said = [result.detail]
@@ -99,6 +114,9 @@ class Judged:
         if expected is not None and outcome.improved:
             advice = "remove the line" if outcome != Outcome.IMPROVED_FAIL else "change it to Fail"
             said.append(f"{expected.path}:{expected.line} expects {expected.status}: {advice}")
+        excuse = None if expected else self.expectations.excuse(result.case, result.status)
+        if excuse is not None:
+            said.append(f"{excuse.path}:{excuse.line} expects {excuse.status} of {excuse.name}")
         second = self.again.get(result.case)
         if second is not None:
             said.append(f"judged again: {second.status}")
@@ -108,6 +126,8 @@ class Judged:
 
     def judge_again(self, repeat: Repeat, shuffle: int | None = None) -> int:
         """Judge what is unexpected a second time; returns how many cases were, which time may keep below all.
+
+        What was judged before `repeat` raises an error counts.
 
         Whole batches are judged again, as deqp-runner repeats whole case lists: a wrong result that depends
         on what else is in a shader is none that comes and goes.
@@ -130,11 +150,16 @@ class Judged:
             if any(case.name in doubtful for case in batch.cases)
             for case in batch.cases
         ]
-        found = repeat(cases)
-        for result in found:
+        before = len(self.again)
+        try:
+            repeat(cases, self._take_again)
+        finally:
+            self._settle()
+        return len(self.again) - before
+
+    def _take_again(self, results: list[Result]) -> None:
+        for result in results:
             self.again.setdefault(result.case, result)
-        self._settle()
-        return len(found)
 
 
 def read_again(folder: Path) -> dict[str, Result]:
