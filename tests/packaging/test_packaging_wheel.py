@@ -117,5 +117,12 @@ def test_the_installed_command_lists_its_benchmarks(installed: Path) -> None:
     assert "ceiling.copy" in _run(installed, "vkgroup", "bench", "--list", "ceiling")
 
 
+def test_the_installed_command_knows_khronos_names(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "skips.txt").write_text("dEQP-VK.subgroups.vote.compute.subgroupallequal_ivec2")
+    case = "vote.compute.subgroupAllEqual.ivec[23].all.exact"
+    options = ("--list", "--filter", case, "--skips", str(tmp_path / "skips.txt"))
+    assert _run(installed, "vkgroup", "conform", *options) == case.replace("[23]", "3") + "\n"
+
+
 def test_the_installed_command_opens_a_device(installed: Path, swiftshader: object) -> None:
     assert "SwiftShader" in _run(installed, "vkgroup", "devices")
