@@ -62,6 +62,7 @@ WRONG: dict[str, tuple[Callable[[bytes], bytes], str, bool]] = {
     "compute_model.builtins.gl_GlobalInvocationID.7x1x1.13_groups": (
         partial(_swapped_builtins, 27, 28), "component", False,
     ),
+    "cooperative_matrix.arithmetic.s32.c.divide.exact": (partial(_another_opcode, 135, 132), "column", False),
     "reconvergence.maximal.compute.nesting2.0.4": (_second_ballot_of_nobody, "lane", True),
     "reconvergence.maximal.fragment.demote_entire_quad.whole": (_nobody, "lane", True),
 }  # fmt: skip

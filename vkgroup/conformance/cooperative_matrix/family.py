@@ -134,8 +134,11 @@ def _verdict(findings: list[tuple[str, Finding]]) -> Verdict:
     """Put together what was found in each shape."""
     defined = sum(finding.defined for _, finding in findings)
     undefined = sum(finding.undefined for _, finding in findings)
-    wrong = [f"{shape}: {finding.wrong}" for shape, finding in findings if finding.wrong]
+    wrong = [(shape, finding) for shape, finding in findings if finding.wrong]
     if wrong:
-        return Verdict(Status.FAIL, defined, undefined, "\n".join(wrong))
+        words = "\n".join(f"{shape}: {finding.wrong}" for shape, finding in wrong)
+        shown = next(((shape, finding.evidence) for shape, finding in wrong if finding.evidence), None)
+        lanes = shown and shown[1] | {"where": f"{shown[0]}, {shown[1]['where']}"}
+        return Verdict(Status.FAIL, defined, undefined, words, lanes)
     notes = "; ".join(f"{shape}: {finding.note}" for shape, finding in findings if finding.note)
     return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined, notes)

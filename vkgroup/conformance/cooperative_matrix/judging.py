@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import evidence
 from vkgroup.conformance.cooperative_matrix.component import Array, Component
 from vkgroup.conformance.cooperative_matrix.place import Placement
 from vkgroup.conformance.cooperative_matrix.program import POISON, UNITS, Bytes, Finding
@@ -14,6 +17,15 @@ from vkgroup.spirv import ScalarType
 Flags = NDArray[np.bool_]
 
 _SHOWN = 3
+
+
+def _found(undefined: int, wrong: Flags, expected: Array, got: Array) -> Finding:
+    """Return what a comparison of elements comes to: (UNITS, rows, columns) each."""
+    defined = wrong.size - undefined
+    if not wrong.any():
+        return Finding(defined, undefined)
+    lanes = evidence.of_values("", {"expected": expected, "got": got}, wrong, ("subgroup", "row", "column"))
+    return Finding(defined, undefined, _first(wrong, expected, got), evidence=lanes)
 
 
 def _first(wrong: Flags, expected: Array, got: Array) -> str:
@@ -56,18 +68,17 @@ def exactly(
     wrong = words[:, placement.elements] != wanted
     if defined is not None:
         wrong &= defined
-    count = int(wrong.size if defined is None else defined.sum())
-    if wrong.any():
-        text = _first(wrong, component.read(wanted.view(np.uint8)), elements(component, memory, placement))
-        return Finding(count, wrong.size - count, text)
-    if untouched:
+    undefined = 0 if defined is None else int((~defined).sum())
+    got = elements(component, memory, placement)
+    found = _found(undefined, wrong, component.read(wanted.view(np.uint8)), got)
+    if untouched and not found.wrong:
         rest = words.copy()
         rest[:, placement.elements] = int.from_bytes(bytes([POISON]) * component.size, "little")
         touched = np.argwhere(rest.view(np.uint8) != POISON)
         if len(touched):
             unit, byte = touched[0]
-            return Finding(count, 0, f"subgroup {unit}: byte {byte}, outside of the matrix, was written")
-    return Finding(count, wrong.size - count)
+            return replace(found, wrong=f"subgroup {unit}: byte {byte}, outside of the matrix, was written")
+    return found
 
 
 def in_range(
@@ -88,9 +99,7 @@ def in_range(
     legal = legal_range(instruction, ScalarType("float", component.size * 8), operands, expected)
     anything = np.isneginf(legal.low) & np.isposinf(legal.high)
     wrong = ~((got >= legal.low) & (got <= legal.high)) & ~anything
-    undefined = int(anything.sum())
-    text = _first(wrong, expected, got) if wrong.any() else ""
-    return Finding(wrong.size - undefined, undefined, text)
+    return _found(int(anything.sum()), wrong, expected, got)
 
 
 def together(*findings: Finding) -> Finding:
@@ -100,6 +109,7 @@ def together(*findings: Finding) -> Finding:
         sum(finding.undefined for finding in findings),
         next((finding.wrong for finding in findings if finding.wrong), ""),
         next((finding.note for finding in findings if finding.note), ""),
+        next((finding.evidence for finding in findings if finding.wrong), None),
     )
 
 

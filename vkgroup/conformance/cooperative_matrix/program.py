@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -42,12 +43,14 @@ class Finding:
     defined, undefined : elements that were judged, and that the specification leaves open.
     wrong : the first of what is wrong, in words; empty if nothing is.
     note : what else there is to say.
+    evidence : a row of the matrix with what is wrong; see `vkgroup.conformance.evidence`.
     """
 
     defined: int
     undefined: int = 0
     wrong: str = ""
     note: str = ""
+    evidence: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
