@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
+from functools import partial
 from queue import Empty, Queue
 from typing import Any
 
@@ -26,11 +27,12 @@ from vkgroup.cluster.connecting import Cluster
 from vkgroup.cluster.member import Outcome
 from vkgroup.cluster.offer import Offer
 from vkgroup.conformance.crew import TakeResults
+from vkgroup.conformance.doubts import Doubts
 from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.pool import GRACE_SECONDS, TROUBLE_SECONDS
+from vkgroup.conformance.pool import GRACE_SECONDS
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
-from vkgroup.conformance.suspects import Answer, Death, Suspect, doubted
+from vkgroup.conformance.suspects import Answer, Death, Suspect
 from vkgroup.device import Capabilities
 from vkgroup.errors import InvalidInput, NoDevice
 
@@ -236,10 +238,7 @@ class _Judging:
         self._setup = setup
         self._on_results = on_results
         self._deadline = deadline
-        self._deaths: list[tuple[float, str, Death]] = []
-        self._held: deque[tuple[Answer, Outcome]] = deque()
-        self._suspects: deque[Suspect] = deque()
-        self._hung: dict[str, str] = {}
+        self._doubts = Doubts(setup.device.is_gpu)
 
     def run(self, batches: Iterable[Batch]) -> None:
         """Judge all batches."""
@@ -251,10 +250,9 @@ class _Judging:
             self._turn(together, alone=False, arrived=self._beside_others)
         finally:
             # Where the run is interrupted, too: what was measured is kept, if no death made it doubtful.
-            while self._held:
-                self._settle(*self._held.popleft())
-        self._suspects.extend(last)
-        self._turn(self._suspects, alone=True, arrived=self._by_itself)
+            self._doubts.settle(now=True)
+        self._doubts.suspects.extend(last)
+        self._turn(self._doubts.suspects, alone=True, arrived=self._by_itself)
 
     def _turn(
         self, waiting: deque[Suspect], *, alone: bool, arrived: Callable[[Suspect, Outcome], None]
@@ -267,8 +265,7 @@ class _Judging:
             while waiting and late < 0 and self._exchange.room(alone):
                 self._exchange.send(waiting.popleft(), self._setup, alone)
             back = self._exchange.take(1.0 if len(self._exchange) else 0.2)
-            while self._held and self._held[0][0].when < time.monotonic() - TROUBLE_SECONDS:
-                self._settle(*self._held.popleft())
+            self._doubts.settle()
             if back is None:
                 continue
             if back.outcome.answer is None:
@@ -280,33 +277,18 @@ class _Judging:
     def _beside_others(self, suspect: Suspect, outcome: Outcome) -> None:
         """Take what a batch came to that was judged beside others."""
         if isinstance(outcome.answer, Death):
-            self._deaths.append((time.monotonic(), outcome.worker, outcome.answer))
-            self._suspects.append(Suspect(suspect.batch, outcome.answer))
-            return
-        believed, doubtful = Answer(suspect.batch, outcome.answer or []).split()
-        if doubtful is not None:
-            self._held.append((doubtful, outcome))
-        if believed:
-            self._pass_on(believed, outcome)
-
-    def _settle(self, answer: Answer, outcome: Outcome) -> None:
-        """Pass on failures, or doubt them: a device that is lost may end others' work on it half done."""
-        for when, worker, death in self._deaths:
-            if worker == outcome.worker and abs(when - answer.when) <= TROUBLE_SECONDS:
-                self._suspects.append(Suspect(answer.batch, death, own=False))
-                return
-        self._pass_on(answer.results, outcome)
+            self._doubts.died(suspect.batch, outcome.answer, outcome.worker)
+        else:
+            answer = Answer(suspect.batch, outcome.answer or [])
+            self._doubts.take(answer, partial(self._pass_on, outcome), outcome.worker)
 
     def _by_itself(self, suspect: Suspect, outcome: Outcome) -> None:
         """Take what a batch came to that was judged alone on its device."""
         assert outcome.answer is not None
-        results, parts = suspect.after(outcome.answer)
-        self._suspects.extendleft(reversed(parts))
-        self._pass_on([doubted(result, self._hung.get(outcome.worker, "")) for result in results], outcome)
-        if isinstance(outcome.answer, Death) and results and self._setup.device.is_gpu:
-            self._hung.setdefault(outcome.worker, results[0].case)
+        take = partial(self._pass_on, outcome)
+        self._doubts.judged_alone(suspect, outcome.answer, take, outcome.worker)
 
-    def _pass_on(self, results: list[Result], outcome: Outcome) -> None:
+    def _pass_on(self, outcome: Outcome, results: list[Result]) -> None:
         """Pass results on, with the device that judged them, and failures with the host that has it."""
         named = [replace(result, device=outcome.device) for result in results]
         if outcome.host:

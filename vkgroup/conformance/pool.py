@@ -13,17 +13,17 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from queue import Empty, Queue
 from typing import Any
 
 from vkgroup import processes
+from vkgroup.conformance.doubts import Doubts
 from vkgroup.conformance.messages import CLOSE_SECONDS, Failure, Setup, receive, send
 from vkgroup.conformance.results import Result, Status
 from vkgroup.conformance.supply import Supply
-from vkgroup.conformance.suspects import Answer, Death, Suspect, Work, doubted
+from vkgroup.conformance.suspects import Answer, Death, Suspect, Work
 from vkgroup.errors import NoDevice
 
 WORKER = "vkgroup.conformance.worker"
@@ -31,9 +31,6 @@ WORKER = "vkgroup.conformance.worker"
 
 START_SECONDS = 120.0
 """Seconds that a worker may take to start and open its device."""
-
-TROUBLE_SECONDS = 30.0
-"""Seconds around a worker's death in which failures of others are doubted."""
 
 PAUSES = (0.5, 2.0, 8.0, 20.0)
 """Seconds before a worker that did not start is started again, until the run gives up."""
@@ -229,11 +226,8 @@ class Pool:
         self._jobs = jobs
         self._deadline = deadline
         self._supply = Supply(())
-        self._hung = ""
-        self._suspects: deque[Suspect] = deque()
-        self._deaths: list[tuple[float, Death]] = []
+        self._doubts = Doubts(setup.device.is_gpu)
         self._results: Queue[Answer | BaseException | None] = Queue()
-        self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._workers: set[Worker] = set()
         self._opened = False
@@ -298,42 +292,33 @@ class Pool:
     def _collect(self, count: int, on_results: Callable[[list[Result]], None]) -> None:
         """Pass on the results of so many workers until none is left; failures when they can be believed."""
         alive = count
-        held: deque[Answer] = deque()
         try:
             while alive:
                 with suppress(Empty):
-                    item = self._results.get(timeout=1.0 if held else None)
+                    item = self._results.get(timeout=1.0 if self._doubts.holding else None)
                     if item is None:
                         alive -= 1
                     else:
-                        self._take(item, held, on_results, hold=count > 1)
-                while held and held[0].when < time.monotonic() - TROUBLE_SECONDS:
-                    self._settle(held.popleft(), on_results)
+                        self._take(item, on_results, others=count > 1)
+                self._doubts.settle()
         finally:
             # Where the run is interrupted, too: what was measured is kept, if no death made it doubtful.
             with suppress(Empty):
                 while True:
                     if isinstance(item := self._results.get_nowait(), Answer):
-                        self._take(item, held, on_results, hold=count > 1)
-            for answer in held:
-                self._settle(answer, on_results)
+                        self._take(item, on_results, others=count > 1)
+            self._doubts.settle(now=True)
 
     def _take(
-        self,
-        item: Answer | BaseException,
-        held: deque[Answer],
-        on_results: Callable[[list[Result]], None],
-        *,
-        hold: bool,
+        self, item: Answer | BaseException, on_results: Callable[[list[Result]], None], *, others: bool
     ) -> None:
-        """Pass on the results of a worker, but for failures if they are to be held until they are settled."""
+        """Pass on the results of a worker; of failures only those that no death of others can explain."""
         if isinstance(item, BaseException):
             raise item
-        believed, doubtful = item.split() if hold else (item.results, None)
-        if doubtful is not None:
-            held.append(doubtful)
-        if believed:
-            on_results(believed)
+        if others:
+            self._doubts.take(item, on_results)
+        elif item.results:
+            on_results(item.results)
 
     def stop(self) -> None:
         """End all workers; `run`, in whichever thread it is, comes to an end with what it has."""
@@ -343,14 +328,6 @@ class Pool:
             worker.signal()
         for worker in workers:
             worker.kill()
-
-    def _settle(self, answer: Answer, on_results: Callable[[list[Result]], None]) -> None:
-        """Pass on failures, or doubt them: a device that is lost may end others' work half done."""
-        near = [death for when, death in self._deaths if abs(when - answer.when) <= TROUBLE_SECONDS]
-        if near:
-            self._suspects.append(Suspect(answer.batch, near[0], own=False))
-        else:
-            on_results(answer.results)
 
     def _next(self) -> Work | None:
         """Take a batch; None when all are taken."""
@@ -380,9 +357,7 @@ class Pool:
                 worker = None
                 if self._late():
                     return
-                with self._lock:
-                    self._deaths.append((time.monotonic(), answer))
-                    self._suspects.append(Suspect(batch, answer, alone=count == 1))
+                self._doubts.died(batch, answer, alone=count == 1)
         except BaseException as error:
             self._results.put(error)
         finally:
@@ -416,12 +391,7 @@ class Pool:
                 if self._late():  # by `stop` or the deadline, and not by the batch
                     return
                 worker = worker if suspect.alone else None
-            results, parts = suspect.after(answer)
-            self._suspects.extendleft(reversed(parts))
-            if results:
-                on_results([doubted(result, self._hung) for result in results])
-            if isinstance(answer, Death) and results and self._setup.device.is_gpu:
-                self._hung = self._hung or results[0].case
+            self._doubts.judged_alone(suspect, answer, on_results)
         if worker is not None:
             self._workers.discard(worker)
             worker.close()
@@ -430,7 +400,7 @@ class Pool:
         """Take what is to be judged alone: first what workers died of, then what is planned so."""
         if self._late():
             return None
-        if self._suspects:
-            return self._suspects.popleft()
+        if self._doubts.suspects:
+            return self._doubts.suspects.popleft()
         batch = self._supply.next_alone()
         return None if batch is None else Suspect(batch)
