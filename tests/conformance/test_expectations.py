@@ -87,11 +87,11 @@ OTHER = "vote.compute.subgroupAllEqual.ivec3.all.exact"
 
 @pytest.mark.parametrize(
     ("expected", "excused"),
-    [("Fail", "Fail"), ("Crash", "Fail Crash"), ("Timeout", "Fail Timeout"), ("Missing", ""), ("Pass", "")],
+    [("Fail", "Fail"), ("Crash", "Fail Crash"), ("Timeout", "Fail Timeout"), ("ExpectedFail", "Fail Crash")],
 )
 def test_a_name_of_khronos_excuses_what_answers_to_it(tmp_path, expected, excused) -> None:
     expectations = read(tmp_path, baselines=f"{ALL_EQUAL},{expected}\n")
-    assert ANSWERS in expectations.foreign[ALL_EQUAL]
+    assert ANSWERS in expectations.khronos[ALL_EQUAL]
     assert expectations.strangers() == []
     for status in Status:
         plain = Expectations().outcome(ANSWERS, status)
@@ -113,8 +113,54 @@ def test_expressions_over_khronos_names_find_what_answers(tmp_path) -> None:
     assert not expectations.skipped(OTHER)
     assert expectations.outcome(OTHER, Status.CRASH) == Outcome.KNOWN_FLAKE
     assert expectations.outcome(ANSWERS, Status.CRASH) == Outcome.CRASH
-    elsewhere = read(tmp_path, skips="dEQP-VK.pipeline.*\ndEQP-VK.subgroups.votes")
-    assert not elsewhere.skips
+    spelt = read(tmp_path, skips="(?i)deqp.vk.subgroups.vote.compute.subgroupAllEqual_ivec2$")
+    assert spelt.skipped(ANSWERS)
+
+
+def test_expressions_that_no_case_answers_to_are_told(tmp_path) -> None:
+    expectations = read(tmp_path, flakes=f"# x\nvote\ndEQP-VK.pipeline.*\n{ALL_EQUAL},Fail\n{ALL_EQUAL}\n")
+    assert expectations.flakes.idle == tuple(f"{tmp_path / 'flakes.txt'}:{line}" for line in (3, 4))
+
+
+@pytest.mark.parametrize("status", ["Pass", "Skip", "Missing", "Flake", "UnexpectedImprovement(Pass)"])
+def test_a_name_of_khronos_that_does_not_fail_says_nothing_of_what_answers(tmp_path, status) -> None:
+    expectations = read(tmp_path, baselines=f"{ALL_EQUAL},{status}\n")
+    assert not expectations.khronos
+    assert expectations.strangers() == []
+    assert expectations.outcome(ANSWERS, Status.FAIL) == Outcome.FAIL
+    assert expectations.outcome(ANSWERS, Status.PASS) == Outcome.PASS
+
+
+def test_what_may_fail_or_be_left_out_is_what_the_name_is_about() -> None:
+    plain, sized = (khronos_names.answering(ALL_EQUAL + end) for end in ("", "_requiredsubgroupsize"))
+    assert plain
+    assert sized
+    assert not any(".size" in case for case in plain)
+    assert all(".size" in case for case in sized)
+    eight = khronos_names.answering(f"{ALL_EQUAL}_requiredsubgroupsize8")
+    assert {case.rpartition(".")[2] for case in eight} <= {"size8"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dEQP-VK.reconvergence.*",
+        "dEQP-VK.subgroups.vote.compute.subgroupall_garbage",
+        "dEQP-VK.subgroups.shape.compute.clustered",
+        "dEQP-VK.subgroups.vote.compute.*",
+    ],
+)
+def test_names_that_are_not_listed_or_too_wide_have_no_effect(tmp_path, name) -> None:
+    expectations = read(tmp_path, baselines=f"{name},Fail\n")
+    assert not expectations.khronos
+    assert expectations.strangers() == [name]
+
+
+def test_a_result_that_a_name_of_khronos_does_not_excuse_has_its_line(tmp_path) -> None:
+    expectations = read(tmp_path, baselines=f"{ALL_EQUAL},Fail\n")
+    assert expectations.outcome(ANSWERS, Status.CRASH) == Outcome.CRASH
+    (line,) = expectations.lines(ANSWERS)
+    assert (line.name, line.line) == (ALL_EQUAL, 1)
 
 
 def test_what_is_found_answers_to_one_of_the_names() -> None:

@@ -177,7 +177,7 @@ def test_what_was_judged_again_before_that_broke_off_counts() -> None:
 def test_a_name_of_khronos_of_which_nothing_fails_is_told_where_all_of_it_was_judged(tmp_path) -> None:
     listed = "dEQP-VK.subgroups.shuffle.compute.subgroupshuffle_int"
     known = expectations(tmp_path, f"{listed},Fail\n")
-    cases = select(known.foreign[listed])
+    cases = select(known.khronos[listed])
     found = run({})
     found.results = [Result(case.name, Status.PASS) for case in cases]
     assert Judged(found, known).idle() == [listed]
@@ -187,6 +187,9 @@ def test_a_name_of_khronos_of_which_nothing_fails_is_told_where_all_of_it_was_ju
     found.results[0] = Result(cases[0].name, Status.FAIL)
     assert Judged(found, known).idle() == []
     assert Judged(found, known).outcomes[cases[0].name] == Outcome.EXPECTED_FAIL
+    found.results[0] = Result(cases[0].name, Status.PASS)
+    again = {cases[0].name: Result(cases[0].name, Status.CRASH)}
+    assert Judged(found, known, again=again).idle() == []
     del found.results[0]
     assert Judged(found, known).idle() == []
 

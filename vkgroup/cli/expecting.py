@@ -51,6 +51,12 @@ class Expecting:
         shuffle: int | bool | None = self.arguments.shuffle
         return self.arguments.seed if shuffle is True else shuffle
 
+    @property
+    def tells_flakes(self) -> bool:
+        """Whether what is unexpected is judged again."""
+        arguments = self.arguments
+        return bool(arguments.baseline or arguments.flakes or arguments.save_baseline)
+
     def judged(
         self, found: Run, out: Path, judge: Judge, console: Console
     ) -> tuple[Judged, VkgroupError | None]:
@@ -60,11 +66,10 @@ class Expecting:
         -------
         What the run comes to, and why judging again failed: where it did, the first results stand.
         """
-        resumed = read_again(out) if self.arguments.resume else {}
+        resumed = read_again(out) if self.arguments.resume and self.tells_flakes else {}
         judged = Judged(found, self.expectations, self.left_out, resumed)
-        asked = self.arguments.baseline or self.arguments.flakes or self.arguments.save_baseline
         left = None if self.arguments.time_limit is None else self.arguments.time_limit - found.seconds
-        if asked and (left is None or left > 0):
+        if self.tells_flakes and (left is None or left > 0):
             try:
                 self._again(judged, left, out, judge, console)
             except VkgroupError as error:
@@ -99,7 +104,7 @@ class Expecting:
 
     def report(self, judged: Judged, out: Path, console: Console) -> None:
         """Print what is expected and what is not, and annotations for GitHub."""
-        _kinds(judged, out, console)
+        _kinds(judged, out, console, names=bool(self.arguments.baseline or self.arguments.flakes))
         if judged.run.missing:
             missing = len(judged.run.missing)
             root = shlex.quote(str(self.root or out))
@@ -123,37 +128,44 @@ def read_expecting(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], co
     _foreign(expectations, console)
     if arguments.shard is not None:
         cases = arguments.shard.of(cases)
-    left_out = (
-        {case.name for case in cases if expectations.skipped(case.name)} if expectations.skips else set()
-    )
+    left_out = {case.name for case in cases if expectations.skipped(case.name)} if arguments.skips else set()
     kept = tuple(case for case in cases if case.name not in left_out)
     return Expecting(arguments, expectations, kept, tuple(sorted(left_out)))
 
 
 def _foreign(expectations: Expectations, console: Console) -> None:
-    """Print how many names in the baseline are no cases: Khronos', and those without effect."""
-    if expectations.foreign:
-        count = len(expectations.foreign)
-        cases = len(set().union(*expectations.foreign.values()))
-        console.print(
-            Text(
-                f"{count} {'name' if count == 1 else 'names'} of Khronos' suite in the baseline may fail: "
-                f"{cases} cases answer to {'it' if count == 1 else 'them'}"
-            )
+    """Print how much in the files has names of Khronos', and what has no effect."""
+    said = []
+    if expectations.khronos:
+        count = len(expectations.khronos)
+        cases = len(set().union(*expectations.khronos.values()))
+        said.append(
+            f"{count} {'name' if count == 1 else 'names'} of Khronos' suite in the baseline may fail: "
+            f"{cases} cases answer to {'it' if count == 1 else 'them'}"
         )
     strangers = expectations.strangers()
     if strangers:
-        console.print(
-            Text(
-                f"{len(strangers)} of {len(expectations.baseline)} names in the baseline are of no case of "
-                f"this suite, and have no effect: {', '.join(strangers[:3])}{', …' * (len(strangers) > 3)}"
-            ),
-            soft_wrap=True,
+        said.append(
+            f"{len(strangers)} of {len(expectations.baseline)} names in the baseline are of no case of "
+            f"this suite, and have no effect: {_some(strangers)}"
         )
+    for option, patterns in (("--skips", expectations.skips), ("--flakes", expectations.flakes)):
+        if patterns.idle:
+            count = len(patterns.idle)
+            said.append(
+                f"{count} expression{'s' * (count > 1)} of {option} with Khronos' names found no case of this "
+                f"suite, without effect: {_some(patterns.idle)}"
+            )
+    for line in said:
+        console.print(Text(line), soft_wrap=True)
 
 
-def _kinds(judged: Judged, out: Path, console: Console) -> None:
-    """Print how many results were expected, and the names of what was not."""
+def _some(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:3])}{', …' * (len(names) > 3)}"
+
+
+def _kinds(judged: Judged, out: Path, console: Console, *, names: bool) -> None:
+    """Print how many results were expected and, with `names`, what was not."""
     counts = judged.counts
     known = [
         f"{counts[outcome]} {words}"
@@ -170,17 +182,14 @@ def _kinds(judged: Judged, out: Path, console: Console) -> None:
     idle = judged.idle()
     if idle:
         console.print(
-            Text(
-                f"Of {len(idle)} of Khronos' names in the baseline nothing fails here: {', '.join(idle[:3])}"
-                f"{', …' * (len(idle) > 3)}"
-            ),
+            Text(f"Of {len(idle)} of Khronos' names in the baseline nothing fails here: {_some(idle)}"),
             soft_wrap=True,
         )
     _names("New flakes (name them in --flakes):", judged.named(Outcome.FLAKE), out / "results.csv", console)
     unexpected = [
         f"{name},{outcome}" for name, outcome in judged.unexpected.items() if outcome != Outcome.MISSING
     ]
-    if judged.expectations.baseline or judged.expectations.flakes:
+    if names:
         _names("Unexpected results:", unexpected, out / "failures.csv", console)
 
 

@@ -48,7 +48,7 @@ def read_caselist(path: Path) -> CaseList:
         The file cannot be read, is empty, or one of our own names or globs matches nothing.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"cannot read the case list {path}: {error}") from error
     names = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]

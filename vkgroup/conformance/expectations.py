@@ -104,6 +104,11 @@ _STATUSES = frozenset(outcome.value for outcome in Outcome) | {
 """Every word that deqp-runner has for a status."""
 
 
+_KHRONOS = re.compile("dEQP", re.IGNORECASE)
+"""What an expression has that is looked for in Khronos' names; no name of ours has it."""
+
+_FAILING = ("Fail", "Crash", "Timeout", "ExpectedFail")
+
 _NO_WORSE = (Outcome.EXPECTED_FAIL, Outcome.IMPROVED_FAIL)
 """Beside a line with one of Khronos' names: the case fails as the line says, or less badly."""
 
@@ -118,9 +123,9 @@ class Expected:
     line: int
 
     @property
-    def is_foreign(self) -> bool:
-        """Whether the name is one of Khronos'."""
-        return self.name.startswith(PREFIX)
+    def excuses(self) -> bool:
+        """Whether the name may be one of Khronos', and the status is that of a failure."""
+        return self.name.startswith(PREFIX) and self.status in _FAILING
 
 
 @dataclass(frozen=True)
@@ -130,19 +135,17 @@ class Patterns:
     Attributes
     ----------
     ours : found anywhere in a name of ours.
-    answering : cases found by their names at Khronos, in expressions that have ``dEQP-VK`` in them.
+    cases : those that answer to a name of Khronos' in which another expression is found.
+    idle : where the expressions stand that are looked for in Khronos' names, and that no case answers to.
     """
 
     ours: tuple[re.Pattern[str], ...] = ()
-    answering: frozenset[str] = frozenset()
-
-    def __bool__(self) -> bool:
-        """Return whether there is anything to find."""
-        return bool(self.ours or self.answering)
+    cases: frozenset[str] = frozenset()
+    idle: tuple[str, ...] = ()
 
     def find(self, name: str) -> bool:
         """Return whether a case is found."""
-        return name in self.answering or any(pattern.search(name) for pattern in self.ours)
+        return name in self.cases or any(pattern.search(name) for pattern in self.ours)
 
 
 @dataclass(frozen=True)
@@ -160,50 +163,48 @@ class Expectations:
     flakes: Patterns = Patterns()
 
     @cached_property
-    def foreign(self) -> dict[str, tuple[str, ...]]:
-        """The names in the baselines that are Khronos', each with the cases that answer to it."""
-        found = {
-            name: khronos_names.answering(name) for name, line in self.baseline.items() if line.is_foreign
-        }
+    def khronos(self) -> dict[str, tuple[str, ...]]:
+        """The names in the baselines that are Khronos' and may fail, each with the cases that answer."""
+        found = {name: khronos_names.answering(name) for name, line in self.baseline.items() if line.excuses}
         return {name: cases for name, cases in found.items() if cases}
 
     @cached_property
-    def _excuses(self) -> dict[str, list[Expected]]:
+    def _by_case(self) -> dict[str, list[Expected]]:
         """The lines with names of Khronos', by the cases that answer to them."""
         found: dict[str, list[Expected]] = {}
-        for name, cases in self.foreign.items():
+        for name, cases in self.khronos.items():
             for case in cases:
                 found.setdefault(case, []).append(self.baseline[name])
         return found
 
     def strangers(self) -> list[str]:
-        """Return the names in the baselines to which no case of the suite answers."""
+        """Return the names in the baselines that are no case's, and to which none answers."""
         known = cases_by_name() if self.baseline else {}
         return [
             name
             for name in self.baseline
-            if name not in known and name not in self.foreign and name != PROMISES
+            if name not in known and name != PROMISES and not khronos_names.answering(name)
         ]
 
     def skipped(self, name: str) -> bool:
         """Return whether a case is left out."""
         return self.skips.find(name)
 
-    def excuse(self, name: str, status: Status) -> Expected | None:
-        """Return the line with a name of Khronos' that expects such a status of a case, if there is one."""
-        for line in self._excuses.get(name, ()):
-            if _BESIDE[PLAIN[status]].get(line.status) in _NO_WORSE:
-                return line
-        return None
+    def lines(self, name: str) -> Sequence[Expected]:
+        """Return what the baselines say of a case: its own line, or else those with Khronos' names."""
+        own = self.baseline.get(name)
+        return self._by_case.get(name, ()) if own is None else (own,)
 
     def outcome(self, name: str, status: Status) -> Outcome:
         """Return what a case's status is beside what is expected of it."""
         found = PLAIN[status]
-        expected = self.baseline.get(name)
-        if expected is not None:
-            found = _BESIDE[found].get(expected.status, found)
-        elif self.excuse(name, status) is not None:
-            found = Outcome.EXPECTED_FAIL
+        for line in self.lines(name):
+            beside = _BESIDE[found].get(line.status, found)
+            if line.name == name:
+                found = beside
+            elif beside in _NO_WORSE:
+                found = Outcome.EXPECTED_FAIL
+                break
         if not found.expected and self.flakes.find(name):
             return Outcome.KNOWN_FLAKE
         return found
@@ -260,12 +261,19 @@ def parse_line(line: str, where: str) -> tuple[str, str]:
 
 
 def _read_patterns(paths: Sequence[Path]) -> Patterns:
-    read = [_pattern(line, path, number) for path in paths for number, line in _lines(path)]
-    foreign = [pattern for pattern in read if PREFIX.rstrip(".") in pattern.pattern]
-    return Patterns(
-        tuple(pattern for pattern in read if pattern not in foreign),
-        frozenset().union(*map(khronos_names.found_by, foreign)),
-    )
+    ours: list[re.Pattern[str]] = []
+    cases: set[str] = set()
+    idle: list[str] = []
+    for path in paths:
+        for number, line in _lines(path):
+            pattern = _pattern(line, path, number)
+            if _KHRONOS.search(line) is None:
+                ours.append(pattern)
+                continue
+            found = khronos_names.found_by(pattern)
+            cases |= found
+            idle += [f"{path}:{number}"] * (not found)
+    return Patterns(tuple(ours), frozenset(cases), tuple(idle))
 
 
 def _pattern(text: str, path: Path, number: int) -> re.Pattern[str]:

@@ -89,21 +89,22 @@ class Judged:
         return [name for name, outcome in self.outcomes.items() if outcome in outcomes]
 
     def expected(self, name: str) -> Expected | None:
-        """Return what the baseline says of a case."""
-        return self.expectations.baseline.get(name)
+        """Return the line of the baseline on a case; where it has none, one with a name of Khronos'."""
+        return next(iter(self.expectations.lines(name)), None)
 
     def idle(self) -> list[str]:
         """Return the names of Khronos' in the baseline of which nothing fails: all that answers was judged.
 
         They are no improvements that must be heeded: Khronos' test may see what no case here does.
         """
-        found = {result.case: result.status for result in self.results}
-        passing = {case for case, status in found.items() if PLAIN[status] is Outcome.PASS}
-        harmless = passing | {case for case, status in found.items() if PLAIN[status] is Outcome.SKIP}
+        results = [*self.results, *self.again.values()]
+        passing = {result.case for result in results if PLAIN[result.status] is Outcome.PASS}
+        failing = {result.case for result in results if not PLAIN[result.status].expected}
+        judged = {result.case for result in self.results}
         return [
             name
-            for name, cases in self.expectations.foreign.items()
-            if harmless.issuperset(cases) and not passing.isdisjoint(cases)
+            for name, cases in self.expectations.khronos.items()
+            if judged.issuperset(cases) and failing.isdisjoint(cases) and not passing.isdisjoint(cases)
         ]
 
     def words(self, result: Result) -> str:
@@ -114,9 +115,8 @@ class Judged:
         if expected is not None and outcome.improved:
             advice = "remove the line" if outcome != Outcome.IMPROVED_FAIL else "change it to Fail"
             said.append(f"{expected.path}:{expected.line} expects {expected.status}: {advice}")
-        excuse = None if expected else self.expectations.excuse(result.case, result.status)
-        if excuse is not None:
-            said.append(f"{excuse.path}:{excuse.line} expects {excuse.status} of {excuse.name}")
+        elif expected is not None and expected.name != result.case and not PLAIN[result.status].expected:
+            said.append(f"{expected.path}:{expected.line} expects {expected.status} of {expected.name}")
         second = self.again.get(result.case)
         if second is not None:
             said.append(f"judged again: {second.status}")

@@ -80,7 +80,7 @@ def write_gitlab(judged: Judged, folder: Path) -> Path:
     names = [name for name in lines if judged.outcomes[name] != Outcome.MISSING] + judged.named(Outcome.FLAKE)
     entries = [_entry(judged, name, said[name], folder, lines.get(name, 1)) for name in names]
     if judged.run.missing:
-        at = (str(folder / FAILURES), lines[min(judged.run.missing)])
+        at = (_in_repository(folder / FAILURES, "CI_PROJECT_DIR"), lines[min(judged.run.missing)])
         entries.append(_quality("Missing", _missing(judged), "major", at, "Missing"))
     path = folder / GITLAB
     write_output(path, json.dumps(entries, indent=1) + "\n")
