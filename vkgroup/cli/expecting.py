@@ -153,8 +153,8 @@ def _foreign(expectations: Expectations, console: Console) -> None:
         if patterns.idle:
             count = len(patterns.idle)
             said.append(
-                f"{count} expression{'s' * (count > 1)} of {option} with Khronos' names found no case of this "
-                f"suite, without effect: {_some(patterns.idle)}"
+                f"{count} expression{'s' * (count > 1)} of {option} with Khronos' names found no case of "
+                f"this suite, without effect: {_some(patterns.idle)}"
             )
     for line in said:
         console.print(Text(line), soft_wrap=True)
