@@ -135,6 +135,21 @@ def test_modules_of_bfloat16_are_valid() -> None:
     assert {"BFloat16TypeKHR", "BFloat16CooperativeMatrixKHR"} <= changed.reflection.capabilities
 
 
+@pytest.mark.parametrize("topic", TOPICS)
+def test_the_line_that_a_report_marks_is_in_every_shader(topic) -> None:
+    chosen = [case for case in HERE if case.topic == topic]
+    assert chosen
+    for case in chosen:
+        builder = Builder(32, 0)
+        shapes = TOPICS[topic].shapes(case, REFERENCE)
+        for shape in shapes:
+            TOPICS[topic].add(builder, case, shape)
+        # One line at least for each shape, and not those that only declare, load and store what it needs.
+        lines = builder.source("test").splitlines()
+        marked = [line for line in lines if TOPICS[topic].code in line]
+        assert len(shapes) <= len(marked) < len(lines) / 2, case.name
+
+
 # --- planted errors -----------------------------------------------------------------------------------
 
 

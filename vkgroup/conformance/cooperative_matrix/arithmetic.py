@@ -146,4 +146,6 @@ def _add(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     return judge
 
 
-ARITHMETIC_TOPIC = Topic("arithmetic", _cases, lambda case: case.types, matrices_of, need_of_matrix, _add)
+ARITHMETIC_TOPIC = Topic(
+    "arithmetic", _cases, lambda case: case.types, matrices_of, need_of_matrix, _add, "x = "
+)

@@ -70,6 +70,7 @@ class Topic:
     shapes : the shapes in which a device lists what the case needs, each once; none where it lists none.
     needs : says in words what must be listed.
     add : adds a case in one shape to a program; returns what judges it.
+    code : what the lines of its shaders contain that do what the cases are about.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Topic:
     shapes: Callable[[MatrixCase, Capabilities], tuple[Shape, ...]]
     needs: Callable[[MatrixCase], str]
     add: Callable[[Builder, MatrixCase, Shape], Judge]
+    code: str
 
 
 def listed(capabilities: Capabilities) -> list[tuple[Combination, CooperativeMatrix]]:

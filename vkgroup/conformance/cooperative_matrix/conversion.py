@@ -92,4 +92,4 @@ def _add(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     return judge
 
 
-CONVERSION_TOPIC = Topic("convert", _cases, lambda case: case.types, _shapes, _needs, _add)
+CONVERSION_TOPIC = Topic("convert", _cases, lambda case: case.types, _shapes, _needs, _add, "n = coopmat")

@@ -103,7 +103,8 @@ class CooperativeMatrixFamily:
             shapes = topic.shapes(case, capabilities)
             judges.append([(shape, topic.add(builder, case, shape)) for shape in shapes])
         outputs = _run(executor, builder, cases)
-        return [_verdict([(str(shape), judge(outputs)) for shape, judge in own]) for own in judges]
+        code = TOPICS[cases[0].topic].code
+        return [_verdict([(str(shape), judge(outputs)) for shape, judge in own], code) for own in judges]
 
 
 def _run(executor: Executor, builder: Builder, cases: list[MatrixCase]) -> Outputs:
@@ -130,15 +131,15 @@ def _run(executor: Executor, builder: Builder, cases: list[MatrixCase]) -> Outpu
     }
 
 
-def _verdict(findings: list[tuple[str, Finding]]) -> Verdict:
-    """Put together what was found in each shape."""
+def _verdict(findings: list[tuple[str, Finding]], code: str) -> Verdict:
+    """Put together what was found in each shape; see `Topic.code`."""
     defined = sum(finding.defined for _, finding in findings)
     undefined = sum(finding.undefined for _, finding in findings)
     wrong = [(shape, finding) for shape, finding in findings if finding.wrong]
     if wrong:
         words = "\n".join(f"{shape}: {finding.wrong}" for shape, finding in wrong)
         shown = next(((shape, finding.evidence) for shape, finding in wrong if finding.evidence), None)
-        lanes = shown and shown[1] | {"where": f"{shown[0]}, {shown[1]['where']}"}
+        lanes = shown and shown[1] | {"where": f"{shown[0]}, {shown[1]['where']}", "code": code}
         return Verdict(Status.FAIL, defined, undefined, words, lanes)
     notes = "; ".join(f"{shape}: {finding.note}" for shape, finding in findings if finding.note)
     return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined, notes)

@@ -137,6 +137,7 @@ LOAD_TOPIC = Topic(
     matrices_of,
     need_of_matrix,
     _add_load,
+    "coopMatLoad(m",
 )
 
 STORE_TOPIC = Topic(
@@ -146,4 +147,5 @@ STORE_TOPIC = Topic(
     matrices_of,
     need_of_matrix,
     _add_store,
+    "coopMatStore(m",
 )

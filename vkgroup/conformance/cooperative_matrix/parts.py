@@ -217,6 +217,7 @@ ELEMENT_TOPIC = Topic(
     matrices_of,
     need_of_matrix,
     _add_elements,
+    "m[i]",
 )
 
 FILL_TOPIC = Topic(
@@ -226,6 +227,7 @@ FILL_TOPIC = Topic(
     matrices_of,
     need_of_matrix,
     _add_fill,
+    "m = coopmat",
 )
 
 VARIABLE_TOPIC = Topic(
@@ -235,4 +237,5 @@ VARIABLE_TOPIC = Topic(
     matrices_of,
     need_of_matrix,
     _add_variables,
+    "n = ",
 )

@@ -241,4 +241,12 @@ def _needs(case: MatrixCase) -> str:
     return f"a cooperative matrix product of {words} added to {ends}{saturating} in subgroups"
 
 
-PRODUCT_TOPIC = Topic("multiply_add", _cases, lambda case: _combination(case).types, _shapes, _needs, _add)
+PRODUCT_TOPIC = Topic(
+    "multiply_add",
+    _cases,
+    lambda case: _combination(case).types,
+    _shapes,
+    _needs,
+    _add,
+    "coopMatMulAdd(",
+)
