@@ -28,7 +28,9 @@ from typing import Any
 
 from vkgroup import compiler
 from vkgroup.conformance import family_of, plan, select, several
+from vkgroup.conformance.cases import Case
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.program import Program
 from vkgroup.conformance.run import versions
 from vkgroup.conformance.subgroup import program_of
 from vkgroup.device import DeviceInfo
@@ -36,6 +38,9 @@ from vkgroup.opening import open_device
 
 CASES = "arithmetic.compute.*.exact"
 """The cases whose shaders are compiled."""
+
+MOST_A_SECOND = 60
+"""Pipelines that a process makes in a second at most."""
 
 READY_SECONDS = 240.0
 """Seconds that all processes may take to open their devices and prepare their shaders."""
@@ -87,7 +92,7 @@ def front(work: Work, number: int) -> Iterator[Unit]:
     """Yield a unit: one of the process's shaders, by glslang; each has a name that no cache knows."""
     with open_device(work.devices[0]) as device:
         executor = Executor(device, seed=0)
-        sources = [program_of(executor, batch.cases).source for batch in _batches(executor, work, number)]
+        sources = [program.source for program in _programs(executor, work, number)]
     made = iter(range(sys.maxsize))
 
     def unit() -> bool:
@@ -103,7 +108,7 @@ def pipelines(work: Work, number: int) -> Iterator[Unit]:
     """Yield a unit: a pipeline of the next of the process's modules, none of which comes twice."""
     with open_device(work.devices[number % len(work.devices)], robust=False) as device:
         executor = Executor(device, seed=0)
-        programs = [program_of(executor, batch.cases) for batch in _batches(executor, work, number)]
+        programs = _programs(executor, work, number)
         modules = iter([executor.compile(program.source, stage="compute") for program in programs])
 
         def unit() -> bool:
@@ -124,13 +129,14 @@ KINDS: dict[str, Callable[[Work, int], Iterator[Unit]]] = {
 }
 
 
-def _batches(executor: Executor, work: Work, number: int) -> Iterator[plan.Batch]:
-    """Yield the process's own batches, as many as it can need; those of process 0 are always the same."""
+def _programs(executor: Executor, work: Work, number: int) -> list[Program]:
+    """Return the process's own programs, as many as it can need; those of process 0 are always the same."""
     capabilities = executor.capabilities
     cases = [case for case in select((CASES,)) if not family_of(case).missing(case, capabilities)]
-    batches = list(plan.batches(cases, capabilities))
-    most = max(1, round(work.seconds * 60))
-    return iter(batches[number :: os.cpu_count() or 1][:most])
+    batches = list(plan.batches(cases, capabilities))[number :: os.cpu_count() or 1]
+    most = max(1, round(work.seconds * MOST_A_SECOND))
+    chosen = ([case for case in batch.cases if isinstance(case, Case)] for batch in batches[:most])
+    return [program_of(executor, its) for its in chosen]
 
 
 def _process(work: Work, number: int, ready: Any, answers: Any) -> None:

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -220,8 +220,8 @@ def results(rounds: Sequence[tuple[Measured, Measured]], controls: Sequence[Meas
     }
 
 
-def main() -> int:
-    """Measure, print and write."""
+def _arguments() -> argparse.Namespace:
+    """Read the options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="JSON file, written after each round")
     parser.add_argument("--cases", action="append", default=[], help="glob; may be repeated (default: all)")
@@ -237,43 +237,62 @@ def main() -> int:
     for name in ("rounds", "every", "jobs"):
         if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
             parser.error(f"--{name} must be at least 1")
+    return arguments
+
+
+def _head(
+    arguments: argparse.Namespace, devices: Sequence[DeviceInfo], each: int, cases: int
+) -> dict[str, Any]:
+    """Return what is measured, and where."""
+    return {
+        "devices": [
+            {"name": d.name, "driver": f"{d.driver_name} {d.driver_info}", "uuid": d.uuid} for d in devices
+        ],
+        "versions": versions(),
+        "processors": os.cpu_count(),
+        "halves": arguments.halves,
+        "workers_a_device": each,
+        "filters": arguments.cases,
+        "every": arguments.every,
+        "cases": cases,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "note": "fresh workers and cold caches in every run; listing the cases is not in the seconds",
+    }
+
+
+def _rounds(measuring: Measuring, count: int, seconds: float | None) -> Iterator[tuple[Measured, Measured]]:
+    """Yield rounds, one device and both, until the next would end later than so many seconds from now."""
+    start, longest = time.monotonic(), 0.0
+    for number in range(1, count + 1):
+        began = time.monotonic()
+        if seconds and number > 1 and began - start + longest > seconds:
+            return
+        if number % 2:
+            one, both = measuring.one(number, 0), measuring.both(number)
+        else:
+            both, one = measuring.both(number), measuring.one(number, 1)
+        longest = max(longest, time.monotonic() - began)
+        yield one, both
+
+
+def main() -> int:
+    """Measure, print and write."""
+    arguments = _arguments()
     start = time.monotonic()
-    cores = os.cpu_count() or 2
-    each = arguments.jobs or max(1, min(MOST_JOBS, cores // 2))
+    each = arguments.jobs or max(1, min(MOST_JOBS, (os.cpu_count() or 2) // 2))
     devices = pair(arguments.device)
     cases = select(tuple(arguments.cases))[:: arguments.every]
     if not cases:
         raise SystemExit("no case matches --cases")
     os.environ["__GL_SHADER_DISK_CACHE"] = "0"  # NVIDIA's, which would keep the pipelines of the first run
     measuring = Measuring(devices, cases, each, arguments.timeout, arguments.halves)
-    head = {
-        "devices": [
-            {"name": d.name, "driver": f"{d.driver_name} {d.driver_info}", "uuid": d.uuid} for d in devices
-        ],
-        "versions": versions(),
-        "processors": cores,
-        "halves": arguments.halves,
-        "workers_a_device": each,
-        "filters": arguments.cases,
-        "every": arguments.every,
-        "cases": len(cases),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "note": "fresh workers and cold caches in every run; listing the cases is not in the seconds",
-    }
+    head = _head(arguments, devices, each, len(cases))
     measuring.warm_up()
     controls = [measuring.control(0)] if arguments.control else []
+    left = arguments.seconds and arguments.seconds - (time.monotonic() - start)
     rounds: list[tuple[Measured, Measured]] = []
-    longest = 0.0
-    for number in range(1, arguments.rounds + 1):
-        began = time.monotonic()
-        if arguments.seconds and rounds and began - start + longest > arguments.seconds:
-            break
-        if number % 2:
-            one, both = measuring.one(number, 0), measuring.both(number)
-        else:
-            both, one = measuring.both(number), measuring.one(number, 1)
-        rounds.append((one, both))
-        longest = max(longest, time.monotonic() - began)
+    for measured in _rounds(measuring, arguments.rounds, left):
+        rounds.append(measured)
         found = {**head, **results(rounds, controls), "verdicts_that_differ": sorted(measuring.different)}
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(found, indent=2) + "\n")
