@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import itertools
 import json
 import multiprocessing
 import os
@@ -25,6 +26,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from conformance_speed import cold_cache
 
 from vkgroup import compiler
 from vkgroup.conformance import family_of, plan, select, several
@@ -89,15 +92,15 @@ def arithmetic(work: Work, number: int) -> Iterator[Unit]:
 
 
 def front(work: Work, number: int) -> Iterator[Unit]:
-    """Yield a unit: one of the process's shaders, by glslang; each has a name that no cache knows."""
+    """Yield a unit: one of the process's shaders, by glslang; none comes twice."""
     with open_device(work.devices[0]) as device:
         executor = Executor(device, seed=0)
         sources = [program.source for program in _programs(executor, work, number)]
-    made = iter(range(sys.maxsize))
+    made = itertools.count()
 
     def unit() -> bool:
         count = next(made)
-        source = f"{sources[count % len(sources)]}\n// {os.getpid()} {count}\n"
+        source = f"{sources[count % len(sources)]}\n// {count}\n"
         compiler.compile_source(source, stage="compute", name="<scaling>", target=executor.target)
         return True
 
@@ -150,18 +153,19 @@ def _process(work: Work, number: int, ready: Any, answers: Any) -> None:
 
 
 def measure(work: Work) -> Measured:
-    """Let so many processes work side by side."""
+    """Let so many processes work side by side, with cold caches."""
     spawn = multiprocessing.get_context("spawn")
     ready, answers = spawn.Barrier(work.processes), spawn.Queue()
     processes = [
         spawn.Process(target=_process, args=(work, number, ready, answers))
         for number in range(work.processes)
     ]
-    for process in processes:
-        process.start()
-    found = [answers.get(timeout=READY_SECONDS + 2 * work.seconds) for _ in processes]
-    for process in processes:
-        process.join()
+    with cold_cache():
+        for process in processes:
+            process.start()
+        found = [answers.get(timeout=READY_SECONDS + 2 * work.seconds) for _ in processes]
+        for process in processes:
+            process.join()
     done = sum(count for count, _, _ in found)
     rate = sum(count / seconds for count, seconds, _ in found)
     cpu = sum(seconds for _, _, seconds in found) / max(1, done)
@@ -188,7 +192,6 @@ def main() -> int:
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     arguments = parser.parse_args()
     os.environ["__GL_SHADER_DISK_CACHE"] = "0"
-    os.environ["MESA_SHADER_CACHE_DISABLE"] = "true"
     devices = tuple(several.choose(arguments.device))
     fewer, more = arguments.processes
     runs: list[Measured] = []

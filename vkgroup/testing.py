@@ -22,13 +22,11 @@ from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import RunResult
 from vkgroup.errors import InvalidInput
 from vkgroup.opening import open_device, select
+from vkgroup.reference.device.capabilities import SIZES as REFERENCE_SIZES
 from vkgroup.spirv import Module
 
 SIZES = (8, 16, 32, 64)
 """Subgroup sizes of `assert_same_at_every_size`, unless told otherwise: those of the GPUs that there are."""
-
-ALL_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-"""Subgroup sizes that the reference device can have."""
 
 
 class ShaderFindings(AssertionError):
@@ -201,7 +199,7 @@ def _sizes(sizes: Sequence[int], *, compared: bool) -> tuple[int, ...]:
     compared : whether the sizes are compared with each other, which takes two.
     """
     given = (sizes,) if isinstance(sizes, int) else tuple(sizes)
-    if wrong := [size for size in given if size not in ALL_SIZES]:
+    if wrong := [size for size in given if size not in REFERENCE_SIZES]:
         raise InvalidInput(f"sizes are powers of two up to 128, not {', '.join(map(str, wrong))}.")
     chosen = tuple(dict.fromkeys(given))
     if not chosen:

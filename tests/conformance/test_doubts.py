@@ -28,7 +28,7 @@ def answer(*statuses: Status) -> Answer:
 
 def test_a_pass_is_believed_at_once_and_a_failure_when_no_death_can_explain_it(clock) -> None:
     taken, its = [], doubts.Doubts(is_gpu=True)
-    its.take(answer(Status.PASS, Status.FAIL), taken.extend)
+    its.answered(answer(Status.PASS, Status.FAIL), taken.extend)
     assert [result.status for result in taken] == [Status.PASS]
     clock[0] += doubts.TROUBLE_SECONDS - 1
     its.settle()
@@ -45,7 +45,7 @@ def test_a_pass_is_believed_at_once_and_a_failure_when_no_death_can_explain_it(c
 )
 def test_a_death_casts_doubt_on_failures_of_its_device_and_its_time(clock, place, later, doubtful) -> None:
     taken, its = [], doubts.Doubts(is_gpu=True)
-    its.take(answer(Status.PASS, Status.FAIL), taken.extend, "here")
+    its.answered(answer(Status.PASS, Status.FAIL), taken.extend, "here")
     clock[0] += later
     its.died(Batch("subgroup", CASES[:1]), DEATH, place)
     its.settle(now=True)

@@ -20,8 +20,8 @@ from vkgroup.cli.expecting import Expecting, read_expecting
 from vkgroup.cli.signals import keeping
 from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run, select, several
 from vkgroup.conformance.caselist import read_caselist
-from vkgroup.conformance.crew import TakeResults
 from vkgroup.conformance.judged import Judged
+from vkgroup.conformance.results import TakeResults
 from vkgroup.conformance.store import RESULTS
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput

@@ -14,9 +14,9 @@ from rich.text import Text
 
 from vkgroup.cli.console import Console
 from vkgroup.conformance import AnyCase, Run
-from vkgroup.conformance.crew import TakeResults
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
 from vkgroup.conformance.judged import AGAIN, Judged, read_again, write_again
+from vkgroup.conformance.results import TakeResults
 from vkgroup.errors import VkgroupError
 from vkgroup.report import github, save_baseline, write_gitlab, write_tables
 
@@ -125,7 +125,7 @@ class Expecting:
 def read_expecting(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], console: Console) -> Expecting:
     """Read the files and choose the cases; InvalidInput where that is impossible."""
     expectations = read_expectations(arguments.baseline, arguments.skips, arguments.flakes)
-    _foreign(expectations, console)
+    _remarks(expectations, console)
     if arguments.shard is not None:
         cases = arguments.shard.of(cases)
     left_out = {case.name for case in cases if expectations.skipped(case.name)} if arguments.skips else set()
@@ -133,7 +133,7 @@ def read_expecting(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], co
     return Expecting(arguments, expectations, kept, tuple(sorted(left_out)))
 
 
-def _foreign(expectations: Expectations, console: Console) -> None:
+def _remarks(expectations: Expectations, console: Console) -> None:
     """Print how much in the files has names of Khronos', and what has no effect."""
     said = []
     if expectations.khronos:

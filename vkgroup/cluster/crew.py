@@ -26,12 +26,11 @@ from vkgroup.cluster import member
 from vkgroup.cluster.connecting import Cluster
 from vkgroup.cluster.member import Outcome
 from vkgroup.cluster.offer import Offer
-from vkgroup.conformance.crew import TakeResults
 from vkgroup.conformance.doubts import Doubts
 from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.pool import GRACE_SECONDS
-from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
+from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status, TakeResults
 from vkgroup.conformance.suspects import Answer, Death, Suspect
 from vkgroup.device import Capabilities
 from vkgroup.errors import InvalidInput, NoDevice
@@ -280,7 +279,7 @@ class _Judging:
             self._doubts.died(suspect.batch, outcome.answer, outcome.worker)
         else:
             answer = Answer(suspect.batch, outcome.answer or [])
-            self._doubts.take(answer, partial(self._pass_on, outcome), outcome.worker)
+            self._doubts.answered(answer, partial(self._pass_on, outcome), outcome.worker)
 
     def _by_itself(self, suspect: Suspect, outcome: Outcome) -> None:
         """Take what a batch came to that was judged alone on its device."""

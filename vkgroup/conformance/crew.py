@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from queue import Queue
@@ -14,13 +14,11 @@ from typing import Protocol
 from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.pool import Pool
-from vkgroup.conformance.results import Result
+from vkgroup.conformance.results import Result, TakeResults
 from vkgroup.conformance.supply import Supply
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import open_device
-
-TakeResults = Callable[[list[Result]], None]
 
 
 class Crew(Protocol):

@@ -9,19 +9,18 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 
-from vkgroup.conformance.results import Result
+from vkgroup.conformance.results import Result, TakeResults
 from vkgroup.conformance.suspects import Answer, Death, Suspect, Work, doubted
 
 TROUBLE_SECONDS = 30.0
 """Seconds around a worker's death in which failures of others on its device are doubted."""
 
-Take = Callable[[list[Result]], None]
-
 
 class Doubts:
     """The deaths of a run, the failures that are held, and what is to be judged alone.
+
+    A `place` is a device that can be lost without another; "" where there is but one.
 
     Parameters
     ----------
@@ -29,8 +28,7 @@ class Doubts:
 
     Attributes
     ----------
-    suspects : what is to be judged alone, when nobody else is at work. A `place` of the methods is a device
-        that can be lost without another; "" where there is one.
+    suspects : what is to be judged alone, when nobody else is at work.
     """
 
     def __init__(self, is_gpu: bool) -> None:
@@ -38,7 +36,7 @@ class Doubts:
         self._is_gpu = is_gpu
         self._lock = threading.Lock()
         self._deaths: list[tuple[float, str, Death]] = []
-        self._held: deque[tuple[Answer, Take, str]] = deque()
+        self._held: deque[tuple[Answer, TakeResults, str]] = deque()
         self._hung: dict[str, str] = {}
 
     @property
@@ -57,7 +55,7 @@ class Doubts:
             self._deaths.append((time.monotonic(), place, death))
             self.suspects.append(Suspect(batch, death, alone=alone))
 
-    def take(self, answer: Answer, take: Take, place: str = "") -> None:
+    def answered(self, answer: Answer, take: TakeResults, place: str = "") -> None:
         """Pass on what can be believed of an answer, and hold its failures."""
         believed, doubtful = answer.split()
         if doubtful is not None:
@@ -84,7 +82,7 @@ class Doubts:
         return None
 
     def judged_alone(
-        self, suspect: Suspect, answer: list[Result] | Death, take: Take, place: str = ""
+        self, suspect: Suspect, answer: list[Result] | Death, take: TakeResults, place: str = ""
     ) -> None:
         """Pass on what judging a suspect alone came to, or suspect its parts."""
         results, parts = suspect.after(answer)

@@ -22,7 +22,6 @@ from pathlib import Path
 
 from vkgroup.conformance import khronos_names
 from vkgroup.conformance.families import cases_by_name
-from vkgroup.conformance.khronos import PREFIX
 from vkgroup.conformance.results import Status
 from vkgroup.errors import InvalidInput
 
@@ -122,11 +121,6 @@ class Expected:
     path: Path
     line: int
 
-    @property
-    def excuses(self) -> bool:
-        """Whether the name may be one of Khronos', and the status is that of a failure."""
-        return self.name.startswith(PREFIX) and self.status in _FAILING
-
 
 @dataclass(frozen=True)
 class Patterns:
@@ -165,8 +159,11 @@ class Expectations:
     @cached_property
     def khronos(self) -> dict[str, tuple[str, ...]]:
         """The names in the baselines that are Khronos' and may fail, each with the cases that answer."""
-        found = {name: khronos_names.answering(name) for name, line in self.baseline.items() if line.excuses}
-        return {name: cases for name, cases in found.items() if cases}
+        return {
+            name: cases
+            for name, line in self.baseline.items()
+            if line.status in _FAILING and (cases := khronos_names.answering(name))
+        }
 
     @cached_property
     def _by_case(self) -> dict[str, list[Expected]]:

@@ -21,7 +21,7 @@ from typing import Any
 from vkgroup import processes
 from vkgroup.conformance.doubts import Doubts
 from vkgroup.conformance.messages import CLOSE_SECONDS, Failure, Setup, receive, send
-from vkgroup.conformance.results import Result, Status
+from vkgroup.conformance.results import Result, Status, TakeResults
 from vkgroup.conformance.supply import Supply
 from vkgroup.conformance.suspects import Answer, Death, Suspect, Work
 from vkgroup.errors import NoDevice
@@ -235,7 +235,7 @@ class Pool:
     def run(
         self,
         batches: Iterable[Work],
-        on_results: Callable[[list[Result]], None],
+        on_results: TakeResults,
         *,
         at_once: bool = False,
     ) -> None:
@@ -261,7 +261,7 @@ class Pool:
     def share(
         self,
         supply: Supply,
-        on_results: Callable[[list[Result]], None],
+        on_results: TakeResults,
         *,
         at_once: bool = False,
         meanwhile: Callable[[], None] = lambda: None,
@@ -289,7 +289,7 @@ class Pool:
             for thread in filter(threading.Thread.is_alive, threads):
                 thread.join(max(0.0, leave - time.monotonic()))
 
-    def _collect(self, count: int, on_results: Callable[[list[Result]], None]) -> None:
+    def _collect(self, count: int, on_results: TakeResults) -> None:
         """Pass on the results of so many workers until none is left; failures when they can be believed."""
         alive = count
         try:
@@ -309,14 +309,12 @@ class Pool:
                         self._take(item, on_results, others=count > 1)
             self._doubts.settle(now=True)
 
-    def _take(
-        self, item: Answer | BaseException, on_results: Callable[[list[Result]], None], *, others: bool
-    ) -> None:
+    def _take(self, item: Answer | BaseException, on_results: TakeResults, *, others: bool) -> None:
         """Pass on the results of a worker; of failures only those that no death of others can explain."""
         if isinstance(item, BaseException):
             raise item
         if others:
-            self._doubts.take(item, on_results)
+            self._doubts.answered(item, on_results)
         elif item.results:
             on_results(item.results)
 
@@ -378,7 +376,7 @@ class Pool:
             worker.kill()
         return answer
 
-    def _judge_alone(self, on_results: Callable[[list[Result]], None]) -> None:
+    def _judge_alone(self, on_results: TakeResults) -> None:
         """Judge the batches that may hang, and again those that workers died of, with nobody else at work."""
         worker: Worker | None = None
         while (suspect := self._next_suspect()) is not None:

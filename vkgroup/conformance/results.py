@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -83,3 +84,7 @@ class Result:
             )
         except (TypeError, OverflowError) as error:
             raise ValueError(f"no result: {error}") from error
+
+
+TakeResults = Callable[[list[Result]], None]
+"""Whoever is given results as they come."""

@@ -24,13 +24,11 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.judge_batch import judge_batch
 from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.pool import Pool
-from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
+from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status, TakeResults
 from vkgroup.conformance.store import Store
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import DeviceLost, DispatchTimeout
 from vkgroup.opening import open_device
-
-OnResults = Callable[[list[Result]], None]
 
 MOST_JOBS = 16
 """Worker processes of a device at most, unless more are asked for."""
@@ -138,7 +136,7 @@ def run(
     isolate: bool = True,
     transform: Transform | None = None,
     on_start: Callable[[Run], None] | None = None,
-    on_results: OnResults | None = None,
+    on_results: TakeResults | None = None,
     crew: Crew | None = None,
 ) -> Run:
     """Judge a device on the cases of the suite.
@@ -222,7 +220,7 @@ def _command(device: str, seed: int, case: str) -> str:
 class _Session:
     """Takes results as they come: keeps them, writes them, passes them on."""
 
-    def __init__(self, found: Run, device: str, store: Store | None, on_results: OnResults | None) -> None:
+    def __init__(self, found: Run, device: str, store: Store | None, on_results: TakeResults | None) -> None:
         self._found = found
         self._device = device
         self._store = store

@@ -14,7 +14,10 @@ DRIVER_NAME = "vkgroup"
 """`Capabilities.driver_name` of the reference device, and of no other."""
 
 DEFAULT_SIZE = 32
-MIN_SIZE, MAX_SIZE = 1, 128
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+"""Subgroup sizes that the reference device can have."""
+
+MIN_SIZE, MAX_SIZE = SIZES[0], SIZES[-1]
 
 _MOST_INVOCATIONS = 1024
 
@@ -187,7 +190,7 @@ def capabilities_of(subgroup_size: int = DEFAULT_SIZE) -> Capabilities:
         The size is no power of two from 1 to 128.
     """
     size = subgroup_size
-    if size not in (1, 2, 4, 8, 16, 32, 64, 128):
+    if size not in SIZES:
         raise Unsupported(
             f"The reference device has no subgroup size of {size}; give a power of two from {MIN_SIZE} to"
             f" {MAX_SIZE}.",

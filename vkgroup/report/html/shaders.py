@@ -14,10 +14,10 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import cases_by_name, family_of
 from vkgroup.device import Capabilities
 from vkgroup.opening import open_device, select
+from vkgroup.reference.device.capabilities import DEFAULT_SIZE, SIZES
 from vkgroup.report.html.axes import axes_of, split
 from vkgroup.spirv import Module
 
-_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 _QUOTED = re.compile(r"^> +(\S.*)$", re.MULTILINE)
 
 
@@ -68,7 +68,7 @@ class Shaders:
     """
 
     def __init__(self, size: int, capabilities: Capabilities | None = None, seed: int = 0) -> None:
-        self._device = open_device(select(f"reference:{size if size in _SIZES else 32}"))
+        self._device = open_device(select(f"reference:{size if size in SIZES else DEFAULT_SIZE}"))
         self._catcher = _Catcher(self._device, seed=seed)
         if capabilities is not None:
             self._catcher.capabilities = capabilities
