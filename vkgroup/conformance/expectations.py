@@ -13,14 +13,14 @@ excuses the case's failure, and is no reason to miss one.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 
-from vkgroup.conformance import khronos_names
+from vkgroup.conformance import expressions, khronos_names
+from vkgroup.conformance.expressions import Expressions
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.results import Status
 from vkgroup.errors import InvalidInput
@@ -128,18 +128,18 @@ class Patterns:
 
     Attributes
     ----------
-    ours : found anywhere in a name of ours.
+    ours : those that are looked for in names of ours.
     cases : those that answer to a name of Khronos' in which another expression is found.
     idle : where the expressions stand that are looked for in Khronos' names, and that no case answers to.
     """
 
-    ours: tuple[re.Pattern[str], ...] = ()
+    ours: Expressions = field(default_factory=Expressions)
     cases: frozenset[str] = frozenset()
     idle: tuple[str, ...] = ()
 
     def find(self, name: str) -> bool:
         """Return whether a case is found."""
-        return name in self.cases or any(pattern.search(name) for pattern in self.ours)
+        return name in self.cases or bool(self.ours.which(name))
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,8 @@ class Expectations:
     """
 
     baseline: dict[str, Expected] = field(default_factory=dict)
-    skips: Patterns = Patterns()
-    flakes: Patterns = Patterns()
+    skips: Patterns = field(default_factory=Patterns)
+    flakes: Patterns = field(default_factory=Patterns)
 
     @cached_property
     def khronos(self) -> dict[str, tuple[str, ...]]:
@@ -258,28 +258,20 @@ def parse_line(line: str, where: str) -> tuple[str, str]:
 
 
 def _read_patterns(paths: Sequence[Path]) -> Patterns:
-    ours: list[re.Pattern[str]] = []
-    cases: set[str] = set()
-    idle: list[str] = []
+    ours: dict[str, str] = {}
+    theirs: dict[str, str] = {}
     for path in paths:
         for number, line in _lines(path):
-            pattern = _pattern(line, path, number)
-            if _KHRONOS.search(line) is None:
-                ours.append(pattern)
-                continue
-            found = khronos_names.found_by(pattern)
-            cases |= found
-            idle += [f"{path}:{number}"] * (not found)
-    return Patterns(tuple(ours), frozenset(cases), tuple(idle))
-
-
-def _pattern(text: str, path: Path, number: int) -> re.Pattern[str]:
+            where = f"{path}:{number}"
+            if (problem := expressions.problem(line)) is not None:
+                raise InvalidInput(f"{where}: {_short(line)} is no regular expression (RE2's): {problem}")
+            (theirs if _KHRONOS.search(line) else ours)[where] = line
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
-            return re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise InvalidInput(f"{path}:{number}: {_short(text)} is no regular expression: {error}") from error
+        found = khronos_names.found_by(Expressions(tuple(theirs.values()))) if theirs else []
+        idle = tuple(where for where, cases in zip(theirs, found, strict=True) if not cases)
+        return Patterns(Expressions(tuple(ours.values())), frozenset().union(*found), idle)
+    except ValueError as error:
+        raise InvalidInput(f"The regular expressions of {', '.join(map(str, paths))} are {error}.") from error
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from vkgroup.conformance.caselist import matches
+from vkgroup.conformance.expressions import Expressions
 from vkgroup.conformance.khronos import PREFIX, map_name
 
 _LISTS = Path(__file__).parent / "khronos_lists"
@@ -45,6 +46,10 @@ def answering(name: str) -> tuple[str, ...]:
     return tuple(case for case in found if not _SIZED.search(case))
 
 
-def found_by(pattern: re.Pattern[str]) -> frozenset[str]:
-    """Return the names of the cases that answer to any listed name in which an expression is found."""
-    return frozenset(case for name in listed() if pattern.search(name) for case in answering(name))
+def found_by(expressions: Expressions) -> list[set[str]]:
+    """Return, for each expression, the cases that answer to a listed name in which it is found."""
+    found: dict[int, set[str]] = {}
+    for name in listed():
+        for index in expressions.which(name):
+            found.setdefault(index, set()).update(answering(name))
+    return [found.get(index, set()) for index in range(len(expressions))]
