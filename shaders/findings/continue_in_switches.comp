@@ -1,5 +1,5 @@
 #version 460
-// A continue in a switch in a switch in a loop, with a third switch behind it. No subgroup operation is needed.
+// A continue in a switch in a switch in a loop, beside an else that breaks. No subgroup operation is needed.
 // result: zeros before; after, 0 in word 0, whose invocation continues, and 1 in the other 63.
 // On a driver that is wrong word 0 is 1 as well.
 layout(local_size_x = 64) in;
@@ -12,20 +12,15 @@ void main() {
         ++trip;
         switch (result[64]) {
         case 0u:
-            switch (trip) {
-            default:
+            switch (result[65]) {
+            case 0u:
                 if (index == 0u) {
                     continue;
                 } else {
                     break;
                 }
             }
-            switch (index % 4u) {
-            case 3u:
-                break;
-            }
             result[index] = 1u;
-            break;
         }
     } while (trip < 1u);
 }
