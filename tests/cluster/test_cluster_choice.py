@@ -233,10 +233,10 @@ def test_an_error_of_a_worker_is_none_of_the_scheduler(status, said) -> None:
 
 
 class FakeExchange:
-    """Workers that take some time for each batch."""
+    """Workers that take some seconds of a clock that nothing else moves for each batch."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, clock: list[float], seconds: float) -> None:
+        self._clock, self._seconds = clock, seconds
         self._work: list[Suspect] = []
         self.sent = 0
 
@@ -251,15 +251,17 @@ class FakeExchange:
         self._work.append(suspect)
 
     def take(self, seconds: float) -> _Arrived | None:
-        time.sleep(self._seconds)
+        self._clock[0] += self._seconds
         suspect = self._work.pop(0)
         return _Arrived(suspect, Outcome([Result("a", Status.PASS)], "w", "", "d"))
 
 
 @pytest.mark.parametrize(("grace", "judged"), [(5.0, 2), (0.0, 1)])
 def test_batches_at_work_have_some_seconds_when_time_is_over(grace, judged, monkeypatch) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr(crew.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(crew, "GRACE_SECONDS", grace)
-    exchange, results = FakeExchange(0.1), []
-    judging = _Judging(exchange, Setup(GPU, 0, 1.0), results.extend, time.monotonic() + 0.05)
+    exchange, results = FakeExchange(clock, 0.1), []
+    judging = _Judging(exchange, Setup(GPU, 0, 1.0), results.extend, clock[0] + 0.05)
     judging.run([Batch("a", []), Batch("b", []), Batch("c", []), Batch("d", [], alone=True)])
     assert (exchange.sent, len(results)) == (2, judged)

@@ -96,14 +96,19 @@ def test_what_a_death_made_doubtful_is_not_passed_on_by_an_interrupted_run(monke
 def test_a_device_that_is_named_twice_judges_alone_what_is_to_be_judged_alone(monkeypatch) -> None:
     at_work: list[str] = []
     together: set[tuple[str, ...]] = set()
-    lock = threading.Lock()
+    lock, second = threading.Lock(), threading.Event()
 
     class Noting(FakeWorker):
         def run(self, batch: Batch, seconds: float) -> list[Result]:
             with lock:
                 at_work.append(batch.cases[0].name)
                 together.add(tuple(sorted(at_work)))
-            time.sleep(0.2 if batch.cases[0] is CASES[0] else 0.02)
+            if batch.cases[0] is CASES[1]:
+                second.set()
+            if batch.cases[0] is CASES[0]:
+                assert second.wait(60.0), "the second batch waits for the first"
+            else:
+                time.sleep(0.02)
             with lock:
                 at_work.remove(batch.cases[0].name)
             return super().run(batch, seconds)
