@@ -56,7 +56,7 @@ def test_a_hang_costs_the_guilty_case_alone(tmp_path, monkeypatch) -> None:
         jobs=2,
         out=tmp_path,
         transform=hang_on_elect,
-        timeout=1.0,
+        timeout=2.0,
     )
     bad = {result.case: result.status for result in found.results if result.status in AGAINST_THE_DEVICE}
     assert bad == {GUILTY: Status.TIMEOUT}

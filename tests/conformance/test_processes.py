@@ -151,7 +151,7 @@ def test_a_failure_of_a_run_without_deaths_stands(tmp_path, monkeypatch) -> None
 
 
 def test_a_hang_costs_the_guilty_case_alone(tmp_path) -> None:
-    found = verdicts(run(tmp_path, transform=hang_on_elect, timeout=1.0))
+    found = verdicts(run(tmp_path, transform=hang_on_elect, timeout=2.0))
     assert found.pop(GUILTY).status == Status.TIMEOUT
     assert len(found) > 10
     assert {result.status for result in found.values()} == {Status.PASS, Status.UNDEFINED}
