@@ -139,7 +139,7 @@ class Patterns:
 
     def find(self, name: str) -> bool:
         """Return whether a case is found."""
-        return name in self.cases or bool(self.ours.which(name))
+        return name in self.cases or any(True for _ in self.ours.which(name))
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,8 @@ class Expectations:
     """
 
     baseline: dict[str, Expected] = field(default_factory=dict)
-    skips: Patterns = field(default_factory=Patterns)
-    flakes: Patterns = field(default_factory=Patterns)
+    skips: Patterns = Patterns()
+    flakes: Patterns = Patterns()
 
     @cached_property
     def khronos(self) -> dict[str, tuple[str, ...]]:
@@ -258,20 +258,22 @@ def parse_line(line: str, where: str) -> tuple[str, str]:
 
 
 def _read_patterns(paths: Sequence[Path]) -> Patterns:
-    ours: dict[str, str] = {}
-    theirs: dict[str, str] = {}
+    ours: list[str] = []
+    theirs: list[str] = []
+    places: list[str] = []
     for path in paths:
         for number, line in _lines(path):
             where = f"{path}:{number}"
             if (problem := expressions.problem(line)) is not None:
                 raise InvalidInput(f"{where}: {_short(line)} is no regular expression (RE2's): {problem}")
-            (theirs if _KHRONOS.search(line) else ours)[where] = line
-    try:
-        found = khronos_names.found_by(Expressions(tuple(theirs.values()))) if theirs else []
-        idle = tuple(where for where, cases in zip(theirs, found, strict=True) if not cases)
-        return Patterns(Expressions(tuple(ours.values())), frozenset().union(*found), idle)
-    except ValueError as error:
-        raise InvalidInput(f"The regular expressions of {', '.join(map(str, paths))} are {error}.") from error
+            if _KHRONOS.search(line):
+                theirs.append(line)
+                places.append(where)
+            else:
+                ours.append(line)
+    cases, useful = khronos_names.found_by(Expressions(theirs)) if theirs else (frozenset(), frozenset())
+    idle = tuple(where for number, where in enumerate(places) if number not in useful)
+    return Patterns(Expressions(ours), cases, idle)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -46,10 +46,18 @@ def answering(name: str) -> tuple[str, ...]:
     return tuple(case for case in found if not _SIZED.search(case))
 
 
-def found_by(expressions: Expressions) -> list[set[str]]:
-    """Return, for each expression, the cases that answer to a listed name in which it is found."""
-    found: dict[int, set[str]] = {}
+def found_by(expressions: Expressions) -> tuple[frozenset[str], frozenset[int]]:
+    """Return the cases that answer to a listed name in which any expression is found.
+
+    Returns
+    -------
+    Their names, and the indices of the expressions that found some.
+    """
+    cases: set[str] = set()
+    useful: set[int] = set()
     for name in listed():
-        for index in expressions.which(name):
-            found.setdefault(index, set()).update(answering(name))
-    return [found.get(index, set()) for index in range(len(expressions))]
+        found = set(expressions.which(name))
+        if found and (answers := answering(name)):
+            cases.update(answers)
+            useful |= found
+    return frozenset(cases), frozenset(useful)
