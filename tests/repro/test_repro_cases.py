@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -208,12 +207,8 @@ def test_masks_are_drawn_in_letters() -> None:
     ]
 
 
-@pytest.mark.usefixtures("swiftshader")
-def test_a_crash_is_written_down(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    here = os.path.dirname(__file__)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")])))
+@pytest.mark.usefixtures("swiftshader", "transforms")
+def test_a_crash_is_written_down(tmp_path: Path) -> None:
     result = make(select("swiftshader"), CASE, tmp_path / "crash", transform=killed)
     assert result.status is Status.CRASH
     text = (tmp_path / "crash/README.md").read_text()

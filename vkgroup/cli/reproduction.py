@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from pathlib import Path
 
 from vkgroup.cli.options.conform import add_arguments
@@ -19,18 +20,32 @@ def execute(arguments: argparse.Namespace) -> int:
     """Make the folder; returns the exit code of a run of the case."""
     # Imported here: runs of the suite do without.
     from vkgroup.repro.cases import make
+    from vkgroup.repro.folder import SHRUNK, read
 
     if given := _foreign(arguments):
         raise InvalidInput(f"--repro makes the folder of one case: leave {', '.join(given)} out.")
     name, folder = arguments.repro[0], Path(arguments.repro[1])
     device = select(arguments.device)
-    result = make(device, name, folder, seed=arguments.seed, timeout=arguments.timeout)
+    result = make(
+        device, name, folder, seed=arguments.seed, timeout=arguments.timeout, on_shrinking=_on_shrinking
+    )
     print(f"{result.case}: {result.status} on {device.name}")
     for line in result.detail.splitlines():
         print(f"    {line}")
     print(f"All of it is in {folder}: see {folder / 'README.md'}.")
+    if found := read(folder).get("shrunk"):
+        print(
+            f"A smaller program that fails likewise, {found['statements']} of {found['of']} statements, is in"
+            f" {folder / SHRUNK}."
+        )
     print(f"Repeat it anywhere: vkgroup run {shlex.quote(str(folder))} --device D")
     return 1 if result.status in AGAINST_THE_DEVICE else 0
+
+
+def _on_shrinking() -> None:
+    from vkgroup.repro.shrunk import SECONDS
+
+    print(f"Looking for a smaller program that fails likewise, for {SECONDS:g} s at most …", file=sys.stderr)
 
 
 def _foreign(arguments: argparse.Namespace) -> list[str]:

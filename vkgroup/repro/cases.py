@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +15,11 @@ from vkgroup.conformance.families import cases_by_name, family_of
 from vkgroup.conformance.messages import Failure, Setup
 from vkgroup.conformance.pool import Worker, WorkerDied
 from vkgroup.conformance.results import Result, Status
-from vkgroup.device import DeviceInfo
+from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice, Unsupported, VkgroupError
 from vkgroup.opening import open_device
 from vkgroup.repro import folder as folders
-from vkgroup.repro import readme, steps
+from vkgroup.repro import readme, shrunk, steps
 from vkgroup.repro.requests import MODULE, ProbeDevice, Record
 from vkgroup.repro.values import Files, Json
 
@@ -40,8 +41,12 @@ def make(
     seed: int = 0,
     timeout: float = 20.0,
     transform: Transform | None = None,
+    on_shrinking: Callable[[], None] = lambda: None,
 ) -> Result:
     """Judge one case, and make its reproduction folder, whatever the verdict.
+
+    Of a random program or construct of ``reconvergence`` that fails, a smaller program that fails likewise is
+    looked for; it has a folder of its own, ``shrunk``, within.
 
     Parameters
     ----------
@@ -49,6 +54,7 @@ def make(
     name : of the case.
     folder : new, empty, or an earlier reproduction folder, whose files are replaced.
     seed, timeout, transform : as for `vkgroup.conformance.run`.
+    on_shrinking : called before the search for a smaller program, which may take `shrunk.SECONDS`.
 
     Returns
     -------
@@ -73,20 +79,44 @@ def make(
         capabilities = opened.capabilities
     if lacking := family_of(case).missing(case, capabilities):
         raise Unsupported(f"{device.name} lacks what {name} needs: {', '.join(lacking)}", lacking)
+    setup = Setup(device, seed, timeout, transform)
+    result = _made(setup, case, folder, capabilities, {})
+    if shrunk.shrinkable(case, result):
+        on_shrinking()
+        _make_smaller(setup, case, result, folder, capabilities)
+    return result
+
+
+def _made(setup: Setup, case: Any, folder: Path, capabilities: Capabilities, more: Json) -> Result:
+    """Make the folder of a case of any sort, with more in its record; returns the result."""
     folders.begin(folder)
     start = time.monotonic()
-    request = Record(family_of(case).name, case, folder.resolve())
-    result = _recorded(Setup(device, seed, timeout, transform), request)
-    result = replace(result, seconds=time.monotonic() - start)
-    record = folders.read(folder) if (folder / folders.RECORD).is_file() else _bare(case, capabilities, seed)
-    record |= {
-        "result": result.to_json(),
-    }
+    request = Record(shrunk.family_name(case), case, folder.resolve())
+    result = replace(_recorded(setup, request), seconds=time.monotonic() - start)
+    begun = (folder / folders.RECORD).is_file()
+    record = folders.read(folder) if begun else _bare(case, capabilities, setup.seed)
+    record |= {"result": result.to_json()} | more
     if record["lanes"] is None:
         record["reference"] = expected_by_reference(folder, record)
     folders.write(folder, record)
     readme.write_case(folder, folders.read(folder))
     return result
+
+
+def _make_smaller(setup: Setup, case: Any, result: Result, folder: Path, capabilities: Capabilities) -> None:
+    """Put a smaller program that fails likewise, if there is one, into a folder within the case's."""
+    found = shrunk.smaller(setup, case, result, capabilities.subgroup.size)
+    if found is None:
+        return
+    within = folder / folders.SHRUNK
+    again = _made(setup, found.case, within, capabilities, shrunk.to_json(found))
+    if again.status is not result.status:  # now and then only: what is there is of no use
+        shutil.rmtree(within)
+        return
+    record = folders.read(folder)
+    record["shrunk"] = {"statements": found.statements, "of": found.of, "done": found.done}
+    folders.write(folder, record)
+    readme.write_case(folder, record)
 
 
 def _recorded(setup: Setup, request: Record) -> Result:
@@ -141,7 +171,7 @@ def _bare(case: Any, capabilities: Any, seed: int) -> Json:
     return {
         "kind": "case",
         "case": case.name,
-        "family": family_of(case).name,
+        "family": shrunk.family_name(case),
         "sentence": case.sentence,
         "seed": seed,
         "device": folders.device_record(capabilities),

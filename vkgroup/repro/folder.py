@@ -18,7 +18,10 @@ RECORD, README, DEVICE = "repro.json", "README.md", "device.json"
 FORMAT = 1
 """Of `RECORD`; a folder of a later one is refused."""
 
-_PARTS = ("shaders", "inputs", "outputs", "expected")
+SHRUNK = "shrunk"
+"""The folder of a smaller program that fails likewise, within that of a case."""
+
+_PARTS = ("shaders", "inputs", "outputs", "expected", SHRUNK)
 
 
 def begin(folder: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 from vkgroup.repro import drawn, lanes
-from vkgroup.repro.folder import DEVICE, README
+from vkgroup.repro.folder import DEVICE, README, SHRUNK
 from vkgroup.repro.values import Json
 
 _OUTCOMES = {
@@ -47,6 +47,7 @@ def write_case(folder: Path, record: Json) -> None:
         "",
         *_judged(record),
         *_wrong(folder, record),
+        *_smaller(record),
         *_repeating(folder, record),
         *_files(record),
     ]
@@ -118,6 +119,22 @@ def _wrong(folder: Path, record: Json) -> list[str]:
     return lines
 
 
+def _smaller(record: Json) -> list[str]:
+    """Say where a smaller program is."""
+    found = record.get("shrunk")
+    if found is None:
+        return []
+    end = "" if found["done"] else " The search was ended before nothing more could be left out."
+    return [
+        "## A smaller program",
+        "",
+        f"`{SHRUNK}/` is a folder like this one, of a program that fails likewise and is what is left of this"
+        f" one: {found['statements']} of {found['of']} statements.{end} What it has to record was checked on"
+        " the reference device.",
+        "",
+    ]
+
+
 def _repeating(folder: Path, record: Json) -> list[str]:
     name = quote(folder.name)
     seed = f" --seed {record['seed']}" if record["seed"] else ""
@@ -132,10 +149,10 @@ def _repeating(folder: Path, record: Json) -> list[str]:
         f"vkgroup run {name} --device D",
         "```",
         "",
-        "From the suite, with the data made anew:",
+        f"From the suite, {'the whole program' if 'of' in record else 'with the data made anew'}:",
         "",
         "```",
-        f"vkgroup conform{device}{seed} --filter {quote(record['case'])}",
+        f"vkgroup conform{device}{seed} --filter {quote(record.get('of', record['case']))}",
         "```",
         "",
     ]

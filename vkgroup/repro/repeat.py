@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.families import cases_by_name, family_of
 from vkgroup.conformance.messages import Failure, Setup
 from vkgroup.conformance.pool import WorkerDied
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
@@ -25,6 +24,7 @@ from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.opening import open_device
 from vkgroup.repro.cases import CASE_TIMEOUTS, SPARE_SECONDS, worker_for
 from vkgroup.repro.requests import Repeat, Repeated
+from vkgroup.repro.shrunk import case_of, family_name
 from vkgroup.repro.values import Json
 from vkgroup.repro.worker import repeat
 
@@ -81,7 +81,7 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
         lines.append(
             f"The shaders were made for subgroups of {size}, and this device has {device.subgroup_size}."
         )
-    case = cases_by_name().get(record["case"])
+    case = case_of(record)
     if case is None:
         if fits and isinstance(found, Repeated):
             return _by_record(record, found, lines)
@@ -89,7 +89,7 @@ def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) 
             f"{lines[0]} This vkgroup has no case {record['case']}, to make it for this device.",
             [f"a subgroup size of {size}"],
         )
-    judged = _asked(setup, Repeat(folder.resolve(), False, family_of(case).name, case))
+    judged = _asked(setup, Repeat(folder.resolve(), False, family_name(case), case))
     if isinstance(judged, str):
         return Outcome(False, (*lines, judged))
     assert judged.result is not None

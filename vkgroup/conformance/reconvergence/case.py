@@ -197,7 +197,73 @@ class ConstructCase:
         return build(self.construct, self.promise, elect=self.elect, local=self.local_size, seed=salt)
 
 
-ReconvergenceCase = RandomCase | ConstructCase
+_MUST = {
+    Promise.MAXIMAL: KINDS["maximal"].sentence,
+    Promise.SUBGROUP: f"a subgroup {_WHOLE}",
+    Promise.WORKGROUP: f"a workgroup {_WHOLE}",
+}
+
+
+@dataclass(frozen=True)
+class ShrunkCase:
+    """What shrinking left of a case that fails (`.shrinking`); no case of the suite.
+
+    Attributes
+    ----------
+    of : the case.
+    left : the program.
+    """
+
+    of: RandomCase | ConstructCase
+    left: Program
+
+    @property
+    def category(self) -> str:
+        """The first part of the name."""
+        return self.of.category
+
+    @property
+    def name(self) -> str:
+        """That of the case, and ``.shrunk``."""
+        return f"{self.of.name}.shrunk"
+
+    @property
+    def sentence(self) -> str:
+        """What the case tests."""
+        shape = " × ".join(map(str, self.local_size))
+        return f"In what is left of {self.of.name}, in workgroups of {shape}, {_MUST[self.promise]}."
+
+    @property
+    def promise(self) -> Promise:
+        """What the program counts on."""
+        return self.left.promise
+
+    @property
+    def elect(self) -> bool:
+        """Whether elections are recorded."""
+        return self.left.elect
+
+    @property
+    def ballots(self) -> bool:
+        """Whether the program needs ballots."""
+        return self.of.ballots
+
+    @property
+    def local_size(self) -> tuple[int, int, int]:
+        """Shape of the workgroups."""
+        return self.left.local_size
+
+    @property
+    def full_subgroups(self) -> bool:
+        """Whether the pipeline requires full subgroups."""
+        return self.of.full_subgroups
+
+    def program(self, seed: int) -> Program:
+        """Return the program, whatever the seed."""
+        return self.left
+
+
+ReconvergenceCase = RandomCase | ConstructCase | ShrunkCase
 
 
 def all_cases() -> Iterator[ReconvergenceCase]:

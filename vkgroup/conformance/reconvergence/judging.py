@@ -97,7 +97,7 @@ def expect(program: Program, layout: Layout) -> Expected:
 
 def _masks(members: Flags, size: int) -> Words:
     """Return the ballots of sets, (sets, bits) → (sets, fields, words)."""
-    fields = members.reshape(len(members), -1, size)
+    fields = members.reshape(len(members), members.shape[1] // size, size)
     words = -(-size // 32)
     padded = np.zeros((*fields.shape[:2], 32 * words), np.bool_)
     padded[..., :size] = fields

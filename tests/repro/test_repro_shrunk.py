@@ -1,0 +1,151 @@
+"""A smaller program that fails likewise: found, written down, and repeated."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from repro_transforms import killed_by_a_switch, wrong_switch
+
+from vkgroup.cli.main import main
+from vkgroup.conformance import Status
+from vkgroup.conformance.families import cases_by_name
+from vkgroup.conformance.messages import Setup
+from vkgroup.conformance.pool import Worker
+from vkgroup.conformance.reconvergence.nodes import walk
+from vkgroup.conformance.reconvergence.shrinking import statements
+from vkgroup.errors import NoDevice
+from vkgroup.opening import select
+from vkgroup.repro import shrunk
+from vkgroup.repro.cases import make
+from vkgroup.repro.folder import read
+from vkgroup.repro.shrunk import case_of
+
+CASE = "reconvergence.workgroup_uniform_control_flow_ballot.compute.nesting2.0.26"
+"""Has two switches and three loops."""
+
+Transform = Callable[[bytes], bytes]
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the search end by itself, however slow the machine is."""
+    monkeypatch.setattr(shrunk, "SECONDS", 600.0)
+
+
+@pytest.fixture(
+    params=[(wrong_switch, Status.FAIL), (killed_by_a_switch, Status.CRASH)], ids=["fail", "crash"]
+)
+def planted(request: pytest.FixtureRequest) -> tuple[Transform, Status]:
+    """An error that needs a loop and a switch, and what comes of it."""
+    found: tuple[Transform, Status] = request.param
+    return found
+
+
+@pytest.mark.usefixtures("swiftshader", "transforms")
+def test_what_the_error_does_not_need_is_left_out(
+    planted: tuple[Transform, Status], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    transform, status = planted
+    folder, searched = tmp_path / "folder", []
+    result = make(
+        select("swiftshader"), CASE, folder, transform=transform, on_shrinking=lambda: searched.append(True)
+    )
+    assert result.status is status
+    assert searched
+    record, within = read(folder), read(folder / "shrunk")
+    assert within["result"]["status"] == status.value
+    whole, left = cases_by_name()[CASE].program(0), case_of(within).program(0)
+    assert record["shrunk"] == {"statements": statements(left), "of": statements(whole), "done": True}
+    kinds = Counter(type(node).__name__ for node in walk((left.functions, left.body)))
+    assert (kinds["Switch"], kinds["Loop"]) == (1, 1)
+    assert statements(left) <= 4
+    text = (folder / "README.md").read_text()
+    assert f"{statements(left)} of {statements(whole)} statements" in text
+    assert f"--filter {CASE}\n" in (folder / "shrunk/README.md").read_text()
+    if status is Status.FAIL:  # the planted crash comes before the shader is written down
+        assert "switch (" in (folder / "shrunk/shaders/0.comp.glsl").read_text()
+
+    # The wrong module is in the folder, and wrong on every device; of the crash there is none.
+    for device in ("swiftshader", "reference:4", "reference:16"):
+        assert main(["run", str(folder / "shrunk"), "--device", device]) == (status is Status.FAIL)
+        said = capsys.readouterr().out
+        assert "By the rules of the suite" in said
+        assert ("observations instead of" in said or "expected place" in said) == (status is Status.FAIL)
+
+
+@pytest.mark.usefixtures("swiftshader", "transforms")
+def test_an_older_smaller_program_goes_with_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    make(select("swiftshader"), CASE, folder, transform=wrong_switch)
+    assert (folder / "shrunk").is_dir()
+    assert make(select("swiftshader"), CASE, folder).status is Status.PASS
+    assert not (folder / "shrunk").exists()
+    assert "A smaller program" not in (folder / "README.md").read_text()
+
+
+@pytest.mark.usefixtures("swiftshader", "transforms")
+def test_a_search_without_time_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shrunk, "SECONDS", 0.0)
+    folder = tmp_path / "folder"
+    assert make(select("swiftshader"), CASE, folder, transform=wrong_switch).status is Status.FAIL
+    assert "shrunk" not in read(folder)
+    assert not (folder / "shrunk").exists()
+
+
+@pytest.mark.usefixtures("swiftshader", "transforms")
+def test_a_device_that_is_gone_ends_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = []
+
+    class Once(Worker):
+        """Starts once; whoever starts another finds no device, as after a crash that took it along."""
+
+        def __init__(self, setup: Setup) -> None:
+            workers.append(self)
+            if len(workers) > 1:
+                raise NoDevice("it is gone")
+            super().__init__(setup)
+
+    monkeypatch.setattr(shrunk, "Worker", Once)
+    folder = tmp_path / "folder"
+    assert make(select("swiftshader"), CASE, folder, transform=killed_by_a_switch).status is Status.CRASH
+    assert len(workers) == 2
+    assert read(folder)["shrunk"]["done"] is False
+    assert "The search was ended" in (folder / "README.md").read_text()
+
+
+@pytest.mark.usefixtures("swiftshader", "transforms")
+def test_a_record_of_another_version_is_judged_by_its_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "folder"
+    make(select("swiftshader"), CASE, folder, transform=wrong_switch)
+    path = folder / "shrunk/repro.json"
+    honest = json.loads(path.read_text())
+    for change in (
+        {"program": "0" * 16},
+        {"path": [10**9]},
+        {"path": [-1]},
+        {"path": honest["path"][:-1]},
+        {"of": "vote.compute.subgroupAll.bool.all.exact"},
+        {"of": "reconvergence.gone"},
+    ):
+        path.write_text(json.dumps(honest | change))
+        assert (
+            main(["run", str(folder / "shrunk"), "--device", "swiftshader"]) == 0
+        )  # it does what the module says
+        assert f"This vkgroup has no case {CASE}.shrunk" in capsys.readouterr().out
+    path.write_text(json.dumps(honest | {"path": "none"}))
+    assert main(["run", str(folder / "shrunk"), "--device", "swiftshader"]) == 2
+    assert "damaged" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("swiftshader")
+def test_the_command_says_where_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "folder"
+    assert main(["conform", "--device", "swiftshader", "--repro", CASE, str(folder)]) == 0
+    captured = capsys.readouterr()
+    assert "smaller" not in captured.out + captured.err
