@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from rewriting import instructions, rewritten
+from rewriting import boolean_constant, instructions, rewritten
 
 
 def killed(data: bytes) -> bytes:
@@ -14,7 +14,7 @@ def killed(data: bytes) -> bytes:
     return data
 
 
-_SWITCH, _LOOP = 251, 246
+_SWITCH, _LOOP, _BALLOT = 251, 246, 339
 
 
 def _has(data: bytes, opcode: int) -> bool:
@@ -38,3 +38,9 @@ def wrong_switch(data: bytes) -> bytes:
         return [[opcode, selector, target, literal, default, *others]]
 
     return rewritten(data, swapped)
+
+
+def ballot_of_nobody(data: bytes) -> bytes:
+    """Let nobody vote for what ballots ask."""
+    data, false = boolean_constant(data, value=False)
+    return rewritten(data, lambda words: [[*words[:4], false]] if words[0] == _BALLOT else [words])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from repro_transforms import killed_by_a_switch, wrong_switch
+from repro_transforms import ballot_of_nobody, killed_by_a_switch, wrong_switch
 
 from vkgroup.cli.main import main
 from vkgroup.conformance import Status
@@ -75,6 +75,16 @@ def test_what_the_error_does_not_need_is_left_out(
         said = capsys.readouterr().out
         assert "By the rules of the suite" in said
         assert ("observations instead of" in said or "expected place" in said) == (status is Status.FAIL)
+
+
+@pytest.mark.usefixtures("transforms")
+def test_full_subgroups_keep_their_workgroup(tmp_path: Path) -> None:
+    name, folder = "reconvergence.maximal.small_full_control.reconverge10.ballot", tmp_path / "folder"
+    result = make(select("reference:8"), name, folder, transform=ballot_of_nobody)
+    assert result.status is Status.FAIL
+    whole, left = cases_by_name()[name].program(0), case_of(read(folder / "shrunk")).program(0)
+    assert statements(left) < statements(whole)
+    assert (left.groups, left.local_size) == (1, whole.local_size)
 
 
 @pytest.mark.usefixtures("swiftshader", "transforms")

@@ -138,7 +138,9 @@ class _Trials:
 
     def fails(self, program: Program) -> bool:
         """Return whether a program fails as the case does, and rightly."""
-        return not self.gone and self._judged(program) == self._kind and self._is_right(program)
+        # Full subgroups of any size fit into the case's workgroups, and not into smaller ones.
+        fits = not self._case.full_subgroups or program.local_size == self._case.local_size
+        return fits and not self.gone and self._judged(program) == self._kind and self._is_right(program)
 
     def _judged(self, program: Program) -> tuple[Status, str] | None:
         if self._worker is None:
