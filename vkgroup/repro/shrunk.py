@@ -161,7 +161,10 @@ class _Trials:
         return _kind(answer[0])
 
     def _is_right(self, program: Program) -> bool:
-        """Return whether the reference device passes: a second opinion on what is expected."""
+        """Return whether the reference device passes: a second opinion on what is expected.
+
+        Of a crash it need not say anything; of wrong results there shall be right ones.
+        """
         if self._reference is None:
             device = self._open.enter_context(open_device("reference", subgroup_size=self._size))
             self._reference = Executor(device, seed=self._setup.seed, timeout=self._setup.timeout)
@@ -170,7 +173,8 @@ class _Trials:
             verdict = run(self._reference, program, self._case.name, full_subgroups=self._case.full_subgroups)
         except VkgroupError:
             return False
-        return verdict.status in (Status.PASS, Status.UNDEFINED)
+        crash = self._kind[0] is Status.CRASH
+        return verdict.status is Status.PASS or (crash and verdict.status is Status.UNDEFINED)
 
     def _end_worker(self) -> None:
         if self._worker is not None:
