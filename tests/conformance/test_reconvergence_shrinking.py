@@ -102,6 +102,8 @@ def test_what_has_a_known_outcome_is_kept_and_right(body, more) -> None:
         ((Call(0),), {"functions": ((BREAK,),)}),
         ((loop(farewell=(BREAK,), form="elect"),), {}),
         ((switch(falls=True),), {}),
+        ((loop(SEE), loop(SEE)), {}),
+        ((loop(loop(SEE)),), {}),
     ],
 )
 def test_what_has_no_known_outcome_is_none(body, more) -> None:

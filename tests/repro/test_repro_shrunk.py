@@ -6,20 +6,21 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from repro_transforms import ballot_of_nobody, killed_by_a_switch, wrong_switch
 
 from vkgroup.cli.main import main
-from vkgroup.conformance import Status
+from vkgroup.conformance import Result, Status
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.pool import Worker
 from vkgroup.conformance.reconvergence.nodes import walk
 from vkgroup.conformance.reconvergence.shrinking import statements
-from vkgroup.errors import NoDevice
+from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import select
-from vkgroup.repro import shrunk
+from vkgroup.repro import readme, shrunk
 from vkgroup.repro.cases import make
 from vkgroup.repro.folder import read
 from vkgroup.repro.shrunk import case_of
@@ -52,10 +53,14 @@ def test_what_the_error_does_not_need_is_left_out(
     transform, status = planted
     folder, searched = tmp_path / "folder", []
     result = make(
-        select("swiftshader"), CASE, folder, transform=transform, on_shrinking=lambda: searched.append(True)
+        select("swiftshader"),
+        CASE,
+        folder,
+        transform=transform,
+        on_result=lambda *told: searched.append(told),
     )
     assert result.status is status
-    assert searched
+    assert searched == [(result, True)]
     record, within = read(folder), read(folder / "shrunk")
     assert within["result"]["status"] == status.value
     whole, left = cases_by_name()[CASE].program(0), case_of(within).program(0)
@@ -68,6 +73,9 @@ def test_what_the_error_does_not_need_is_left_out(
     assert f"--filter {CASE}\n" in (folder / "shrunk/README.md").read_text()
     if status is Status.FAIL:  # the planted crash comes before the shader is written down
         assert "switch (" in (folder / "shrunk/shaders/0.comp.glsl").read_text()
+        quoted = (folder / "shrunk/README.md").read_text().partition("```glsl\n")[2].partition("```")[0]
+        assert quoted.startswith("void main() {")
+        assert "switch (" in quoted
 
     # The wrong module is in the folder, and wrong on every device; of the crash there is none.
     for device in ("swiftshader", "reference:4", "reference:16"):
@@ -95,6 +103,64 @@ def test_an_older_smaller_program_goes_with_its_folder(tmp_path: Path) -> None:
     assert make(select("swiftshader"), CASE, folder).status is Status.PASS
     assert not (folder / "shrunk").exists()
     assert "A smaller program" not in (folder / "README.md").read_text()
+
+
+@pytest.mark.usefixtures("swiftshader", "transforms")
+@pytest.mark.parametrize("kind", ["file", "link", "folder"])
+def test_what_somebody_else_put_there_is_not_touched(tmp_path: Path, kind: str) -> None:
+    folder, own = tmp_path / "folder", tmp_path / "own"
+    make(select("swiftshader"), CASE, folder)
+    own.mkdir()
+    (own / "mine.comp").write_text("mine")
+    if kind == "link":
+        (folder / "shrunk").symlink_to(own)
+    elif kind == "folder":
+        own.rename(folder / "shrunk")
+    else:
+        (folder / "shrunk").write_text("mine")
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(InvalidInput, match="holds other files, and would be replaced: move it away"):
+        make(select("swiftshader"), CASE, folder, transform=wrong_switch)
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("swiftshader", "transforms")
+def test_half_a_folder_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = readme.write_case
+
+    def write(folder: Path, record: dict[str, Any]) -> None:
+        if folder.name == "shrunk":
+            assert case_of(read(folder)) is not None
+            raise KeyboardInterrupt
+        honest(folder, record)
+
+    monkeypatch.setattr(readme, "write_case", write)
+    told: list[Status] = []
+    with pytest.raises(KeyboardInterrupt):
+        make(select("swiftshader"), CASE, tmp_path / "folder", transform=wrong_switch,
+             on_result=lambda result, searching: told.append(result.status))  # fmt: skip
+    assert told == [Status.FAIL]
+    assert not (tmp_path / "folder/shrunk").exists()
+    assert (tmp_path / "folder/README.md").is_file()
+
+
+@pytest.mark.parametrize(
+    ("status", "detail", "searched"),
+    [
+        (Status.FAIL, "3 of 4 entries are wrong", True),
+        (Status.FAIL, "InvalidModule: what", True),
+        (Status.CRASH, "the process was killed by signal 11; it printed: x", True),
+        (Status.CRASH, "the process was ended with exit code 3", True),
+        (Status.CRASH, "VK_ERROR_DEVICE_LOST", False),
+        (Status.TIMEOUT, "no answer in 20 s", False),
+        (Status.PASS, "", False),
+    ],
+)
+def test_what_may_cost_the_device_is_not_tried_again(status: Status, detail: str, searched: bool) -> None:
+    case = cases_by_name()[CASE]
+    assert shrunk.shrinkable(case, Result(CASE, status, detail=detail)) is searched
+    other = cases_by_name()["vote.compute.subgroupAll.bool.all.exact"]
+    assert not shrunk.shrinkable(other, Result(other.name, status, detail=detail))
 
 
 @pytest.mark.usefixtures("swiftshader", "transforms")

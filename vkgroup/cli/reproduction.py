@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from vkgroup.cli.options.conform import add_arguments
-from vkgroup.conformance.results import AGAINST_THE_DEVICE
+from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result
 from vkgroup.errors import InvalidInput
 from vkgroup.opening import select
 
@@ -21,31 +21,36 @@ def execute(arguments: argparse.Namespace) -> int:
     # Imported here: runs of the suite do without.
     from vkgroup.repro.cases import make
     from vkgroup.repro.folder import SHRUNK, read
+    from vkgroup.repro.shrunk import SECONDS
 
     if given := _foreign(arguments):
         raise InvalidInput(f"--repro makes the folder of one case: leave {', '.join(given)} out.")
     name, folder = arguments.repro[0], Path(arguments.repro[1])
     device = select(arguments.device)
-    result = make(
-        device, name, folder, seed=arguments.seed, timeout=arguments.timeout, on_shrinking=_on_shrinking
-    )
-    print(f"{result.case}: {result.status} on {device.name}")
-    for line in result.detail.splitlines():
-        print(f"    {line}")
+    searched = False
+
+    def on_result(result: Result, searching: bool) -> None:
+        nonlocal searched
+        searched = searching
+        print(f"{result.case}: {result.status} on {device.name}")
+        for line in result.detail.splitlines():
+            print(f"    {line}")
+        if searching:
+            sys.stdout.flush()
+            print(f"Looking for a smaller program that fails likewise, for about {SECONDS:g} s at most …",
+                  file=sys.stderr)  # fmt: skip
+
+    result = make(device, name, folder, seed=arguments.seed, timeout=arguments.timeout, on_result=on_result)
     print(f"All of it is in {folder}: see {folder / 'README.md'}.")
     if found := read(folder).get("shrunk"):
         print(
             f"A smaller program that fails likewise, {found['statements']} of {found['of']} statements, is in"
             f" {folder / SHRUNK}."
         )
+    elif searched:
+        print("No smaller program that fails likewise was found.")
     print(f"Repeat it anywhere: vkgroup run {shlex.quote(str(folder))} --device D")
     return 1 if result.status in AGAINST_THE_DEVICE else 0
-
-
-def _on_shrinking() -> None:
-    from vkgroup.repro.shrunk import SECONDS
-
-    print(f"Looking for a smaller program that fails likewise, for {SECONDS:g} s at most …", file=sys.stderr)
 
 
 def _foreign(arguments: argparse.Namespace) -> list[str]:

@@ -41,7 +41,7 @@ def make(
     seed: int = 0,
     timeout: float = 20.0,
     transform: Transform | None = None,
-    on_shrinking: Callable[[], None] = lambda: None,
+    on_result: Callable[[Result, bool], None] = lambda result, searching: None,
 ) -> Result:
     """Judge one case, and make its reproduction folder, whatever the verdict.
 
@@ -54,7 +54,8 @@ def make(
     name : of the case.
     folder : new, empty, or an earlier reproduction folder, whose files are replaced.
     seed, timeout, transform : as for `vkgroup.conformance.run`.
-    on_shrinking : called before the search for a smaller program, which may take `shrunk.SECONDS`.
+    on_result : called with the result, once the folder has it, and whether the search for a smaller program
+        follows, which may take `shrunk.SECONDS` and what recording it takes.
 
     Returns
     -------
@@ -81,8 +82,9 @@ def make(
         raise Unsupported(f"{device.name} lacks what {name} needs: {', '.join(lacking)}", lacking)
     setup = Setup(device, seed, timeout, transform)
     result = _made(setup, case, folder, capabilities, {})
-    if shrunk.shrinkable(case, result):
-        on_shrinking()
+    searching = shrunk.shrinkable(case, result)
+    on_result(result, searching)
+    if searching:
         _make_smaller(setup, case, result, folder, capabilities)
     return result
 
@@ -91,7 +93,7 @@ def _made(setup: Setup, case: Any, folder: Path, capabilities: Capabilities, mor
     """Make the folder of a case of any sort, with more in its record; returns the result."""
     folders.begin(folder)
     start = time.monotonic()
-    request = Record(shrunk.family_name(case), case, folder.resolve())
+    request = Record(shrunk.family_name(case), case, folder.resolve(), more)
     result = replace(_recorded(setup, request), seconds=time.monotonic() - start)
     begun = (folder / folders.RECORD).is_file()
     record = folders.read(folder) if begun else _bare(case, capabilities, setup.seed)
@@ -109,8 +111,12 @@ def _make_smaller(setup: Setup, case: Any, result: Result, folder: Path, capabil
     if found is None:
         return
     within = folder / folders.SHRUNK
-    again = _made(setup, found.case, within, capabilities, shrunk.to_json(found))
-    if again.status is not result.status:  # now and then only: what is there is of no use
+    try:
+        again = _made(setup, found.case, within, capabilities, shrunk.to_json(found))
+    except BaseException:
+        shutil.rmtree(within, ignore_errors=True)  # half a folder says nothing
+        raise
+    if again.status is not result.status:  # it fails now and then only
         shutil.rmtree(within)
         return
     record = folders.read(folder)

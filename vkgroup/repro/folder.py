@@ -36,6 +36,8 @@ def begin(folder: Path) -> None:
         raise InvalidInput(f"{folder} is a file; name a folder that is new or empty.")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RECORD).is_file():
         raise InvalidInput(f"{folder} holds other files; name a folder that is new or empty.")
+    if not _replaceable(folder / SHRUNK):
+        raise InvalidInput(f"{folder / SHRUNK} holds other files, and would be replaced: move it away.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for part in _PARTS:
@@ -44,7 +46,14 @@ def begin(folder: Path) -> None:
         for file in (RECORD, README, DEVICE):
             (folder / file).unlink(missing_ok=True)
     except OSError as error:
-        raise InvalidInput(f"{folder} cannot be made: {error.strerror}") from error
+        raise InvalidInput(f"{folder} cannot be made: {error.strerror or error}") from error
+
+
+def _replaceable(smaller: Path) -> bool:
+    """Return whether the folder of a smaller program is not there, or holds what was written there alone."""
+    if smaller.is_symlink() or not smaller.is_dir():
+        return not (smaller.is_symlink() or smaller.exists())
+    return {file.name for file in smaller.iterdir()} <= {*_PARTS, RECORD, README, DEVICE}
 
 
 def write(folder: Path, record: Json) -> None:

@@ -48,6 +48,7 @@ def write_case(folder: Path, record: Json) -> None:
         *_judged(record),
         *_wrong(folder, record),
         *_smaller(record),
+        *_program(folder, record),
         *_repeating(folder, record),
         *_files(record),
     ]
@@ -131,6 +132,25 @@ def _smaller(record: Json) -> list[str]:
         f"`{SHRUNK}/` is a folder like this one, of a program that fails likewise and is what is left of this"
         f" one: {found['statements']} of {found['of']} statements.{end} What it has to record was checked on"
         " the reference device.",
+        "",
+    ]
+
+
+def _program(folder: Path, record: Json) -> list[str]:
+    """Quote a smaller program, which fits."""
+    sources = [entry["source"] for entry in record["shaders"] if "source" in entry]
+    if "of" not in record or not sources:
+        return []
+    text = (folder / sources[0]).read_text(encoding="utf-8")
+    start = "void main()"
+    return [
+        "## The program",
+        "",
+        f"What is left of {record['of']}, from its `main` on (`{sources[0]}` has the rest):",
+        "",
+        "```glsl",
+        start + text.partition(start)[2].rstrip(),
+        "```",
         "",
     ]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.results import Result
 from vkgroup.repro.lanes import Judged
+from vkgroup.repro.values import Json
 
 MODULE = "vkgroup.repro.worker"
 """The module that the process runs."""
@@ -15,11 +16,12 @@ MODULE = "vkgroup.repro.worker"
 
 @dataclass(frozen=True)
 class Record:
-    """Asks to judge a case of a family and write it down."""
+    """Asks to judge a case of a family and write it down, with more in the record."""
 
     family: str
     case: AnyCase
     folder: Path
+    more: Json
 
 
 @dataclass(frozen=True)

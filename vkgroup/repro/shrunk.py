@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -26,11 +27,15 @@ SECONDS = 60.0
 """Seconds that the search may take."""
 
 _FAMILY = "reconvergence"
-_SHRINKABLE = (Status.FAIL, Status.CRASH)
-"""What can be looked for again and again: a hang costs its time each time, and may cost the device."""
 
 _ERROR = re.compile(r"^([A-Z]\w+): ", re.MULTILINE)
-"""How the detail of a refused shader or pipeline begins."""
+"""What a line of the detail begins with where a shader or pipeline was refused."""
+
+_DEATH = re.compile(r"the process was (?:killed by signal|ended with exit code) \d+")
+"""What the detail of a crash has where the process died of it."""
+
+_REFERENCE_SECONDS = 20.0
+"""For a dispatch on the reference device, whatever the driver is given."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +58,11 @@ class Found:
 
 
 def shrinkable(case: Any, result: Result) -> bool:
-    """Return whether there may be a smaller program that fails as a case does."""
-    return isinstance(case, RandomCase | ConstructCase) and result.status in _SHRINKABLE
+    """Return whether there may be a smaller program that fails as a case does.
+
+    Hangs and lost devices are not looked for again and again: each may cost the device.
+    """
+    return isinstance(case, RandomCase | ConstructCase) and _kind(result) is not None
 
 
 def smaller(
@@ -72,8 +80,9 @@ def smaller(
     -------
     None where nothing can be left out.
     """
-    whole = case.program(setup.seed)
-    with _Trials(setup, case, _kind(result), subgroup_size) as trials:
+    whole, kind = case.program(setup.seed), _kind(result)
+    assert kind is not None
+    with _Trials(setup, case, kind, subgroup_size) as trials:
         found = shrink(whole, trials.fails, seconds=SECONDS)
         done = found.done and not trials.gone
     if found.program == whole:
@@ -106,10 +115,13 @@ def family_name(case: AnyCase) -> str:
     return _FAMILY if isinstance(case, ShrunkCase) else family_of(case).name
 
 
-def _kind(result: Result) -> tuple[Status, str]:
-    """Return in what way a case fails: with wrong results, with an error, by a crash."""
-    error = _ERROR.search(result.detail) if result.status is Status.FAIL else None
-    return result.status, error[1] if error else ""
+def _kind(result: Result) -> tuple[Status, str] | None:
+    """Return in what way a case fails, with wrong results, with an error, by a crash; or None."""
+    if result.status is Status.FAIL:
+        error = _ERROR.search(result.detail)
+        return result.status, error[1] if error else ""
+    death = _DEATH.search(result.detail) if result.status is Status.CRASH else None
+    return (result.status, death[0]) if death else None
 
 
 class _Trials:
@@ -124,6 +136,7 @@ class _Trials:
         self, setup: Setup, case: RandomCase | ConstructCase, kind: tuple[Status, str], subgroup_size: int
     ) -> None:
         self._setup, self._case, self._kind, self._size = setup, case, kind, subgroup_size
+        self._until = time.monotonic() + SECONDS
         self._worker: Worker | None = None
         self.gone = False
         self._open = ExitStack()
@@ -146,18 +159,19 @@ class _Trials:
         if self._worker is None:
             try:
                 self._worker = Worker(self._setup)
-            except (VkgroupError, WorkerDied, OSError):
+            except Exception:  # whatever it is, there is no device to go on with
                 self.gone = True
                 return None
         batch = Batch(_FAMILY, [ShrunkCase(self._case, program)])
         try:
-            answer = self._worker.run(batch, self._setup.timeout + SECONDS)
-        except WorkerDied:
+            answer = self._worker.run(batch, max(self._until - time.monotonic(), 1.0))
+        except WorkerDied as death:
             self._end_worker()
-            return Status.CRASH, ""
+            return _kind(Result(self._case.name, Status.CRASH, detail=str(death)))
         if isinstance(answer, Failure):
             self._end_worker()
-            return (Status.CRASH, "") if answer.kind == "lost" else None
+            self.gone = answer.kind == "lost"
+            return None
         return _kind(answer[0])
 
     def _is_right(self, program: Program) -> bool:
@@ -167,7 +181,7 @@ class _Trials:
         """
         if self._reference is None:
             device = self._open.enter_context(open_device("reference", subgroup_size=self._size))
-            self._reference = Executor(device, seed=self._setup.seed, timeout=self._setup.timeout)
+            self._reference = Executor(device, seed=self._setup.seed, timeout=_REFERENCE_SECONDS)
             self._open.callback(self._reference.close)
         try:
             verdict = run(self._reference, program, self._case.name, full_subgroups=self._case.full_subgroups)

@@ -57,7 +57,7 @@ def record(executor: Executor, request: Record) -> Result:
         "shaders": shaders.listed,
         "steps": [],
         "lanes": None,
-    }
+    } | request.more
 
     def note(done: list[Json]) -> None:
         folders.write(folder, data | {"steps": done})

@@ -1,4 +1,9 @@
-"""Which trees are programs whose outcome is known: what the generator sees to, checked of any other."""
+"""Which trees are programs whose outcome is known.
+
+Checked is what leaving parts out of a generated program can break. That elections stand only where it is
+known who is together, which the generator sees to as well, stays true: parts move outward, and switches keep
+their labels.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +66,9 @@ class _Rules:
         self._elections = program.promise is Promise.MAXIMAL
 
     def block(self, block: Block, scope: _Scope) -> bool:
+        loops = [statement.number for statement in block if isinstance(statement, Loop)]
+        if len(loops) > len(set(loops)):  # each declares its counter
+            return False
         return all(self.statement(statement, scope) for statement in block)
 
     def statement(self, statement: Statement, scope: _Scope) -> bool:
@@ -97,6 +105,8 @@ class _Rules:
         return known and self.block(selection.then, inside) and self.block(selection.otherwise, inside)
 
     def _loop(self, loop: Loop, scope: _Scope) -> bool:
+        if loop.number in scope.loops:
+            return False
         inside = replace(scope, loops=scope.loops | {loop.number}, loose=scope.loose or loop.loose)
         between = () if loop.between is None else (loop.between,)
         if loop.form == "elect":
