@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from vkgroup.conformance.family import AnyCase
@@ -21,7 +21,7 @@ class Record:
     family: str
     case: AnyCase
     folder: Path
-    more: Json
+    more: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
