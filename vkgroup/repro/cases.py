@@ -96,8 +96,8 @@ def _made(setup: Setup, case: Any, folder: Path, capabilities: Capabilities, mor
     request = Record(shrunk.family_name(case), case, folder.resolve(), more)
     result = replace(_recorded(setup, request), seconds=time.monotonic() - start)
     begun = (folder / folders.RECORD).is_file()
-    record = folders.read(folder) if begun else _bare(case, capabilities, setup.seed)
-    record |= {"result": result.to_json()} | more
+    record = folders.read(folder) if begun else _bare(case, capabilities, setup.seed) | more
+    record |= {"result": result.to_json()}
     if record["lanes"] is None:
         record["reference"] = expected_by_reference(folder, record)
     folders.write(folder, record)

@@ -26,8 +26,6 @@ from vkgroup.repro.values import Json
 SECONDS = 60.0
 """Seconds that the search may take."""
 
-_FAMILY = "reconvergence"
-
 _ERROR = re.compile(r"^([A-Z]\w+): ", re.MULTILINE)
 """What a line of the detail begins with where a shader or pipeline was refused."""
 
@@ -112,7 +110,7 @@ def case_of(record: Json) -> AnyCase | None:
 
 def family_name(case: AnyCase) -> str:
     """Return the name of the family that judges a case."""
-    return _FAMILY if isinstance(case, ShrunkCase) else family_of(case).name
+    return family_of(case.of if isinstance(case, ShrunkCase) else case).name
 
 
 def _kind(result: Result) -> tuple[Status, str] | None:
@@ -162,7 +160,7 @@ class _Trials:
             except Exception:  # whatever it is, there is no device to go on with
                 self.gone = True
                 return None
-        batch = Batch(_FAMILY, [ShrunkCase(self._case, program)])
+        batch = Batch(family_name(self._case), [ShrunkCase(self._case, program)])
         try:
             answer = self._worker.run(batch, max(self._until - time.monotonic(), 1.0))
         except WorkerDied as death:

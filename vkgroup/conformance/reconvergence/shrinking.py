@@ -14,35 +14,22 @@ from vkgroup.conformance.reconvergence.nodes import (
     Call,
     Case,
     Condition,
-    DataBit,
-    Elect,
     Fixed,
     If,
-    IndexFrom,
-    LaneIn,
     Leave,
     Loop,
     Not,
+    Number,
     Observe,
-    OfData,
-    OfLane,
-    OfSubgroup,
-    OfTrip,
     Program,
     Statement,
-    SubgroupOdd,
     Switch,
-    TripIs,
     Uniform,
     Vote,
-    Work,
     walk,
 )
 from vkgroup.conformance.reconvergence.rules import well_formed
 
-_STATEMENTS = (Observe, Work, If, Loop, Switch, Leave, Call)
-_DECIDING = (LaneIn, DataBit, IndexFrom, SubgroupOdd, TripIs, Elect, Vote, Not)
-_COUNTING = (OfLane, OfData, OfSubgroup, OfTrip)
 _LOCAL = (1, 2, 4, 8, 16, 32, 64, 128)
 """Invocations of a workgroup to try."""
 
@@ -65,7 +52,7 @@ class Shrunk:
 
 def statements(program: Program) -> int:
     """Return how many statements a program has."""
-    return sum(isinstance(node, _STATEMENTS) for node in walk((program.functions, program.body)))
+    return sum(isinstance(node, Statement) for node in walk((program.functions, program.body)))
 
 
 def shrink(program: Program, fails: Callable[[Program], bool], *, seconds: float) -> Shrunk:
@@ -124,7 +111,7 @@ def digest(program: Program) -> str:
 def _weight(program: Program) -> tuple[int, int, int]:
     """Return what shrinks: nodes, then what is not the same for everybody, then invocations."""
     nodes = list(walk((program.functions, program.body)))
-    varied = sum(isinstance(node, (*_DECIDING, *_COUNTING)) for node in nodes)
+    varied = sum(isinstance(node, Condition | Number) and not _settled(node) for node in nodes)
     return len(nodes) + len(program.functions), varied, program.invocations
 
 
@@ -194,14 +181,19 @@ def _simpler(value: Any, functions: tuple[Block, ...]) -> Iterator[Any]:
             yield from ((*value[:at], *value[at + 1 :]),) if len(value) > 1 else ()
             for changed in _inside(case, functions):
                 yield (*value[:at], changed, *value[at + 1 :])
-    elif isinstance(value, tuple) and all(isinstance(part, _STATEMENTS) for part in value):
+    elif isinstance(value, tuple) and all(isinstance(part, Statement) for part in value):
         yield from _blocks(value, functions)
-    elif isinstance(value, _DECIDING):
+    elif isinstance(value, Condition) and not _settled(value):
         yield from _conditions(value)
-    elif isinstance(value, _COUNTING):
+    elif isinstance(value, Number) and not _settled(value):
         yield from (Fixed(number) for number in range(3))
     elif isinstance(value, Observe):  # where a loop continues
         yield None
+
+
+def _settled(decision: Condition | Number) -> bool:
+    """Return whether it is the same for everybody, as memory says: nothing is simpler."""
+    return isinstance(decision, Uniform | Fixed)
 
 
 def _conditions(condition: Condition) -> Iterator[Condition]:
