@@ -1,7 +1,7 @@
-"""What all tests share: the validation layer turned on, software drivers, a cache of their own.
+"""Set-up of the whole test session: exact software drivers, the validation layer, and a cache.
 
-Drivers that are not in the user's cache are fetched: that is part of the set-up, so a test never
-skips for want of one, and without network it errors.
+The drivers are part of the set-up: missing ones are fetched, and without network the session fails. A test
+never skips because a driver is missing.
 """
 
 from __future__ import annotations
@@ -13,46 +13,73 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import software_drivers
 
 import vkgroup
 from vkgroup import drivers
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
 
-_SHARED = ("drivers", "apt", "test-packages")
-_temporary: Path | None = None
+_USER_SETTINGS = ("VKGROUP_DEVICE", "VKGROUP_DB", "VKGROUP_LOADER")
+_cache: Path | None = None
 
 
-def pytest_configure() -> None:
-    """Turn validation on, and give the suite a cache that has the user's drivers and nothing else."""
-    global _temporary
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that lets tests use the machine's own GPU."""
+    parser.addoption(
+        "--gpu",
+        action="store_true",
+        help="run only the tests that need a GPU; without it, the session sees software drivers only",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Turn validation on and hide everything of the machine that is not part of the set-up.
+
+    The workers of pytest-xdist inherit the environment of the process that starts them.
+    """
+    global _cache
+    if hasattr(config, "workerinput"):
+        return
+    for name in _USER_SETTINGS:
+        os.environ.pop(name, None)
     os.environ["VKGROUP_VALIDATION"] = "1"
-    os.environ.pop("VKGROUP_DEVICE", None)
-    os.environ.pop("VKGROUP_DB", None)
-    real = drivers.cache_folder().resolve()
-    _temporary = Path(tempfile.mkdtemp(prefix="vkgroup-tests-"))
-    for name in _SHARED:
-        (real / name).mkdir(parents=True, exist_ok=True)
-        (_temporary / name).symlink_to((real / name).resolve(), target_is_directory=True)
-    os.environ["VKGROUP_CACHE"] = str(_temporary)
+    if config.getoption("--gpu"):
+        return
+    _cache = Path(tempfile.mkdtemp(prefix="vkgroup-tests-"))
+    software_drivers.isolate(_cache)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests that need a GPU where ``--gpu`` was given, and all others where it was not."""
+    wanted = config.getoption("--gpu")
+    others = [item for item in items if (item.get_closest_marker("gpu") is not None) != wanted]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in set(others)]
+
+
+def pytest_report_header() -> str:
+    """Name the drivers that the session uses."""
+    return f"drivers: {', '.join(driver.name for driver in drivers.installed())}"
 
 
 def pytest_unconfigure() -> None:
-    """Remove that cache; the drivers stay where they are, since it only has links to them."""
-    if _temporary is not None:
-        shutil.rmtree(_temporary, ignore_errors=True)
+    """Remove the session's cache. The user's drivers stay, since the cache only has links to them."""
+    if _cache is not None:
+        shutil.rmtree(_cache, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
 def swiftshader() -> Driver:
-    """The software driver SwiftShader, fetched where it is not there."""
-    return drivers.fetch("swiftshader")
+    """Return the SwiftShader of this session."""
+    return drivers.path("swiftshader")
 
 
 @pytest.fixture(scope="session")
 def lavapipe() -> Driver:
-    """The newest lavapipe that is there, fetched where none is."""
-    return drivers.fetch("lavapipe")
+    """Return the lavapipe of this session."""
+    return drivers.path("lavapipe")
 
 
 @pytest.fixture(scope="session", params=["swiftshader", "lavapipe"])

@@ -148,6 +148,37 @@ def test_the_default_is_a_gpu_else_lavapipe_else_swiftshader(
     assert choose(devices, None) == expected
 
 
+def test_a_fetched_software_driver_is_preferred_to_the_system_s() -> None:
+    fetched = info("llvmpipe (LLVM 19)", "cpu", "llvmpipe", "lavapipe-25.0.7")
+    reports = tuple(
+        IcdReport(device.manifest, device.icd, "x.so", "ok", "", (device,), system=device is LAVA)
+        for device in (SWIFT, LAVA, fetched)
+    )
+    found = Discovery("loader", reports)
+    assert found.devices == (SWIFT, LAVA, fetched)
+    assert found.default == fetched
+    assert discovery.choose(found, "lavapipe") == fetched
+    assert discovery.choose(found, "lvp_icd.x86_64") == discovery.choose(found, 1) == LAVA
+
+
+def test_only_the_environment_goes_before_the_fetched_lavapipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lavapipe: Driver
+) -> None:
+    folder = tmp_path / "vulkan" / "icd.d"
+    folder.mkdir(parents=True)
+    installed = manifest_of(folder, "lvp_icd.x86_64", "libvulkan_lvp.so", api_version="1.3.0")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
+        monkeypatch.delenv(name, raising=False)
+    chosen = discovery.direct_manifest("lavapipe")
+    assert chosen is not None
+    assert chosen.path == lavapipe.icd
+    monkeypatch.setenv("VK_DRIVER_FILES", str(installed))
+    chosen = discovery.direct_manifest("lavapipe")
+    assert chosen is not None
+    assert chosen.path == installed
+
+
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [

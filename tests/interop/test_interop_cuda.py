@@ -1,4 +1,4 @@
-"""Zero copy with torch and CuPy on a real GPU; deselected where CUDA's driver or a library is missing."""
+"""Zero copy with torch and CuPy on a real GPU; run with ``--gpu`` where the libraries are there."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import vkgroup
 from vkgroup import errors, interop
 from vkgroup.device.cuda import CudaDevice
 from vkgroup.dispatch.vulkan.device import VulkanDevice
+
+pytestmark = pytest.mark.gpu
 
 DOUBLE = """#version 460
 layout(local_size_x = 256) in;

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+import software_drivers
 
 import vkgroup
 from vkgroup import drivers, resources
@@ -17,12 +18,15 @@ from vkgroup.dispatch import Device
 from vkgroup.errors import VkgroupError
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+DRIVERS = ("swiftshader", "lavapipe", pytest.param("oldest lavapipe", marks=pytest.mark.slow))
 _BUFFERS = 7
 """Buffers of the largest size that a test on them needs at once: a sort of keys and values has six."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests on the largest buffer where no GPU has the memory for several of these."""
+    """Leave out the tests on the largest buffer where the GPU lacks the memory for several of these."""
+    if not config.getoption("--gpu"):
+        return
     wanting = [item for item in items if "gpu_with_room" in getattr(item, "fixturenames", ())]
     if wanting and not _has_room():
         config.hook.pytest_deselected(items=wanting)
@@ -40,20 +44,13 @@ def _has_room() -> bool:
         return room >= _BUFFERS * int(device.capabilities.limits["maxStorageBufferRange"])
 
 
-@pytest.fixture(scope="module", params=["swiftshader", "lavapipe", "oldest lavapipe"])
+@pytest.fixture(scope="module", params=DRIVERS)
 def driver(request: pytest.FixtureRequest) -> Iterator[Device]:
     """An open device of each driver, fetched where it is not there, watched by the validation layer."""
-    name = _oldest_lavapipe() if request.param.startswith("oldest") else request.param
-    with vkgroup.open(drivers.fetch(name).name) as opened:
+    name = request.param
+    driver = software_drivers.fetch_oldest_lavapipe() if name == "oldest lavapipe" else drivers.path(name)
+    with vkgroup.open(driver.name) as opened:
         yield opened
-
-
-def _oldest_lavapipe() -> str:
-    """The oldest that is in the cache, if that has several; else the oldest that the distribution offers."""
-    present = [found.name for found in drivers.installed() if found.family == "lavapipe"]
-    if len(present) > 1:
-        return present[-1]
-    return [found.name for found in drivers.list_drivers() if found.family == "lavapipe"][-1]
 
 
 @pytest.fixture(scope="module")

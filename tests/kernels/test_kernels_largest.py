@@ -249,6 +249,7 @@ def gpu_with_room() -> Iterator[tuple[Device, int]]:
         yield device, largest(device)
 
 
+@pytest.mark.gpu
 @each_implementation
 @each_check
 def test_the_largest_buffer(

@@ -27,7 +27,7 @@ SMALL = {"workgroup": 128, "items": 4, "radix_bits": 4}
 @pytest.fixture(scope="module")
 def swift() -> Any:
     """The driver that compiles fastest."""
-    with vkgroup.open(drivers.fetch("swiftshader").name) as opened:
+    with vkgroup.open(drivers.path("swiftshader").name) as opened:
         yield opened
 
 
@@ -171,7 +171,7 @@ def test_passes_that_would_move_nothing_are_left_out(swift: Device, implementati
 @pytest.mark.parametrize(("implementation", "size"), [("subgroup", 2**20 + 1), ("shared", 2**20 - 1)])
 def test_a_million_keys(implementation: str, size: int) -> None:
     keys = np.random.default_rng(2).integers(0, 1 << 32, size, np.uint32)
-    with vkgroup.open(drivers.fetch("lavapipe").name) as device:
+    with vkgroup.open(drivers.path("lavapipe").name) as device:
         assert np.array_equal(kernels.sort(keys, device=device, implementation=implementation), np.sort(keys))
 
 

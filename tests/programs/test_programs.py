@@ -27,7 +27,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 def any_device(request: pytest.FixtureRequest) -> Iterator[Device]:
     """An open device of each driver, fetched where it is not there."""
     name = _oldest_lavapipe() if request.param == "oldest lavapipe" else request.param.split()[-1]
-    with vkgroup.open(drivers.fetch(name).name) as opened:
+    with vkgroup.open(drivers.path(name).name) as opened:
         yield opened
 
 
@@ -113,7 +113,7 @@ def test_programs_that_wait_are_judged_whole_where_loops_are_right() -> None:
     """Of the drivers here, the oldest lavapipe alone ends loops early."""
     early = {}
     for name in (_oldest_lavapipe(), "lavapipe", "swiftshader"):
-        with vkgroup.open(drivers.fetch(name).name) as device:
+        with vkgroup.open(drivers.path(name).name) as device:
             early[device.capabilities.driver_info] = _loops_end_early(device)
     assert [name for name, ends in early.items() if ends] == [
         name for name in early if name.startswith("Mesa 22")

@@ -46,6 +46,7 @@ class IcdReport:
         ``"no_devices"``, ``"crash"``, ``"timeout"``.
     message : what failed, in words; empty when nothing did.
     devices : its devices.
+    system : as in `Manifest`.
     """
 
     manifest: str
@@ -54,6 +55,7 @@ class IcdReport:
     status: str
     message: str
     devices: tuple[DeviceInfo, ...]
+    system: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,16 +84,13 @@ class Discovery:
 
         Else it is the first there is.
         """
-        devices = self.devices
-        for found in (
-            _gpus(devices),
-            _software(devices, "lavapipe"),
-            _software(devices, "swiftshader"),
-            devices,
-        ):
-            if found:
-                return found[0]
-        return None
+        candidates = (
+            *_gpus(self.devices),
+            *_software(self, "lavapipe"),
+            *_software(self, "swiftshader"),
+            *self.devices,
+        )
+        return next(iter(candidates), None)
 
 
 def discover(timeout: float = TIMEOUT) -> Discovery:
@@ -157,6 +156,7 @@ def _report(manifest: Manifest, data: dict[str, Any]) -> IcdReport:
         status=data["status"],
         message=data["message"],
         devices=tuple(DeviceInfo.from_json(device) for device in data.get("devices", ())),
+        system=manifest.system,
     )
 
 
@@ -197,7 +197,8 @@ def direct_manifest(choice: str) -> Manifest | None:
     """Find the driver that a choice names by itself; None where devices must be searched.
 
     That is an ICD's JSON file, an ICD's name, or the word for a software driver where only the file
-    names have to be looked at.
+    names have to be looked at. Of several software drivers, the fetched ones are preferred to the system's,
+    the newest first: they were fetched on purpose, and they are the same on every machine.
     """
     if choice.endswith(".json") or Path(choice).is_file():
         return read_manifest(expanded(choice).absolute())
@@ -205,7 +206,7 @@ def direct_manifest(choice: str) -> Manifest | None:
     manifests = [manifest for manifest in find_manifests() if not manifest.problem]
     exact = [manifest for manifest in manifests if manifest.name.lower() == choice.lower()]
     likely = [m for m in manifests if any(word in f"{m.name} {m.library}".lower() for word in words)]
-    return next(iter(exact or likely), None)
+    return next(iter(exact or sorted(likely, key=lambda manifest: manifest.system)), None)
 
 
 def first_device(manifest: Manifest) -> DeviceInfo:
@@ -237,7 +238,7 @@ def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
     if word == "gpu":
         found: Sequence[DeviceInfo] = _gpus(devices)
     elif word in _SOFTWARE:
-        found = _software(devices, word)
+        found = _software(discovery, word)
     else:
         exact = [device for device in devices if device.uuid == word]
         found = exact or [
@@ -254,11 +255,13 @@ def _gpus(devices: Iterable[DeviceInfo]) -> list[DeviceInfo]:
     return sorted((device for device in devices if device.is_gpu), key=lambda device: _RANK[device.type])
 
 
-def _software(devices: Iterable[DeviceInfo], word: str) -> list[DeviceInfo]:
+def _software(discovery: Discovery, word: str) -> list[DeviceInfo]:
+    """Return the devices of a software driver, in the order of preference of `direct_manifest`."""
     words, driver = _SOFTWARE[word]
     return [
         device
-        for device in devices
+        for icd in sorted(discovery.icds, key=lambda icd: icd.system)
+        for device in icd.devices
         if driver in device.driver_name.lower() or any(part in device.icd.lower() for part in words)
     ]
 

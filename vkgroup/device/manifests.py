@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vkgroup.device.loader import installed_drivers
@@ -25,6 +25,8 @@ class Manifest:
     library : the driver's shared library as the dynamic linker takes it; empty where `problem` is set.
     problem : why the file names no driver; empty if it does.
     foreign : whether the library is for another word size than this process.
+    system : whether the file lies in a folder of the system (or in Windows' registry). Others were fetched by
+        vkgroup or named by an environment variable.
     """
 
     path: Path
@@ -32,6 +34,7 @@ class Manifest:
     library: str = ""
     problem: str = ""
     foreign: bool = False
+    system: bool = False
 
 
 def find_manifests() -> list[Manifest]:
@@ -41,14 +44,14 @@ def find_manifests() -> list[Manifest]:
     `VK_ADD_DRIVER_FILES` goes before them, as the Vulkan loader has it. ICDs of another word size are
     left out.
     """
-    found: dict[Path, Manifest] = {}
-    for path in _environment_files() + [file for folder in _folders() for file in _json_files(folder)]:
-        found.setdefault(_canonical(path), read_manifest(path))
-    for path in _registry_files():
-        found.setdefault(_canonical(path), read_manifest(path))
+    manifests: dict[Path, Manifest] = {}
+    for path in _environment_files():
+        manifests.setdefault(_canonical(path), read_manifest(path))
+    for path in [file for folder in _folders() for file in _json_files(folder)] + _registry_files():
+        manifests.setdefault(_canonical(path), replace(read_manifest(path), system=True))
     for driver in installed_drivers():
-        found.setdefault(_canonical(driver.icd), read_manifest(driver.icd, driver.name))
-    return [manifest for manifest in found.values() if not manifest.foreign]
+        manifests.setdefault(_canonical(driver.icd), read_manifest(driver.icd, driver.name))
+    return [manifest for manifest in manifests.values() if not manifest.foreign]
 
 
 def read_manifest(path: Path, name: str | None = None) -> Manifest:

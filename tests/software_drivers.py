@@ -1,0 +1,119 @@
+"""The software drivers that the tests use: exact versions from the user's cache, and no other driver.
+
+Expected results name the bugs of single versions, so a test must never meet the driver that the machine
+happens to have. `choose` selects one version of each family, `isolate` hides every other driver, loader and
+layer. Run as a program, this fetches the drivers: ``make test`` does so before it starts pytest.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from vkgroup import drivers
+from vkgroup.drivers import Driver
+from vkgroup.drivers.cache import version_key
+
+OLDEST = {"swiftshader": "156.0.8078.79", "lavapipe": "25.0.7"}
+"""The version of each family that the tests were written with. Newer ones are taken too, older ones never."""
+
+_SHARED_FOLDERS = ("apt", "test-packages", "modules")
+_USER_CACHE = "VKGROUP_TESTS_USER_CACHE"
+
+
+def choose(family: str) -> Driver:
+    """Return the driver of a family that the tests use.
+
+    That is the version in the user's cache that is closest to `OLDEST` and not older. Where the cache has
+    none, the newest version that the distribution offers is fetched.
+
+    Raises
+    ------
+    DriverFetchError
+        The cache has no such driver and none can be fetched.
+    """
+    oldest = version_key(OLDEST[family])
+    versions = [driver for driver in drivers.installed() if driver.family == family]
+    suitable = [driver.name for driver in versions if version_key(driver.version) >= oldest]
+    if suitable:
+        return drivers.fetch(suitable[-1])
+    offered = [status.name for status in drivers.list_drivers() if status.family == family and status.suite]
+    return drivers.fetch(offered[0] if offered else family, _print_progress)
+
+
+def isolate(folder: Path) -> dict[str, Driver]:
+    """Let this process and its children see the chosen drivers only; return them by family.
+
+    Parameters
+    ----------
+    folder : an empty folder that becomes vkgroup's cache. It gets links to what is shared with the user's
+        cache: drivers, lists of packages, packages that tests unpack, modules that earlier runs compiled.
+    """
+    user_cache = drivers.cache_folder().resolve()
+    chosen = {family: choose(family) for family in OLDEST}
+    for name in _SHARED_FOLDERS:
+        # Compiled modules of the tests would push the user's own out of the user's cache.
+        source = user_cache / ("test-modules" if name == "modules" else name)
+        source.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(source, target_is_directory=True)
+    (folder / "drivers").mkdir()
+    (folder / "drivers" / ".lock").symlink_to(user_cache / "drivers" / ".lock")
+    for driver in chosen.values():
+        _link(driver, folder)
+    for name in [name for name in os.environ if name.startswith("VK_")]:
+        del os.environ[name]
+    os.environ.update(_environment(chosen, folder))
+    os.environ[_USER_CACHE] = str(user_cache)
+    os.environ["VKGROUP_CACHE"] = str(folder)
+    return chosen
+
+
+def fetch_oldest_lavapipe() -> Driver:
+    """Return the oldest lavapipe of the user's cache; with only one there, fetch the oldest offered."""
+    folder = drivers.cache_folder()
+    os.environ["VKGROUP_CACHE"] = os.environ[_USER_CACHE]
+    try:
+        names = [driver.name for driver in drivers.installed() if driver.family == "lavapipe"]
+        if len(names) < 2:
+            names = [status.name for status in drivers.list_drivers() if status.family == "lavapipe"]
+        driver = drivers.fetch(names[-1])
+    finally:
+        os.environ["VKGROUP_CACHE"] = str(folder)
+    _link(driver, folder)
+    return drivers.path(driver.name)
+
+
+def _link(driver: Driver, folder: Path) -> None:
+    link = folder / "drivers" / driver.name
+    if not link.exists():
+        link.symlink_to(driver.folder.resolve(), target_is_directory=True)
+
+
+def _environment(chosen: Mapping[str, Driver], folder: Path) -> dict[str, str]:
+    """Return the variables that hide the machine's drivers, loader and layers.
+
+    `find_manifests` lists the fetched drivers and those of the variables, which name none.
+    """
+    empty = folder / "no-drivers"
+    empty.mkdir()
+    layers = [driver.layers for driver in chosen.values() if driver.layers is not None]
+    return {
+        "VK_DRIVER_FILES": str(empty),
+        "VK_ICD_FILENAMES": str(empty),
+        "VK_LAYER_PATH": str(layers[0] if layers else empty),
+        "VK_IMPLICIT_LAYER_PATH": str(empty),
+        "VK_LOADER_LAYERS_DISABLE": "~implicit~",
+        "VKGROUP_LOADER": str(next(iter(chosen.values())).loader),
+    }
+
+
+def _print_progress(package: str, fraction: float) -> None:
+    if fraction == 0:
+        print(f"vkgroup: fetching {package}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    for name in OLDEST:
+        print(f"the tests use {choose(name).name}")
