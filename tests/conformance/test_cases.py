@@ -10,8 +10,6 @@ import pytest
 from vkgroup.conformance import all_cases, cases_by_name, family_of, select
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import STAGES, subgroup_cases
-from vkgroup.conformance.operands import CLUSTER_SIZES, choices
-from vkgroup.conformance.patterns import FRAGMENT_PATTERNS, OTHER_PATTERNS, PATTERNS
 from vkgroup.conformance.shapes import SHAPES
 from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
 from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
@@ -34,16 +32,46 @@ def test_at_least_twenty_thousand_compute_cases() -> None:
 JUDGED = [op for op in SUBGROUP_OPERATIONS.values() if op.name not in BARRIERS]
 
 
-def few(operation, operand) -> bool:
-    """Whether an operand meets few patterns."""
-    chosen = choices(operation.name).get(operand)
-    return chosen is not None and chosen.narrow
+SHUFFLE_BY = ("by1", "by2", "half", "furthest", "beyond", "dynamic", "data")
+OPERANDS = {
+    "subgroupBroadcast": ("first", "middle", "last", "beyond", "dynamic"),
+    "subgroupBallotBitExtract": ("first", "last", "lane", "data", "straddling"),
+    "subgroupShuffle": ("last", "reverse", "rotate", "dynamic", "data", "straddling"),
+    "subgroupShuffleXor": ("by1", "by2", "half", "beyond", "dynamic", "data"),
+    "subgroupShuffleUp": SHUFFLE_BY,
+    "subgroupShuffleDown": SHUFFLE_BY,
+    "subgroupQuadBroadcast": ("q0", "q1", "q2", "q3", "beyond", "dynamic"),
+    "subgroupRotate": ("by2", "dynamic"),
+    "subgroupClusteredRotate": ("by2_c4", "dynamic_c4"),
+}
+"""The second operands that meet every type and pattern."""
+ALSO_IN_NARROW = {
+    "subgroupRotate": ("by1", "by5", "half", "furthest", "beyond", "largest", "specialized", "leader"),
+    "subgroupClusteredRotate": (
+        *(f"by1_c{size}" for size in (1, 2, 4, 8, 16, 32, 64, 128)),
+        *(f"dynamic_c{size}" for size in (1, 2, 8, 16, 32, 64, 128)),
+        *(f"{distance}_c4" for distance in ("by5", "half", "furthest", "beyond", "largest")),
+        "specialized_c4",
+        "leader_c4",
+    ),
+    "subgroupBallotBitExtract": (),
+}
+"""The second operands that meet every type in the patterns `NARROW` alone."""
+PARTITIONS = ("voted", "strided", "blocks", "alone", "active", "ones")
+"""The partitions, beside ``equal``, that meet scalars alone, and those in the patterns `NARROW` alone."""
 
 
-def unmet(operation, type_, operand) -> bool:
-    """Whether an operand does not meet a type: partitions of other kinds meet scalars alone."""
-    partitioned = operation.category is Category.PARTITIONED
-    return few(operation, operand) and partitioned and type_.components > 1
+def operands_met(operation, type_, pattern) -> set[str]:
+    """Return the second operands that a type meets in a pattern; an empty name where there is none."""
+    narrow = pattern in NARROW
+    if operation.name.startswith("subgroupPartitioned"):
+        return {"equal", *(PARTITIONS if narrow and type_.components == 1 else ())}
+    if operation.category is Category.CLUSTERED:
+        return {f"c{size}" for size in (1, 2, 4, 8, 16, 32, 64, 128)}
+    if operation.name not in OPERANDS:
+        return {""}
+    also = ALSO_IN_NARROW.get(operation.name, ("specialized", "leader"))
+    return {*OPERANDS[operation.name], *(also if narrow else ())}
 
 
 @cache
@@ -56,28 +84,34 @@ def by_operation():
     return found
 
 
-PARTITIONED = {"compute": {"switch", "lower_half", "one_lane", "early_return", "uniform_branch"}}
-PARTITIONED["fragment"] = FRAGMENT_PATTERNS.keys() - {"all", "partial", "data_mask", "demote"}
+EVERYWHERE = {"all", "partial", "odd", "data_mask", "nested", "loop", "early_return"}
+COMPUTE_ALONE = {"lower_half", "one_lane", "switch", "uniform_branch"}
 
 
-def patterns_met(operation, stage):
-    """Return the patterns that an operation meets: partitions, of which there are many, meet fewer."""
-    patterns = (PATTERNS if stage == "compute" else FRAGMENT_PATTERNS).keys()
-    return patterns - (PARTITIONED[stage] if operation.category is Category.PARTITIONED else set())
+def compute_patterns(operation) -> set[str]:
+    """Return the patterns of compute shaders; operations on partitions, which are many, meet fewer."""
+    if operation.category is Category.PARTITIONED:
+        return EVERYWHERE - {"early_return"}
+    return EVERYWHERE | COMPUTE_ALONE
+
+
+def fragment_patterns(operation) -> set[str]:
+    """Return the patterns of fragment shaders; operations on partitions, which are many, meet fewer."""
+    if operation.category is Category.PARTITIONED:
+        return {"all", "partial", "data_mask", "demote"}
+    return EVERYWHERE | {"discard", "demote", "terminate"}
 
 
 @pytest.mark.parametrize("operation", JUDGED, ids=lambda op: op.name)
 def test_every_type_meets_every_pattern_and_operand(operation) -> None:
     cases = by_operation()["compute", operation.name]
     met = {(case.type, case.pattern, case.operand) for case in cases if case.data == "exact"}
-    wanted = {
+    assert met == {
         (type_.name, pattern, operand)
         for type_ in operation.types
-        for operand in choices(operation.name) or ("",)
-        if not unmet(operation, type_, operand)
-        for pattern in (NARROW if few(operation, operand) else patterns_met(operation, "compute"))
+        for pattern in compute_patterns(operation)
+        for operand in operands_met(operation, type_, pattern)
     }
-    assert met == wanted
 
 
 @pytest.mark.parametrize("operation", JUDGED, ids=lambda op: op.name)
@@ -85,12 +119,10 @@ def test_every_type_meets_every_pattern_of_fragment_shaders(operation) -> None:
     met: dict[tuple[str, str], set[str]] = {}
     for case in by_operation()["fragment", operation.name]:
         met.setdefault((case.type, case.pattern), set()).add(case.operand)
-    patterns = patterns_met(operation, "fragment")
+    patterns = fragment_patterns(operation)
     assert met.keys() == {(type_.name, pattern) for type_ in operation.types for pattern in patterns}
     for type_ in operation.types:
-        operands = choices(operation.name) or ("",)
-        wanted = {operand for operand in operands if not unmet(operation, type_, operand)}
-        assert met[type_.name, "partial"] == wanted
+        assert met[type_.name, "partial"] == operands_met(operation, type_, "partial")
 
 
 def test_what_workgroups_alone_have_is_not_asked_of_fragments() -> None:
@@ -98,14 +130,6 @@ def test_what_workgroups_alone_have_is_not_asked_of_fragments() -> None:
     missing = (SUBGROUP_OPERATIONS.keys() | BUILTIN_VARIABLES.keys()) - operations
     assert missing == {"gl_NumSubgroups", "gl_SubgroupID", "subgroupMemoryBarrierShared"}
     assert not select(("basic.fragment.*.shared*",))
-
-
-def test_patterns_of_the_issue_are_there() -> None:
-    needed = {
-        "all", "partial", "odd", "lower_half", "one_lane", "data_mask", "nested", "loop", "early_return",
-        "switch",
-    }  # fmt: skip
-    assert needed <= PATTERNS.keys()
 
 
 def test_partitions_meet_every_data_set_and_size() -> None:
@@ -127,7 +151,7 @@ def test_floats_meet_rounding_and_special_data() -> None:
 
 def test_every_cluster_size_and_shape_and_required_size() -> None:
     adds = select(("clustered.compute.subgroupClusteredAdd.int.*",))
-    assert {case.operand for case in adds} == {f"c{n}" for n in CLUSTER_SIZES}
+    assert {case.operand for case in adds} == {f"c{size}" for size in (1, 2, 4, 8, 16, 32, 64, 128)}
     assert {case.shape for case in adds} == SHAPES.keys()
     assert {case.subgroup_size for case in adds} == {0, 1, 2, 4, 8, 16, 32, 64, 128}
 
@@ -155,8 +179,9 @@ def test_every_type_meets_the_patterns_of_the_other_stages(stage) -> None:
         cases = by_operation()[stage, operation.name]
         met = {(case.type, case.pattern) for case in cases if case.data == "exact"}
         assert met >= {(type_.name, pattern) for type_ in operation.types for pattern in ("all", "data_mask")}
-        partitioned = operation.category is Category.PARTITIONED
-        wanted = {"all", "data_mask"} if partitioned else OTHER_PATTERNS.keys()
+        wanted = {"all", "data_mask"}
+        if operation.category is not Category.PARTITIONED:
+            wanted |= {"partial", "nested"}
         assert {pattern for _, pattern in met} == wanted
 
 

@@ -14,7 +14,6 @@ from vkgroup.reference.operations import (
     OPERATIONS,
     Category,
     MemorySemantics,
-    OperandKind,
 )
 from vkgroup.reference.types import SCALARS, TYPES
 from vkgroup.spirv import grammar
@@ -89,38 +88,35 @@ def test_families_are_derivable(infix, group_operation) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda operation: operation.name)
-def test_a_row_is_consistent(operation) -> None:
-    assert OPERATIONS[operation.name] is operation
-    assert operation in {operation}
-    assert operation.section.endswith(f"{operation.name}()")
-    assert operation.reference.__doc__.count(operation.name + "()") == 1
-    kinds = {type_.scalar.kind for type_ in operation.types} or {None}
-    assert set(operation.opcodes) == kinds
+def test_the_instruction_of_the_grammar_has_the_operands_of_the_row(operation) -> None:
+    expected = ["GroupOperation"] if operation.group_operation else []
+    expected += ["IdRef"] * (len(operation.operands) + (operation.direction is not None))
+    expected = ["IdScope", *expected] if operation.result else ["IdScope", "IdMemorySemantics"]
     for opcode in operation.opcodes.values():
-        assert opcode in grammar().opcodes
-    is_barrier = operation.result is None
-    assert is_barrier == (operation.memory_semantics is not None) == ("Barrier" in operation.name)
-    assert (operation.direction is not None) == ("QuadSwap" in operation.name)
-    assert [operand.kind for operand in operation.operands[1:]] in (
-        [],
-        [OperandKind.ID],
-        [OperandKind.INDEX],
-        [OperandKind.MASK],
-        [OperandKind.DELTA],
-        [OperandKind.CLUSTER_SIZE],
-    )
-    for operand in operation.operands:
-        assert (operand.type is None) == (operand.kind is OperandKind.VALUE)
+        instruction = grammar().instruction(grammar().opcodes[opcode])
+        kinds = [operand.kind for operand in instruction.operands]
+        mandatory = [operand.kind for operand in instruction.operands if not operand.quantifier]
+        if opcode == "OpControlBarrier":
+            assert kinds == ["IdScope", *expected]
+        else:
+            # The cluster size is the optional operand of the instructions that reduce.
+            assert expected in (kinds, mandatory)
+        assert instruction.has_result == (operation.result is not None)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda operation: operation.name)
-def test_the_types_follow_from_the_kinds(operation) -> None:
-    if not operation.operands or operation.operands[0].kind is not OperandKind.VALUE:
-        assert len(operation.types) == (0 if operation.result is None else 1)
+def test_the_capability_of_the_category_enables_the_instruction(operation) -> None:
+    if operation.result is None:
         return
-    bitwise = operation.operator in ("And", "Or", "Xor")
-    excluded = {"float"} if bitwise else {"bool"} if operation.operator else set()
-    assert operation.types == tuple(type_ for type_ in TYPES.values() if type_.scalar.kind not in excluded)
+    for opcode in operation.opcodes.values():
+        instruction = grammar().instruction(grammar().opcodes[opcode])
+        assert operation.category.capability in instruction.capabilities
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda operation: operation.name)
+def test_the_section_and_the_reference_function_name_the_operation(operation) -> None:
+    assert operation.section.endswith(f"{operation.name}()")
+    assert operation.reference.__doc__.count(operation.name + "()") == 1
 
 
 def test_constants_are_asked_for_where_the_text_does() -> None:
