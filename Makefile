@@ -1,5 +1,7 @@
-# conform: judge the best Vulkan device of this machine. test: everything, the style included.
-# Both set up what they need (.venv here, a software driver in the user's cache), without root.
+# conform: judge the best Vulkan device of this machine.
+# test: style, types, and the tests of the first tier, in less than ten minutes on two cores.
+# test-all: the same with the tests that are marked slow; some of them need Chromium, zsh and fish.
+# All set up what they need (.venv here, software drivers in the user's cache), without root.
 #   make conform ARGS='--device lavapipe --filter "arithmetic.*"'
 #   make docs                             after a change of tests/traceability
 #   make site                             the documentation as a site, in build/site
@@ -17,17 +19,23 @@ ARGS =
 DRIVERS =
 OFFLINE =
 
-.PHONY: conform test docs site bundle clean
+TIER = -m 'not slow'
+
+.PHONY: conform test test-all docs site bundle clean
 
 conform:
 	$(SETUP) $(if $(OFFLINE),--offline '$(OFFLINE)')
 	.venv/bin/vkgroup conform $(ARGS)
 
 test:
-	$(SETUP) --test
+	$(SETUP) --test --no-driver
+	.venv/bin/python tests/software_drivers.py
 	.venv/bin/ruff check .
 	.venv/bin/mypy
-	.venv/bin/pytest -n 2 $(ARGS)
+	.venv/bin/pytest -n 2 --dist worksteal $(TIER) $(ARGS)
+
+test-all:
+	$(MAKE) test TIER=
 
 docs:
 	$(SETUP) --no-driver

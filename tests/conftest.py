@@ -6,10 +6,12 @@ never skips because a driver is missing.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -50,13 +52,33 @@ def pytest_configure(config: pytest.Config) -> None:
     software_drivers.isolate(_cache)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests that need a GPU where ``--gpu`` was given, and all others where it was not."""
+    """Mark what is slow; with ``--gpu``, keep the tests that need a GPU, and without it, all others."""
+    mark_slow_parameters(items)
     wanted = config.getoption("--gpu")
     others = [item for item in items if (item.get_closest_marker("gpu") is not None) != wanted]
     if others:
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in set(others)]
+
+
+def mark_slow_parameters(items: Iterable[pytest.Item]) -> None:
+    """Mark the parameter sets as slow that ``mostly_slow(every, start=0)`` leaves to the second tier."""
+    numbers: Counter[str] = Counter()
+    for item in items:
+        marker = item.get_closest_marker("mostly_slow")
+        if marker is not None:
+            test = item.nodeid.partition("[")[0]
+            if numbers[test] % marker.kwargs["every"] != marker.kwargs.get("start", 0):
+                item.add_marker(pytest.mark.slow)
+            numbers[test] += 1
+
+
+def pytest_collection_finish() -> None:
+    """Leave what collecting made out of garbage collection: it stays to the end, and its scans took long."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header() -> str:

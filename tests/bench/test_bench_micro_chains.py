@@ -89,6 +89,7 @@ def _problems(device: Device, name: str, many: bool, **tuning: Any) -> dict[str,
     return found
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("many", [False, True], ids=["latency", "throughput"])
 @pytest.mark.parametrize("name", SAMPLE)
 def test_chains_are_right_on_a_driver(vulkan_device: Device, name: str, many: bool) -> None:
@@ -102,6 +103,7 @@ def test_chains_are_right_on_an_older_lavapipe(name: str) -> None:
         assert set(_problems(device, name, True).values()) == {None}
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("name", SAMPLE + MORE)
 def test_chains_are_right_on_the_reference_device(references: dict[int, Device], name: str) -> None:
     assert set(_problems(references[8], name, False).values()) == {None}

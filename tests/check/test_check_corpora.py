@@ -32,6 +32,7 @@ def _options(text: str) -> list[str]:
     return shlex.split(found[1]) if found else []
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("file", _WRONG, ids=lambda file: file.stem)
 def test_a_wrong_shader_is_found_out(file: Path, checked) -> None:
     text = file.read_text()

@@ -42,6 +42,7 @@ void main() {
 """
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("name", _NAMES)
 def test_right_shaders_agree_with_real_devices(
     name: str, checked, swiftshader: Driver, lavapipe: Driver
@@ -135,6 +136,7 @@ def test_a_device_runs_at_every_size_that_it_can_be_made_to_use(checked) -> None
     assert "(reference), also at size 1, 2, 4, 8, 16, 32, 64 and 128" in report["text"]
 
 
+@pytest.mark.slow
 def test_a_device_is_compared_at_its_own_size(written: Callable[..., Path], checked) -> None:
     """Sums of subgroups differ between sizes; that is no difference between devices of one size."""
     file = written(
@@ -147,6 +149,7 @@ def test_a_device_is_compared_at_its_own_size(written: Callable[..., Path], chec
     assert [finding["devices"] for finding in report["findings"]] == [[]]
 
 
+@pytest.mark.slow
 def test_a_device_that_goes_wrong_at_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(job: device_job.Job) -> device_job.Answer:
         answer = device_job.run_job(job)

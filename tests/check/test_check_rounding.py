@@ -77,6 +77,7 @@ void main() {
 """
 
 
+@pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize("name", ["rgba8", "rgba16_snorm", "rg16f", "rgb10_a2", "r11f_g11f_b10f", "rgba32f"])
 def test_texels_may_be_rounded_either_way(
     name: str, written, checked, swiftshader: Driver, lavapipe: Driver

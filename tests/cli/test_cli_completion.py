@@ -1,4 +1,4 @@
-"""Shell completion: the printed scripts, in real shells where this machine has them."""
+"""Shell completion: the printed scripts, in real shells. Those of the second tier must be installed."""
 
 from __future__ import annotations
 
@@ -60,8 +60,11 @@ def test_another_shell_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert "bash" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("shell", [shell for shell in SHELLS if shutil.which(shell)])
+@pytest.mark.parametrize(
+    "shell", [pytest.param(shell, marks=[pytest.mark.slow] if shell != "bash" else []) for shell in SHELLS]
+)
 def test_a_shell_completes(shell: str, scripts: Path) -> None:
+    assert shutil.which(shell), f"{shell} is not installed: apt-get install {shell} (`.ci/run all` does it)"
     {"bash": in_bash, "zsh": in_zsh, "fish": in_fish}[shell](scripts)
 
 

@@ -60,6 +60,7 @@ def await_workers(cluster: Cluster, count: int) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_workers_that_are_killed_cost_nothing_but_time(cluster, plain, tmp_path) -> None:
     """A driver that crashes beside that costs one case."""
     await_workers(cluster, 2)

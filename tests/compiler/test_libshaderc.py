@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_c_interface(python_with_libshaderc: tuple[list[str], dict[str, str]]) -> None:
     command, environment = python_with_libshaderc
     cases = Path(__file__).with_name("with_libshaderc.py")

@@ -50,6 +50,7 @@ def test_what_a_device_lacks_is_named() -> None:
     assert ShaderClockFamily().missing(words, small) == []
 
 
+@pytest.mark.mostly_slow(every=2, start=1)
 @pytest.mark.usefixtures("lavapipe")
 @pytest.mark.parametrize("driver", ["lavapipe", "reference:32"])
 def test_clocks_pass(driver) -> None:
@@ -103,6 +104,7 @@ def _unlike_forms(data):
     return changed[:12] + struct.pack("<I", bound[0]) + changed[16:]
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.usefixtures("lavapipe")
 @pytest.mark.parametrize(
     ("driver", "test", "mutate"),

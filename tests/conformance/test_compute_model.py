@@ -36,6 +36,7 @@ def judged(device, cases, transform=None):
     return found
 
 
+@pytest.mark.mostly_slow(every=3, start=2)
 @pytest.mark.parametrize("name", STRIDES)
 def test_a_sample_of_every_topic_is_right(name) -> None:
     with vkgroup.open(name) as device:
@@ -54,6 +55,7 @@ def test_it_is_a_family_of_the_suite() -> None:
     assert found.failures == []
 
 
+@pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize("driver", ["swiftshader", "lavapipe"])
 @pytest.mark.parametrize("mutation", MODEL_MUTATIONS, ids=lambda mutation: mutation.name)
 def test_planted_errors_are_caught(mutation, driver) -> None:

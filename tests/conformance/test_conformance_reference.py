@@ -20,6 +20,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 SAMPLE = 60
 
 
+@pytest.mark.mostly_slow(every=5, start=2)
 @pytest.mark.parametrize("size", SIZES)
 def test_a_sample_is_right_at_every_size(size: int) -> None:
     device = select_device(f"reference:{size}")
@@ -46,6 +47,7 @@ def test_workers_open_it_with_its_size(tmp_path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_hang_costs_the_guilty_case_alone(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(
         "PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])

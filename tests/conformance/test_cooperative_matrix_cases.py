@@ -300,6 +300,7 @@ MUTATIONS = {
 }
 
 
+@pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_planted_error_is_caught(name) -> None:
     glob, mutate = MUTATIONS[name]

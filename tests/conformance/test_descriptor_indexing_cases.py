@@ -41,6 +41,7 @@ def test_every_kind_of_descriptor_has_every_way() -> None:
         assert len(own) == len(kind.stages) * len(kind.accesses) * len(WAYS)
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize("device", ["swiftshader", "lavapipe"])
 def test_drivers_pass_but_for_what_is_known(device: str) -> None:
     found = judged(device, "descriptor_indexing.*")

@@ -71,6 +71,7 @@ def test_a_device_is_judged_on_what_it_declares() -> None:
     assert "shaderDemoteToHelperInvocation" in missing["fragment.helper.stores.demote"]
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.usefixtures("swiftshader", "lavapipe")
 @pytest.mark.parametrize("driver", ["swiftshader", "lavapipe"])
 def test_drivers_pass(driver) -> None:

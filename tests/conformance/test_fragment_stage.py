@@ -175,6 +175,7 @@ KNOWN = {
 SAMPLES = {"swiftshader": 600, "lavapipe": 150}
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.usefixtures("swiftshader", "lavapipe")
 @pytest.mark.parametrize("driver", KNOWN)
 def test_a_sample_is_right_but_for_what_is_known(driver) -> None:

@@ -102,6 +102,7 @@ def cases_of(name: str, pattern: str, *types: str) -> list[HlslCase]:
     ]
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("name", OF_SHADER_MODEL_6_0)
 def test_devices_give_what_hlsl_defines(device: DeviceInfo, name: str) -> None:
     types = {case.type for case in hlsl_cases() if case.intrinsic.name == name}

@@ -234,6 +234,7 @@ def test_the_page_has_the_tables_as_they_are() -> None:
 GLOBS = ("partitioned.*", "rotate*", "*.specialized", "*.leader")
 
 
+@pytest.mark.mostly_slow(every=3, start=1)
 @pytest.mark.parametrize(("driver", "count"), [("lavapipe", 24), ("reference:4", 60), ("reference:32", 120)])
 @pytest.mark.usefixtures("lavapipe")
 def test_a_sample_is_right(driver, count) -> None:
@@ -261,6 +262,7 @@ def test_there_are_at_least_forty_mutations() -> None:
     assert len({mutation.name for mutation in LATER_MUTATIONS}) == len(LATER_MUTATIONS) >= 40
 
 
+@pytest.mark.mostly_slow(every=4)
 @pytest.mark.usefixtures("swiftshader", "lavapipe")
 @pytest.mark.parametrize("mutation", LATER_MUTATIONS, ids=lambda mutation: mutation.name)
 def test_a_planted_error_is_caught(mutation) -> None:

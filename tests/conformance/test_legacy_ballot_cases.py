@@ -98,6 +98,7 @@ def statuses(device: DeviceInfo, *filters: str, transform: Transform | None = No
     return {result.status for result in found.results} - {Status.NOT_SUPPORTED}
 
 
+@pytest.mark.mostly_slow(every=3, start=2)
 @pytest.mark.parametrize(
     "filters",
     [

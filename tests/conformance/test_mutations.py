@@ -37,6 +37,7 @@ def test_there_are_at_least_thirty_mutations() -> None:
         assert len({mutation.name for mutation in mutations}) == len(mutations) >= 30
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("mutation", [*MUTATIONS, *FRAGMENT_MUTATIONS], ids=lambda mutation: mutation.name)
 def test_a_planted_error_is_caught(mutation) -> None:
     changed = []

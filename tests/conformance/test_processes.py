@@ -115,6 +115,7 @@ def verdicts(found):
     return {result.case: result for result in found.results if result.status != Status.NOT_SUPPORTED}
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize("transform", [crash_on_elect, killed_on_elect])
 def test_a_crash_costs_the_guilty_case_alone(tmp_path, transform) -> None:
     found = verdicts(run(tmp_path, transform=transform))
@@ -193,6 +194,7 @@ def test_a_run_that_is_killed_resumes_where_it_was(tmp_path) -> None:
     assert sorted(cases) == sorted(case.name for case in select(("arithmetic.compute.*.all.exact",)))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_verdicts_and_lanes(tmp_path) -> None:
     def lanes(folder, seed):
         found = conformance.run(
@@ -222,6 +224,7 @@ def alive(pid: int) -> bool:
     return False
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_worker_stays_behind(tmp_path, ending) -> None:
     command = [

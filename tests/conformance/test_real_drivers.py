@@ -24,6 +24,7 @@ SAMPLES = {"swiftshader": 500, "lavapipe": 250}
 pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.parametrize("driver", KNOWN)
 def test_a_sample_is_right_but_for_what_is_known(driver) -> None:
     device = select_device(driver)

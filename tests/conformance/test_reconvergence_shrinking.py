@@ -110,6 +110,7 @@ def test_what_has_no_known_outcome_is_none(body, more) -> None:
     assert not well_formed(program(*body, **more))
 
 
+@pytest.mark.slow
 def test_whatever_is_left_out_the_rest_is_right() -> None:
     """Walks down from whole programs to nothing; the reference device agrees all the way."""
     dice, found = random.Random(5), {Status.PASS: 0, Status.UNDEFINED: 0}

@@ -150,6 +150,7 @@ def test_mesh_shading_on_lavapipe(lavapipe, stage) -> None:
     assert unknown_failures("lavapipe", cases, ("*.subgroup*M??.f*16*.special*",)) == []
 
 
+@pytest.mark.mostly_slow(every=3, start=1)
 @pytest.mark.parametrize("stage", ["tessellation_control", "tessellation_evaluation", "geometry"])
 @pytest.mark.parametrize("shape", ["1d", FRAMEBUFFER])
 def test_stages_that_lavapipe_has_and_does_not_declare(lavapipe, monkeypatch, stage, shape) -> None:

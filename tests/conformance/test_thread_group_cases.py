@@ -112,6 +112,7 @@ def test_what_a_device_lacks_is_named() -> None:
     assert "vertex stage" in family.missing(vertex, compute_only)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("swiftshader")
 def test_swiftshader_passes() -> None:
     found = conformance.run(select_device("swiftshader"), filters=("thread_group.*",), jobs=2)

@@ -31,6 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_page_is_in_the_navigation(site: Path) -> None:
     home = (site / "index.html").read_text("utf-8")
     pages = [path.relative_to(site).as_posix() for path in site.rglob("*.html")]

@@ -23,6 +23,7 @@ INPUTS = 25
 """Of each other target, with the seed 0."""
 
 
+@pytest.mark.slow
 def test_a_fixed_budget_finds_nothing(tmp_path: Path, swiftshader: drivers.Driver) -> None:
     jobs = [job for name in TARGETS if name not in SLOW for job in jobs_of(name, INPUTS, seed=0)]
     reports = campaign(jobs, folder=tmp_path)

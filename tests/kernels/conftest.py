@@ -16,9 +16,12 @@ from vkgroup.check.judge import TARGET
 from vkgroup.compiler import compile_file
 from vkgroup.dispatch import Device
 from vkgroup.errors import VkgroupError
+from vkgroup.kernels import pipelines
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 DRIVERS = ("swiftshader", "lavapipe", pytest.param("oldest lavapipe", marks=pytest.mark.slow))
+_PIPELINES = 6
+"""Pipelines kept for a device: fewer than usual, since one of the reference device takes 3 MB."""
 _BUFFERS = 7
 """Buffers of the largest size that a test on them needs at once: a sort of keys and values has six."""
 
@@ -42,6 +45,14 @@ def _has_room() -> bool:
         heaps = device.capabilities.memory_heaps
         room = max((nbytes for nbytes, flags in heaps if "device_local" in flags), default=0)
         return room >= _BUFFERS * int(device.capabilities.limits["maxStorageBufferRange"])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_pipelines() -> Iterator[None]:
+    """Let devices keep few pipelines: with the usual number, test processes grew to 2.5 GB."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipelines, "_MOST", _PIPELINES)
+        yield
 
 
 @pytest.fixture(scope="module", params=DRIVERS)

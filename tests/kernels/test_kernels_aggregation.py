@@ -55,6 +55,7 @@ def test_drivers_aggregate(driver: Device, implementation: str) -> None:
         _check(driver, _elements(np.float32, length), implementation)
 
 
+@pytest.mark.mostly_slow(every=7)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("dtype", [np.uint32, np.float64])
 def test_the_reference_device_aggregates(reference: Device, implementation: str, dtype: Any) -> None:

@@ -42,6 +42,7 @@ def _check(device: Device, x: Array, axis: int | None = None, **options: Any) ->
         assert np.array_equal(found, wanted), (operation, x.dtype, x.shape, axis, options)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_every_subgroup_size_finds_places(reference: Device, implementation: str) -> None:
     options: dict[str, Any] = {"implementation": implementation, "workgroup": 128, "items": 1}
@@ -49,6 +50,7 @@ def test_every_subgroup_size_finds_places(reference: Device, implementation: str
     _check(reference, _few(np.int32, (21, 37)), 1, **options)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_drivers_find_places(driver: Device, implementation: str) -> None:
     for size in (1, 2, 5, 1021, 4099):
@@ -65,6 +67,7 @@ def test_a_million_elements(references: dict[int, Device], size: int, finish: st
     _check(references[32], x, finish=finish, contiguous=size % 2 == 0, implementation=implementation)
 
 
+@pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_every_type(references: dict[int, Device], dtype: np.dtype[Any]) -> None:
     for implementation in IMPLEMENTATIONS:
@@ -72,6 +75,7 @@ def test_every_type(references: dict[int, Device], dtype: np.dtype[Any]) -> None
     _check(references[8], _few(dtype, (200, 12)), 0)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint32])
 def test_all_equal_finds_the_first(references: dict[int, Device], implementation: str, dtype: Any) -> None:

@@ -52,6 +52,7 @@ def _check(device: Device, shape: tuple[int, ...], radius: int, implementation: 
     assert np.all(np.abs(found - wanted) <= UNIT * wanted), (shape, radius, implementation, tuning)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_every_subgroup_size_filters(reference: Device, implementation: str) -> None:
     """With a team that is large enough, and with one that is not."""
@@ -61,12 +62,14 @@ def test_every_subgroup_size_filters(reference: Device, implementation: str) -> 
     _check(reference, (5, 13, 4), 1, implementation)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_drivers_filter(driver: Device, implementation: str) -> None:
     for shape, radius in (((37, 113), 4), ((1, 1), 4), ((2, 700), 9), ((31, 40, 4), 2)):
         _check(driver, shape, radius, implementation)
 
 
+@pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_about_a_million_pixels(driver: Device, implementation: str) -> None:
     _check(driver, (1023, 1025), 2, implementation)

@@ -84,11 +84,13 @@ def _check(device: Device, lengths: tuple[int, ...], outputs: tuple[str, ...], *
                 assert np.array_equal(found[: wanted[output].size], wanted[output]), (length, name, output)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_drivers_compact(driver: Device, implementation: str) -> None:
     _check(driver, (1, 3, 1021, 20_021), ("indices", "partition"), implementation=implementation)
 
 
+@pytest.mark.mostly_slow(every=5, start=2)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_reference_compacts_at_every_subgroup_size(reference: Device, implementation: str) -> None:
     _check(reference, (1, 1021), ("values",), implementation=implementation)
@@ -116,6 +118,7 @@ def test_million_on_the_reference_device(references: dict[int, Device]) -> None:
     assert np.array_equal(kernels.compact(x, "<", 0.5, device=references[32]), x[x < np.float32(0.5)])
 
 
+@pytest.mark.mostly_slow(every=3, start=1)
 @pytest.mark.parametrize(
     ("size", "implementation"), [(1, "subgroup"), (8, "subgroup"), (64, "subgroup"), (32, "shared")]
 )
@@ -131,6 +134,7 @@ def test_absent_tiles_are_counted_by_others(
         assert np.array_equal(found[:total], x[mask]), faults
 
 
+@pytest.mark.mostly_slow(every=5, start=1)
 @pytest.mark.parametrize("faults", [{}, {"silent": 3, "spins": 1}], ids=["published", "some absent"])
 @pytest.mark.parametrize(
     ("size", "tuning"),
@@ -173,6 +177,7 @@ def test_tiles_fit_into_shared_memory(references: dict[int, Device]) -> None:
     assert groups("shared", workgroup=512, group=1024) > groups("shared", workgroup=512)
 
 
+@pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize("dtype", ["f4", "u4", "i4", "f8", "u8", "i8", "f2"])
 def test_comparisons_by_type(references: dict[int, Device], dtype: str) -> None:
     x = _rng().integers(0, 9, 700).astype(dtype)
@@ -266,6 +271,7 @@ def test_bad_arguments(references: dict[int, Device]) -> None:
             bad()
 
 
+@pytest.mark.mostly_slow(every=2, start=1)
 @pytest.mark.parametrize("path", ["compact/subgroup.comp", "compact/shared.comp"])
 def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
     assert checked(path) == ()

@@ -77,6 +77,7 @@ _TUNING: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.mostly_slow(every=7)
 @pytest.mark.parametrize(
     ("implementation", "tuning"), _TUNING, ids=[" ".join(map(str, (n, *t.values()))) for n, t in _TUNING]
 )
@@ -122,6 +123,7 @@ def _elements(dtype: np.dtype[Any]) -> Array:
     return x
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize(
     ("dtype", "implementation"), list(zip(GLSL, IMPLEMENTATIONS * 6, strict=False)), ids=str
 )

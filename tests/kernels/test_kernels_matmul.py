@@ -56,6 +56,7 @@ def _check(
     assert np.array_equal(found, wanted), (dtype, sizes, implementation, options)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_every_subgroup_size_multiplies(reference: Device, implementation: str) -> None:
     for sizes in ((37, 41, 43), (20, 64, 36), (1, 130, 1)):
@@ -64,6 +65,7 @@ def test_every_subgroup_size_multiplies(reference: Device, implementation: str) 
     _check(reference, np.float16, (17, 9, 19), implementation)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_drivers_multiply(driver: Device, implementation: str) -> None:
     for dtype in (np.float32, np.uint32):
@@ -71,6 +73,7 @@ def test_drivers_multiply(driver: Device, implementation: str) -> None:
             _check(driver, dtype, sizes, implementation)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize(
     ("dtype", "needs"),
     [
@@ -113,6 +116,7 @@ def test_rounding_stays_within_the_bound(driver: Device, implementation: str) ->
     assert np.all(np.abs(found - wanted) <= bound)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_about_a_million_elements(driver: Device, implementation: str) -> None:
     """The loops stay below 65,536 rounds, after which lavapipe 22.3.6 leaves a loop."""

@@ -48,6 +48,7 @@ def _check(device: Device, dtype: npt.DTypeLike, shape: tuple[int, int], **optio
     assert np.array_equal(found, matrix @ vector), (dtype, shape, options)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_every_subgroup_size_multiplies(reference: Device, implementation: str) -> None:
     for shape in ((13, 37), (3, 3001)):
@@ -55,6 +56,7 @@ def test_every_subgroup_size_multiplies(reference: Device, implementation: str) 
     _check(reference, np.int32, (9, 64), implementation=implementation)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_drivers_multiply(driver: Device, implementation: str) -> None:
     for shape in SHAPES:
@@ -62,6 +64,7 @@ def test_drivers_multiply(driver: Device, implementation: str) -> None:
     _check(driver, np.uint32, (30, 100), implementation=implementation, items=1)
 
 
+@pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_every_type(references: dict[int, Device], dtype: np.dtype[Any]) -> None:
     for implementation in IMPLEMENTATIONS:
@@ -84,6 +87,7 @@ TUNING: tuple[dict[str, Any], ...] = (
 )
 
 
+@pytest.mark.mostly_slow(every=5, start=1)
 @pytest.mark.parametrize("tuning", TUNING, ids=str)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_tuning_changes_no_result(
@@ -93,6 +97,7 @@ def test_tuning_changes_no_result(
         _check(references[16], np.int32, shape, implementation=implementation, **tuning)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_products_are_as_exact_as_their_depth_allows(driver: Device, implementation: str) -> None:
     """One rounding of the product, and one for each addition that it takes part in."""

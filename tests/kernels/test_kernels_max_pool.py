@@ -50,6 +50,7 @@ def _run(device: Device, x: Array, implementation: str, ceil_mode: bool = False,
         return work.buffers["maxima"].read()
 
 
+@pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize(("implementation", "tuning"), WAYS, ids=NAMES)
 def test_drivers_pool(driver: Device, implementation: str, tuning: dict[str, Any]) -> None:
     """Or lack clustered operations."""
@@ -80,6 +81,7 @@ def test_a_workgroup_need_not_be_full_subgroups(references: dict[int, Device]) -
     assert np.array_equal(found, _pooled(x, False))
 
 
+@pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize("dtype", GLSL, ids=str)
 def test_elements_of_every_type(references: dict[int, Device], dtype: np.dtype[Any]) -> None:
     for (implementation, tuning), columns in zip(WAYS, (36, 39, 36, 39, 36, 39, 36), strict=True):

@@ -57,6 +57,7 @@ def _check(device: Device, shape: tuple[int, ...], implementation: str, **tuning
         assert np.array_equal(one, other), (shape, implementation, tuning, number)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_every_subgroup_size_halves(reference: Device, implementation: str) -> None:
     """But sizes below 4 have no quads."""
@@ -69,12 +70,14 @@ def test_every_subgroup_size_halves(reference: Device, implementation: str) -> N
     _check(reference, (67, 70), implementation, workgroup=256, block=2)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_drivers_halve(driver: Device, implementation: str) -> None:
     for shape in SHAPES:
         _check(driver, shape, implementation)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("shape", [(1023, 1025), (61681, 17)], ids=str)
 def test_about_a_million_texels(driver: Device, shape: tuple[int, ...], implementation: str) -> None:

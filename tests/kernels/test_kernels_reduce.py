@@ -76,6 +76,7 @@ def _check(device: Device, operation: str, x: Array, axis: Any = None, **options
     assert np.array_equal(found, _wanted(operation, x, axis)), (operation, x.dtype, x.shape, axis, options)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_every_subgroup_size_reduces(reference: Device, implementation: str) -> None:
     """All of an array in parts, and rows that share a subgroup."""
@@ -86,6 +87,7 @@ def test_every_subgroup_size_reduces(reference: Device, implementation: str) -> 
         _check(reference, operation, _data(operation, dtype, (21, 37)), 1, **options)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_drivers_reduce(driver: Device, implementation: str) -> None:
     for operation, dtype in USUAL:
@@ -120,6 +122,7 @@ def test_drivers_reduce_a_million_elements(driver: Device, finish: str) -> None:
     _check(driver, "add", x[1:].reshape(16, -1), 1, finish=finish, contiguous=True)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 def test_every_operation_on_every_type(references: dict[int, Device], dtype: np.dtype[Any]) -> None:
     for number, operation in enumerate(OPERATIONS):
@@ -132,6 +135,7 @@ def test_every_operation_on_every_type(references: dict[int, Device], dtype: np.
         _check(references[4], operation, _data(operation, dtype, (130, 3)), 0, implementation=implementation)
 
 
+@pytest.mark.mostly_slow(every=6)
 @pytest.mark.parametrize("dtype", [np.int64, np.float64, np.float16])
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_wide_and_half_types_on_a_driver(implementation: str, dtype: Any) -> None:
@@ -187,6 +191,7 @@ TUNING: tuple[dict[str, Any], ...] = (
 )
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("tuning", TUNING, ids=str)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_tuning_changes_no_result(
@@ -376,6 +381,7 @@ def test_the_kernels_are_clean(checked: Callable[..., Any], path: str) -> None:
     assert not checked(f"reduce/{path}.comp")
 
 
+@pytest.mark.mostly_slow(every=3, start=1)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("finish", ["SECOND", "TICKET"])
 def test_parts_are_clean(checked: Callable[..., Any], implementation: str, finish: str) -> None:

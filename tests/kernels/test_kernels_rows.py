@@ -102,6 +102,7 @@ def _columns(x: Array, *names: str) -> dict[str, Array]:
     return {name: rng.normal(size=x.shape[-1]).astype(x.dtype) for name in names}
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_every_subgroup_size(reference: Device, implementation: str) -> None:
     """Rows that share a subgroup, that take one, that take a workgroup."""
@@ -111,6 +112,7 @@ def test_every_subgroup_size(reference: Device, implementation: str) -> None:
         _check_layer_norm(reference, x, _columns(x, "weight", "bias"), implementation=implementation)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_drivers(driver: Device, implementation: str) -> None:
     for shape in SHAPES:
@@ -142,6 +144,7 @@ TUNING: tuple[dict[str, Any], ...] = (
 )
 
 
+@pytest.mark.mostly_slow(every=5, start=2)
 @pytest.mark.parametrize("tuning", TUNING, ids=str)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_rows_longer_than_their_team_holds(
@@ -170,6 +173,7 @@ def test_many_rows(references: dict[int, Device], implementation: str) -> None:
     _check_softmax(references[32], _rows((3001, 10)), implementation=implementation)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_adversarial_rows(driver: Device, implementation: str) -> None:
     """Far from zero, far apart, the greatest anywhere; a variance of nothing, and means that dwarf it."""
@@ -238,6 +242,7 @@ def test_what_makes_no_sense_is_refused(references: dict[int, Device]) -> None:
         plan_softmax(references[4], (2, 300), np.float32, team=64, workgroup=32)
 
 
+@pytest.mark.mostly_slow(every=3, start=1)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("name", ["softmax", "layer_norm"])
 def test_the_kernels_are_clean(checked: Callable[..., Any], name: str, implementation: str) -> None:

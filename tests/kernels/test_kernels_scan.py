@@ -118,18 +118,21 @@ def _check(device: Device, case: dict[str, Any], lengths: tuple[int, ...], **mor
         assert np.array_equal(found, _expected(x, heads, **options)), (case, length)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("case", CASES)
 def test_drivers_scan(driver: Device, case: str, implementation: str) -> None:
     _check(driver, CASES[case], (1, 2, 5, 513, 1021, 20_020), implementation=implementation)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_reference_scans_at_every_subgroup_size(reference: Device, implementation: str) -> None:
     for case in CASES.values():
         _check(reference, case, (1, 2310), implementation=implementation)
 
 
+@pytest.mark.mostly_slow(every=2, start=1)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_scans_in_every_way(references: dict[int, Device], swiftshader: Driver, implementation: str) -> None:
     with vkgroup.open(swiftshader.name) as opened:
@@ -152,6 +155,7 @@ def test_million_on_the_reference_device(references: dict[int, Device]) -> None:
     assert np.array_equal(found, np.cumsum(x, dtype=np.uint32))
 
 
+@pytest.mark.mostly_slow(every=5, start=1)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_types(references: dict[int, Device], dtype: np.dtype[Any], implementation: str) -> None:
@@ -233,6 +237,7 @@ def test_nan_and_infinity_are_as_in_numpy(references: dict[int, Device], dtype: 
 # --- tiles that do not answer -----------------------------------------------------------------------------
 
 
+@pytest.mark.mostly_slow(every=3, start=1)
 @pytest.mark.parametrize(
     ("size", "implementation"), [(1, "subgroup"), (4, "subgroup"), (64, "subgroup"), (32, "shared")]
 )
@@ -252,6 +257,7 @@ def test_absent_tiles_are_computed_by_others(
         _check(references[size], case, (5_010,), **more)
 
 
+@pytest.mark.mostly_slow(every=5, start=1)
 @pytest.mark.parametrize("faults", [{}, {"silent": 3, "spins": 1}], ids=["published", "some absent"])
 @pytest.mark.parametrize(
     ("size", "tuning"),
@@ -364,6 +370,7 @@ def test_bad_arguments(references: dict[int, Device]) -> None:
             bad()
 
 
+@pytest.mark.mostly_slow(every=2, start=1)
 @pytest.mark.parametrize("path", ["scan/subgroup.comp", "scan/shared.comp"])
 def test_check_finds_nothing(path: str, checked: Callable[..., Any]) -> None:
     assert checked(path) == ()

@@ -71,6 +71,7 @@ def _sorted(device: Device, keys: Array, implementation: str, **given: Any) -> t
         return work.buffers["sorted_keys"].read(), routes
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("dtype", KEY_DTYPES, ids=str)
 def test_every_type_in_both_directions(swift: Device, dtype: np.dtype[Any], implementation: str) -> None:
@@ -85,6 +86,7 @@ def test_every_type_in_both_directions(swift: Device, dtype: np.dtype[Any], impl
     assert np.array_equal(moved, values[down])
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_every_driver(driver: Device, implementation: str) -> None:
     keys, values = _keys(np.float32, 5003), np.arange(5003, dtype=np.int32)
@@ -94,12 +96,14 @@ def test_every_driver(driver: Device, implementation: str) -> None:
     assert np.array_equal(moved, values[order])
 
 
+@pytest.mark.mostly_slow(every=3, start=1)
 def test_every_subgroup_size(reference: Device) -> None:
     keys = _keys(np.float32, 1741)
     found = kernels.argsort(keys, device=reference, implementation="subgroup", **SMALL)
     assert np.array_equal(found, _order(keys))
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("claim", CLAIMS)
 @pytest.mark.parametrize("match", MATCHES)
 @pytest.mark.parametrize(("size", "early"), [(4, False), (32, True), (64, False), (128, True)])
@@ -111,6 +115,7 @@ def test_every_way_to_rank(
     assert np.array_equal(found, np.sort(keys))
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("radix_bits", [5, 6, 7, 8])
 @pytest.mark.parametrize("dtype", [np.uint32, np.int64])
@@ -139,6 +144,7 @@ def test_orders_that_keys_may_come_in(swift: Device, implementation: str) -> Non
         assert np.array_equal(found, np.argsort(keys, kind="stable"))
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("size", [1, 32])
 @pytest.mark.parametrize(
@@ -168,6 +174,7 @@ def test_passes_that_would_move_nothing_are_left_out(swift: Device, implementati
         assert np.array_equal(found, np.sort(keys))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("implementation", "size"), [("subgroup", 2**20 + 1), ("shared", 2**20 - 1)])
 def test_a_million_keys(implementation: str, size: int) -> None:
     keys = np.random.default_rng(2).integers(0, 1 << 32, size, np.uint32)
@@ -175,6 +182,7 @@ def test_a_million_keys(implementation: str, size: int) -> None:
         assert np.array_equal(kernels.sort(keys, device=device, implementation=implementation), np.sort(keys))
 
 
+@pytest.mark.slow
 def test_a_million_keys_on_the_reference_device(references: dict[int, Device]) -> None:
     keys = np.random.default_rng(3).integers(0, 1 << 16, 2**20 - 1, np.uint32)
     given = {"workgroup": 512, "items": 16, "look": 4, "histogram_workgroup": 256, "histogram_items": 16}

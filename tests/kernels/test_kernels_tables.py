@@ -72,6 +72,7 @@ def test_every_value_is_one_of_the_algorithm_s(algorithm: str) -> None:
         assert known.keys() >= values.keys(), kind
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("name", PLANS)
 def test_plans_are_made_with_the_values_of_gpus(name: str, implementation: str, gpu: Device) -> None:
@@ -88,6 +89,7 @@ def test_no_tile_of_the_tables_is_made_smaller(implementation: str, gpu: Device)
     assert step.groups[0] == parts(1 << 20, values["workgroup"] * values["items"])
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_results_are_right_with_the_values_of_gpus(implementation: str, gpu: Device) -> None:
     x = np.random.default_rng(1).integers(0, 1 << 32, 20_011, np.uint32)

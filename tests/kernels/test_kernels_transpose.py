@@ -38,6 +38,7 @@ def _check(device: Device, x: Array, implementation: str, **tuning: Any) -> None
     assert found.tobytes() == x.T.tobytes(), (x.dtype, x.shape, implementation, tuning)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_every_subgroup_size_transposes(reference: Device, implementation: str) -> None:
     """With rows of whole packets, and with others."""
@@ -46,6 +47,7 @@ def test_every_subgroup_size_transposes(reference: Device, implementation: str) 
             _check(reference, _matrix(dtype, shape), implementation)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_drivers_transpose(driver: Device, implementation: str) -> None:
     """Or lack the storage that rows of odd lengths need."""

@@ -83,6 +83,7 @@ def test_a_clone_that_was_moved_gets_a_new_one(clone: Environment, tmp_path: Pat
     assert _answer(moved) == "42"
 
 
+@pytest.mark.slow
 def test_an_environment_whose_python_is_gone_is_made_anew(clone: Environment) -> None:
     clone.prepare()
     clone.python.unlink()

@@ -91,6 +91,7 @@ def _failures(claims: list[Claim]) -> list[str]:
     return [failure for claim in claims if (failure := claim.failure())]
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_a_driver_computes_what_numpy_does(program: Program, any_device: Device) -> None:
     """Or does not declare what the program needs."""
@@ -120,6 +121,7 @@ def test_programs_that_wait_are_judged_whole_where_loops_are_right() -> None:
     ]
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("size", _SIZES)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_the_reference_device_computes_what_numpy_does(

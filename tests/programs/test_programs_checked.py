@@ -13,6 +13,7 @@ from vkgroup.check import Kind, check
 _CHECKED = tuple(program for program in PROGRAMS if program.at_size is None)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("program", _CHECKED, ids=lambda program: program.name)
 def test_nothing_is_found(program: Program) -> None:
     """But that results depend on the subgroups where they are about subgroups."""

@@ -71,6 +71,7 @@ def test_programs_use_every_operation_and_every_kind_of_statement() -> None:
     assert {program.local_size[1] > 1 for program in programs} == {True, False}
 
 
+@pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize("promise", Promise)
 @pytest.mark.parametrize("size", [1, 8, 32])
 def test_programs_end_on_the_reference_and_decide_nothing_by_undefined_values(promise, size) -> None:

@@ -25,6 +25,7 @@ def _capabilities(name: str) -> Capabilities:
         return opened.capabilities
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "count"), [("swiftshader", 40), ("lavapipe", 20)])
 def test_drivers_agree_with_the_reference(name, count) -> None:
     capabilities = _capabilities(name)
@@ -53,6 +54,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_errors_are_found_and_shrunk(name) -> None:
     kind, transform = PLANTED[name]

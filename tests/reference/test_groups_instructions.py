@@ -102,6 +102,7 @@ def drawn(data, row):
     return rng, site_of(row, type_, cluster), active, arguments
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())

@@ -353,12 +353,14 @@ def check(row, types, flow, size):
         assert event.cause.detail.startswith(f"{row.name}() "), event
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("row", [*ROWS, *EXTENDED_ROWS], ids=lambda row: row.name)
 def test_a_function_of_every_type_does_what_the_semantics_say(row, size) -> None:
     check(row, tuple(used_types(row, turn=SIZES.index(size))), HALVES, size)
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("size", [2, 8, 32, 64])
 @pytest.mark.parametrize("row", [*ROWS, *EXTENDED_ROWS], ids=lambda row: row.name)
 def test_a_function_does_what_the_semantics_say_in_every_structure(row, size) -> None:

@@ -100,6 +100,7 @@ def operands_of(rng, dtype, size):
     return np.ldexp(rng.random(size), rng.integers(info.minexp, info.maxexp, size)).astype(dtype)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("operator", ["Add", "Mul"])
 @pytest.mark.parametrize("group", GROUPS)

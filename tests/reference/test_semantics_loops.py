@@ -42,6 +42,7 @@ def compare(lanes: semantics.Lanes, row: int, expected, active) -> None:
                 )
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda operation: operation.name)
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())

@@ -17,6 +17,9 @@ from browser import open_browser
 
 from vkgroup.report.html import Inputs, html_of, read, write_html
 
+pytestmark = pytest.mark.slow
+"""The browser is no part of the set-up."""
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -46,6 +46,7 @@ def planted(request: pytest.FixtureRequest) -> tuple[Transform, Status]:
     return found
 
 
+@pytest.mark.mostly_slow(every=2)
 @pytest.mark.usefixtures("swiftshader", "transforms")
 def test_what_the_error_does_not_need_is_left_out(
     planted: tuple[Transform, Status], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -85,6 +86,7 @@ def test_what_the_error_does_not_need_is_left_out(
         assert ("observations instead of" in said or "expected place" in said) == (status is Status.FAIL)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("transforms")
 def test_full_subgroups_keep_their_workgroup(tmp_path: Path) -> None:
     name, folder = "reconvergence.maximal.small_full_control.reconverge10.ballot", tmp_path / "folder"
@@ -105,6 +107,7 @@ def test_an_older_smaller_program_goes_with_its_folder(tmp_path: Path) -> None:
     assert "A smaller program" not in (folder / "README.md").read_text()
 
 
+@pytest.mark.mostly_slow(every=3)
 @pytest.mark.usefixtures("swiftshader", "transforms")
 @pytest.mark.parametrize("kind", ["file", "link", "folder"])
 def test_what_somebody_else_put_there_is_not_touched(tmp_path: Path, kind: str) -> None:
@@ -124,6 +127,7 @@ def test_what_somebody_else_put_there_is_not_touched(tmp_path: Path, kind: str) 
     assert sorted(folder.rglob("*")) == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("swiftshader", "transforms")
 def test_half_a_folder_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = readme.write_case
@@ -193,6 +197,7 @@ def test_a_device_that_is_gone_ends_the_search(tmp_path: Path, monkeypatch: pyte
     assert "The search was ended" in (folder / "README.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("swiftshader", "transforms")
 def test_a_record_of_another_version_is_judged_by_its_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

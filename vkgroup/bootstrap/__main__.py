@@ -13,7 +13,6 @@ from vkgroup.bootstrap.environment import Environment, SetupError, say
 from vkgroup.errors import VkgroupError
 
 _ROOT = Path(__file__).resolve().parents[2]
-_TEST_DRIVERS = ("swiftshader", "lavapipe")
 # Where nothing else opens, the reference device does: that is no reason to do without a driver, unless
 # it was asked for.
 _OPEN_A_DEVICE = (
@@ -29,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Make .venv in this clone; where no Vulkan device opens, fetch a software driver.",
     )
     parser.add_argument("--no-driver", action="store_true", help="only make .venv, look for no device")
-    parser.add_argument("--test", action="store_true", help="with everything that the tests need")
+    parser.add_argument("--test", action="store_true", help="with every package that the tests need")
     parser.add_argument("--docs", action="store_true", help="with everything that builds the site")
     parser.add_argument(
         "--offline", metavar="FOLDER", type=Path, help="take everything from this bundle and use no network"
@@ -54,9 +53,7 @@ def _set_up(*, test: bool, docs: bool, driver: bool) -> None:
     extras = frozenset(name for name, wanted in (("test", test), ("docs", docs)) if wanted)
     if not environment.is_ready(extras):
         environment.prepare(extras)
-    if test:
-        _must_run(environment, "vkgroup", "drivers", "fetch", *_TEST_DRIVERS)
-    elif driver and not _a_device_opens(environment):
+    if driver and not _a_device_opens(environment):
         say("no Vulkan device can be opened here; fetching a software driver")
         # Not every distribution has SwiftShader; each has lavapipe, which takes ten times as much.
         if not _runs(environment, "vkgroup", "drivers", "fetch", "swiftshader"):

@@ -172,6 +172,7 @@ def test_a_spin_lock_between_workgroups_ends() -> None:
     assert data[64:].tolist() == np.cumsum(np.arange(64)).tolist()
 
 
+@pytest.mark.slow
 def test_a_lock_that_many_want_is_no_hang() -> None:
     # The last of 100 subgroups waits for 99 others, each of which lets the rest go round for a while.
     source = """

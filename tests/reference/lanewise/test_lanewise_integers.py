@@ -73,6 +73,7 @@ def check(name, first, second, result, a, b):
             assert z == wrap(int(expected), result), (x, y)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize(
     ("first", "second", "result"), [(U8, U8, U8), (I8, I8, I8), (U8, I8, U8), (I8, U8, I8)]
 )
@@ -85,6 +86,7 @@ def test_every_pair_of_8_bits(name, first, second, result):
     check(name, first, second, result, a, b)
 
 
+@pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("kinds", WIDE, ids=lambda kinds: "-".join(kind.glsl for kind in kinds))
 @pytest.mark.parametrize("name", BINARY)
 @settings(max_examples=12, deadline=None)
