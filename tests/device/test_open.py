@@ -165,9 +165,11 @@ def test_an_interrupted_wait_gives_the_device_up(device: Device) -> None:
         # A shell's job in the background begins with interrupts ignored.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         device = vkgroup.open(sys.argv[1])
+        # Compiled before the timer starts, so that a slow machine is waiting when it ends.
+        bound = device.pipeline(device.compile(ENDLESS)).bind({"b": np.zeros(2, np.uint32)})
         threading.Timer(0.5, _thread.interrupt_main).start()
         try:
-            device.run(ENDLESS, 1, {"b": np.zeros(2, np.uint32)}, timeout=50)
+            bound.dispatch(1, timeout=50)
         except KeyboardInterrupt:
             print("interrupted,", device.logical.lost)
         """,
