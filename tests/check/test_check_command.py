@@ -32,7 +32,7 @@ def test_a_finding_is_quoted_as_compilers_do(checked, monkeypatch: pytest.Monkey
         " (0, 0, 0)",
         "   = seen at subgroup size 8 and 32, lanes in order or shuffled",
         "   = for example invocation (0, 0, 0) of workgroup (0, 0, 0): lane 0 of subgroup 0 (at size 32)",
-        "   = again: vkgroup check reversal_without_a_barrier.comp --subgroup-size 8,32 --device none",
+        "   = repeat: vkgroup check reversal_without_a_barrier.comp --subgroup-size 8,32 --device none",
     ]
     assert "1 finding" in report["text"]
 
@@ -242,9 +242,9 @@ def test_a_buffer_that_is_too_small_is_one_finding(checked, written: Callable[..
     (finding,) = checked(file)["findings"]
     assert (finding["kind"], finding["place"]["line"]) == ("bounds", 7)
     assert [(note["message"], note["place"] and note["place"]["line"]) for note in finding["notes"]] == [
-        ("outside, too", 8),
+        ("also out of bounds", 8),
         (
-            "points was made with 3 elements for each invocation;"
+            "points was generated with 3 elements for each invocation;"
             " give the real array with --in if that is wrong",
             None,
         ),

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from vkgroup import conformance, files
-from vkgroup.check import judge
+from vkgroup.check import checking
 from vkgroup.check.runs import Dispatch
 from vkgroup.cli import conform as command
 from vkgroup.cli.main import main

@@ -11,7 +11,7 @@ import pytest
 import vkgroup
 from vkgroup import drivers, resources
 from vkgroup.check import Finding, check
-from vkgroup.check.judge import TARGET
+from vkgroup.check.checking import TARGET
 from vkgroup.compiler import compile_file
 from vkgroup.dispatch import Device
 from vkgroup.errors import VkgroupError
