@@ -245,7 +245,7 @@ def test_a_buffer_that_is_too_small_is_one_finding(checked, written: Callable[..
         ("also out of bounds", 8),
         (
             "points was generated with 3 elements for each invocation;"
-            " give the real array with --in if that is wrong",
+            " if that is wrong, give the real array with --in",
             None,
         ),
     ]
