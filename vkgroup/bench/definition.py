@@ -1,4 +1,4 @@
-"""What a benchmark is: the dataclasses that the files of ``bench/definitions`` fill."""
+"""Definition of a benchmark: the dataclasses that the files of ``bench/definitions`` fill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large the inputs are: sizes as people write them, and the largest that a device can cope with."""
+"""Input sizes: their notation, and the largest size that a device can handle."""
 
 from __future__ import annotations
 

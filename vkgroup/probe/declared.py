@@ -1,4 +1,4 @@
-"""What a device declares, put into words: the capability model as sections of labelled lines."""
+"""Declared capabilities in words: the capability model as sections of labelled lines."""
 
 from __future__ import annotations
 
