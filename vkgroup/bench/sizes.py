@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vkgroup.errors import InvalidInput
 
+# Types only: ``bench --compare`` starts without the runtime.
 if TYPE_CHECKING:
     from vkgroup.bench.definition import Definition
     from vkgroup.dispatch import Device
