@@ -28,7 +28,7 @@ class Leaf:
 
     Attributes
     ----------
-    name, type, length, offset, array_stride, matrix_stride, initial : see `gl_interface.Uniform`.
+    name, type, length, offset, array_stride, matrix_stride, initial : see `interface.Uniform`.
     """
 
     name: str
