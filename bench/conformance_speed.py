@@ -1,4 +1,4 @@
-"""How fast a conformance run is: executed cases a second, batched against one case a shader.
+"""Speed of a conformance run: executed cases per second, batched and with one case per shader.
 
 Both ways judge the same cases on the same device in the same run, in alternation; the ratio is what batching
 gives. The rate of the whole suite is in each run's summary.json; this tells where it comes from.

@@ -1,4 +1,4 @@
-"""How quick a history of a million results is: to write, list, compare, report, export and read.
+"""Speed of a history of a million results: writing, listing, comparing, reporting, exporting and reading.
 
 Makes a database of synthetic runs with the names of the suite's own cases, statuses in about the shares that
 a GPU has, texts as long as real ones, and one result in 200 changed from run to run; then times the commands

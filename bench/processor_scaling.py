@@ -1,4 +1,4 @@
-"""How much more work twice as many processes do: the bound of what a second GPU can give a conformance run.
+"""Scaling of twice as many processes: the bound on the gain from a second GPU in a conformance run.
 
 Such a run is mostly the driver's compiler, on the processors. Where 32 busy processes do less than twice the
 work of 16, no second GPU makes a run twice as fast. Three kinds of work, each by so many processes at once,

@@ -1,4 +1,4 @@
-"""How fast the reference device executes, on one core: arithmetic, a reduction, growth, memory.
+"""Speed of the reference device on one core: arithmetic, a reduction, growth, memory.
 
     python bench/reference_speed.py [--out FILE.json]
 

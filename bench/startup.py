@@ -1,4 +1,4 @@
-"""How long vkgroup takes to answer before it does anything: help, version, completion, each a fresh process.
+"""Start-up time of vkgroup: help, version and completion, each in a new process.
 
     python bench/startup.py --json FILE
 

@@ -1,4 +1,4 @@
-"""How much faster a conformance run is on two devices of one model than on one of them.
+"""Speed of a conformance run on two devices of one model compared with one of them.
 
 Rounds of runs in one session: one device, both; then both, the other device; and so on. Every run has fresh
 worker processes and cold caches, judges the same cases and should come to the same verdicts. Each round gives

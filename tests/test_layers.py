@@ -114,4 +114,4 @@ def test_an_import_from_above_is_seen(source: str) -> None:
     assert upward("vkgroup.conformance.plan", source, modules) == []
     assert upward("vkgroup.cli.conform", source, modules) == []
     # Beside each other.
-    assert upward("vkgroup.probe.run", "from vkgroup.check import judge", modules)
+    assert upward("vkgroup.probe.run", "from vkgroup.check import checking", modules)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.check import judge
+from vkgroup.check import checking
 from vkgroup.check.findings import Finding, Kind, Report
 from vkgroup.check.text import finding_lines
 from vkgroup.compiler import compile_file, compile_source
@@ -74,7 +74,7 @@ def check_shader(
     devices: Sequence[str | DeviceInfo] = (),
     ignore: Collection[str] = (),
     seed: int = 0,
-    timeout: float = judge.TIMEOUT,
+    timeout: float = checking.TIMEOUT,
 ) -> Report:
     """Check a compute shader as `vkgroup check` does, and raise what it finds.
 
@@ -102,7 +102,7 @@ def check_shader(
     ShaderFindings
         Something is wrong: an `AssertionError` whose message quotes the lines.
     CompileError, InvalidModule, InvalidInput, InvalidDispatch, Unsupported, NoDevice
-        As `vkgroup.check.judge.check`: the shader cannot be checked.
+        As `vkgroup.check.checking.check`: the shader cannot be checked.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def check_shader(
     if unknown:
         known = ", ".join(Kind)
         raise InvalidInput(f"ignore takes kinds of findings ({known}), not {', '.join(unknown)}.")
-    report = judge.check(
+    report = checking.check(
         Path(path),
         sizes=sizes,
         groups=(groups,) if isinstance(groups, int) else groups,
@@ -212,8 +212,8 @@ def _sizes(sizes: Sequence[int], *, compared: bool) -> tuple[int, ...]:
 def _compiled(shader: str | os.PathLike[str]) -> Module:
     """Compile a file, or source text."""
     if isinstance(shader, str) and "\n" in shader:
-        return compile_source(shader, stage="compute", target=judge.TARGET)
-    return compile_file(Path(shader), target=judge.TARGET)
+        return compile_source(shader, stage="compute", target=checking.TARGET)
+    return compile_file(Path(shader), target=checking.TARGET)
 
 
 def _compare_sizes(

@@ -1,4 +1,4 @@
-"""What it costs to have small work done: one dispatch, or many in one submission, from submitting to done."""
+"""Cost of small work: one dispatch, or many in one submission, from submission to completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waiting for each other costs: barriers alone, exchanges that need them, and reading the clock."""
+"""Cost of synchronization: barriers alone, exchanges that need them, and reads of the clock."""
 
 from __future__ import annotations
 

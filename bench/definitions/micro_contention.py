@@ -1,4 +1,4 @@
-"""How atomics get into each other's way, each invocation for itself and one for a whole subgroup."""
+"""Contention of atomics: one for each invocation, and one for a whole subgroup."""
 
 from __future__ import annotations
 

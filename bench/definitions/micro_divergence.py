@@ -1,4 +1,4 @@
-"""What it costs that the lanes of a subgroup go different ways: branches, and loops of different lengths."""
+"""Cost of divergence in a subgroup: branches, and loops with different iteration counts."""
 
 from __future__ import annotations
 

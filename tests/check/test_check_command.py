@@ -32,7 +32,7 @@ def test_a_finding_is_quoted_as_compilers_do(checked, monkeypatch: pytest.Monkey
         " (0, 0, 0)",
         "   = seen at subgroup size 8 and 32, lanes in order or shuffled",
         "   = for example invocation (0, 0, 0) of workgroup (0, 0, 0): lane 0 of subgroup 0 (at size 32)",
-        "   = again: vkgroup check reversal_without_a_barrier.comp --subgroup-size 8,32 --device none",
+        "   = repeat: vkgroup check reversal_without_a_barrier.comp --subgroup-size 8,32 --device none",
     ]
     assert "1 finding" in report["text"]
 
@@ -87,7 +87,7 @@ def test_options_are_part_of_the_repeated_command(checked, tmp_path: Path) -> No
         ("a.comp --spec 9=1", "no specialization constant 9"),
         ("a.comp --groups 0", "must be at least 1"),
         ("a.comp --groups x", "no whole number"),
-        ("a.comp --groups 999999,999999", "too many"),
+        ("a.comp --groups 999999,999999", "at most 4194304"),
         ("p.comp --push m=1", "no member 'm'"),
         ("p.comp --push n=1,2", "takes one number (uint32)"),
         ("p.comp --push n=-1", "takes one number (uint32)"),
@@ -242,10 +242,10 @@ def test_a_buffer_that_is_too_small_is_one_finding(checked, written: Callable[..
     (finding,) = checked(file)["findings"]
     assert (finding["kind"], finding["place"]["line"]) == ("bounds", 7)
     assert [(note["message"], note["place"] and note["place"]["line"]) for note in finding["notes"]] == [
-        ("outside, too", 8),
+        ("also out of bounds", 8),
         (
-            "points was made with 3 elements for each invocation;"
-            " give the real array with --in if that is wrong",
+            "points was generated with 3 elements for each invocation;"
+            " if that is wrong, give the real array with --in",
             None,
         ),
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup.check import check, device_job, judge
+from vkgroup.check import check, checking, device_job
 from vkgroup.cli.main import main
 from vkgroup.drivers import Driver
 from vkgroup.errors import NoDevice
@@ -158,7 +158,7 @@ def test_a_device_that_goes_wrong_at_one_size(monkeypatch: pytest.MonkeyPatch) -
             values.view("u1")[0] ^= 1
         return answer
 
-    monkeypatch.setattr(judge, "run_job", run)
+    monkeypatch.setattr(checking, "run_job", run)
     report = check(
         _RIGHT / "reduce_in_two_levels.comp", sizes=(8,), devices=[select("reference:32")], groups=(1,)
     )
@@ -174,7 +174,7 @@ def test_a_device_with_another_order_of_lanes_may_be_right(monkeypatch: pytest.M
             values[:] = values[::-1].copy()
         return answer
 
-    monkeypatch.setattr(judge, "run_job", run)
+    monkeypatch.setattr(checking, "run_job", run)
     report = check(
         _WRONG / "noise_from_the_lane.comp", sizes=(4,), groups=(1,), devices=[select("reference:4")]
     )

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from vkgroup import conformance, files
-from vkgroup.check import judge
+from vkgroup.check import checking
 from vkgroup.check.runs import Dispatch
 from vkgroup.cli import conform as command
 from vkgroup.cli.main import main
@@ -152,7 +152,7 @@ def test_a_check_that_is_interrupted_says_what_it_found(
 def test_a_check_that_is_interrupted_at_a_device_keeps_the_other_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    signalled(monkeypatch, judge, "run_job", signal.SIGINT)
+    signalled(monkeypatch, checking, "run_job", signal.SIGINT)
     printed = ended(
         capsys, signal.SIGINT, "check", str(SHADER), "--device", "swiftshader", "--subgroup-size", "4"
     )

@@ -174,7 +174,7 @@ def test_compile_for_a_target_and_to_text_and_back(here: Path, capsys: pytest.Ca
     [
         ("add.comp", "add.comp:10: error: 'SHIFT'"),
         ("nonesuch.comp", "nonesuch.comp"),
-        ("values.npy", "does not tell the stage"),
+        ("values.npy", "does not determine the stage"),
         ("nonesuch.spv", "cannot be read"),
         ("junk.spv", "not a SPIR-V module"),
         ("add.comp -D SHIFT=0 -o no/such/folder.spv", "cannot be written"),

@@ -160,11 +160,11 @@ def test_definitions_that_cannot_be(defines: dict[str, str | int], message: str)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"stage": "pixel"}, "no stage 'pixel'; there are: vertex"),
-        ({"stage": "compute", "dialect": "cg"}, "no dialect 'cg'"),
-        ({"stage": "compute", "optimize": "fast"}, "no optimisation 'fast'; there are: performance, size"),
-        ({"stage": "compute", "compiler": "clang"}, "no compiler 'clang'"),
-        ({"stage": "compute", "entry_point": "a b"}, "'a b' cannot name an entry point"),
+        ({"stage": "pixel"}, "unknown stage 'pixel'; choose one of: vertex"),
+        ({"stage": "compute", "dialect": "cg"}, "unknown dialect 'cg'"),
+        ({"stage": "compute", "optimize": "fast"}, "unknown optimization 'fast'; choose one of: performance"),
+        ({"stage": "compute", "compiler": "clang"}, "unknown compiler 'clang'"),
+        ({"stage": "compute", "entry_point": "a b"}, "'a b' is not a valid name of an entry point"),
     ],
 )
 def test_options_that_do_not_exist(options: dict[str, str], message: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vkgroup.compiler import Target, compile_file, compile_source, disassemble, interface_of, validate
-from vkgroup.compiler.gl_interface import GlInterface, with_interface
+from vkgroup.compiler.gl.interface import GlInterface, with_interface
 from vkgroup.errors import CompileError, InvalidDispatch
 from vkgroup.spirv import Module
 

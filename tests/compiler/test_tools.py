@@ -83,7 +83,7 @@ def test_optimize_refuses_what_is_not_valid() -> None:
     words[-3] = 0xFFFF | 1 << 16
     with pytest.raises(InvalidModule, match="not valid"):
         optimize(Module.from_bytes(words.tobytes()))
-    with pytest.raises(CompileError, match="no optimisation 'best'"):
+    with pytest.raises(CompileError, match="unknown optimization 'best'"):
         optimize(compile_source(COMPUTE, stage="compute"), "best")
 
 

@@ -9,7 +9,7 @@ import pytest
 from fuzz_corpora import gl_sources
 
 from vkgroup.cli.main import main
-from vkgroup.compiler import apart, compile_source, interface_of
+from vkgroup.compiler import compile_source, interface_of, isolated
 from vkgroup.conformance import Result
 from vkgroup.conformance.store import RESULTS, RUN, Store
 from vkgroup.device.manifests import read_manifest
@@ -31,8 +31,8 @@ def test_hlsl_that_crashes_glslang_does_not_compile() -> None:
 
 
 def test_hlsl_that_glslang_takes_too_long_for_does_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "_server", apart._Server())
-    monkeypatch.setattr(apart, "SECONDS", 0.01)
+    monkeypatch.setattr(isolated, "_server", isolated._Server())
+    monkeypatch.setattr(isolated, "SECONDS", 0.01)
     with pytest.raises(CompileError, match="took longer than"):
         compile_source("void main() {}", stage="compute", dialect="hlsl", cache=False)
 

@@ -12,7 +12,7 @@ import software_drivers
 import vkgroup
 from vkgroup import drivers, resources
 from vkgroup.check import Finding, check
-from vkgroup.check.judge import TARGET
+from vkgroup.check.checking import TARGET
 from vkgroup.compiler import compile_file
 from vkgroup.dispatch import Device
 from vkgroup.errors import VkgroupError

@@ -1,4 +1,4 @@
-"""What packages of arrays have in common as peers: a function of theirs, on their arrays, by their clock."""
+"""Common part of the array packages as peers: a function of theirs, on their arrays, timed by their clock."""
 
 from __future__ import annotations
 

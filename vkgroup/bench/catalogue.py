@@ -1,4 +1,4 @@
-"""Which benchmarks and peers there are: the files of ``bench/definitions`` and ``bench/peers``."""
+"""Catalogue of benchmarks and peers: the files of ``bench/definitions`` and ``bench/peers``."""
 
 from __future__ import annotations
 

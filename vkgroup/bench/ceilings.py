@@ -1,4 +1,4 @@
-"""What the device can do at most, measured in the same rounds as what is held against it."""
+"""Limits of the device, measured in the same rounds as the results that are compared with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a benchmark is: the dataclasses that the files of ``bench/definitions`` fill."""
+"""Definition of a benchmark: the dataclasses that the files of ``bench/definitions`` fill."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+# Types only: ``bench --compare`` starts without the runtime.
 if TYPE_CHECKING:
     from vkgroup.dispatch import Device
 

@@ -1,4 +1,4 @@
-"""Who races in a row: its variants and peers, each prepared on every set of data and found right."""
+"""Entrants of a row: its variants and peers, each prepared and verified on every data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How outputs come to the host: compared where they lie, or where the GPU itself copies them.
+"""Transfer of outputs to the host: compared in place, or copied by the GPU.
 
 `Buffer.read` brings a GPU's bytes through a small buffer into a new array, which for each GiB is hundreds of
 transfers' worth of waiting, of copying on one core, and of memory that is touched for the first time.

@@ -1,4 +1,4 @@
-"""What a run was measured on: device, driver, clocks, versions and host, for the context of its results."""
+"""Machine of a run: device, driver, clocks, versions and host, for the context of its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the microbenchmarks of subgroup functions measure: one case for each function, type and operand.
+"""Cases of the subgroup microbenchmarks: one for each function, type and operand.
 
 The cases are the rows of the tables of operations; nothing is listed here twice.
 """

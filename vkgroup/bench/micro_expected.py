@@ -1,4 +1,4 @@
-"""What the chains of microbenchmarks start from, and what they must end with by `vkgroup.reference`."""
+"""Initial values of the microbenchmark chains, and their expected results by `vkgroup.reference`."""
 
 from __future__ import annotations
 

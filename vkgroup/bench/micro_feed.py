@@ -1,4 +1,4 @@
-"""How a result feeds the next operand of a chain, in GLSL and in NumPy.
+"""Feedback in a chain: a result becomes the next operand, in GLSL and in NumPy.
 
 Each operand of a chain is ``base ^ (result & zero)`` in bits, where `zero` comes from memory and is 0: the
 compiler cannot know, so every step waits for the one before, and yet every step works on the same operands,

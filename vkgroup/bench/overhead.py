@@ -1,4 +1,4 @@
-"""What it costs to have small work done: submitted, and waited for, in a loop of calls."""
+"""Cost of small work: submission and waiting, in a loop of calls."""
 
 from __future__ import annotations
 

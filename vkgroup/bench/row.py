@@ -1,4 +1,4 @@
-"""What a benchmark found, as data: one row for each definition, size and tuning."""
+"""Results of a benchmark as data: one row for each definition, size and tuning."""
 
 from __future__ import annotations
 

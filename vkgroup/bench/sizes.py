@@ -1,4 +1,4 @@
-"""How large the inputs are: sizes as people write them, and the largest that a device can cope with."""
+"""Input sizes: their notation, and the largest size that a device can handle."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vkgroup.errors import InvalidInput
 
+# Types only: ``bench --compare`` starts without the runtime.
 if TYPE_CHECKING:
     from vkgroup.bench.definition import Definition
     from vkgroup.dispatch import Device

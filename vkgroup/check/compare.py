@@ -1,4 +1,4 @@
-"""Comparing the outputs of two runs, number by number, where both are defined."""
+"""Comparison of the outputs of two runs, number by number, where both are defined."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vkgroup.reference.interpreter.values import HARD
 Flags = npt.NDArray[np.bool_]
 
 Tolerance = dict[tuple[Place, str], npt.NDArray[np.float64]]
-"""By place and field's name: how much each number may differ; infinity where it may be anything."""
+"""Allowed difference of each number, by descriptor and field name; infinity allows any value."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Difference:
 
     Attributes
     ----------
-    place : set, binding and descriptor.
-    member : of the block that it lies in.
-    label : its name, for example ``"sums[3]"``.
-    offset : its first byte.
-    first, second : its value in each run.
-    count : how many numbers differ in all outputs.
+    place : set, binding and descriptor index of the output.
+    member : index of the block member that contains the number.
+    label : the number's name, for example ``"sums[3]"``.
+    offset : the number's first byte in the output.
+    first, second : the number's value in each run.
+    count : count of differing numbers in all outputs.
     """
 
     place: Place
@@ -44,7 +44,7 @@ class Difference:
 
 @dataclass
 class Counts:
-    """How many numbers of the outputs were compared, and how many were not, and why."""
+    """Counts of the outputs' numbers: compared, undefined, decided by atomics, equal within rounding."""
 
     compared: int = 0
     undefined: int = 0
@@ -53,7 +53,7 @@ class Counts:
 
 
 def worst_causes(causes: npt.NDArray[np.uint16], field: Field) -> npt.NDArray[np.uint16]:
-    """Return the largest cause of each number of a field, from those of the bytes."""
+    """Return the largest cause of each number of a field, from the causes of its bytes."""
     if field.offsets.size == 0:
         return np.zeros(field.offsets.shape, np.uint16)
     every = causes[field.offsets[..., None] + np.arange(field.dtype.itemsize)]
@@ -61,7 +61,7 @@ def worst_causes(causes: npt.NDArray[np.uint16], field: Field) -> npt.NDArray[np
 
 
 def causes_in(runs: list[Run], place: Place, field: Field) -> npt.NDArray[np.uint16]:
-    """Return the largest cause of each number of a field in any of some runs."""
+    """Return the largest cause of each number of a field in any of the runs."""
     result = np.zeros(field.offsets.shape, np.uint16)
     for run in runs:
         if place in run.causes:
@@ -70,7 +70,7 @@ def causes_in(runs: list[Run], place: Place, field: Field) -> npt.NDArray[np.uin
 
 
 def different(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Flags:
-    """Tell which numbers differ: zeros of either sign are equal, and so are NaNs."""
+    """Return which numbers differ. Zeros of either sign are equal, and so are NaNs."""
     if first.dtype.kind != "f":
         return np.asarray(first != second)
     return np.asarray((first != second) & ~(np.isnan(first) & np.isnan(second)))
@@ -79,7 +79,7 @@ def different(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Flags:
 def _beyond(
     first: npt.NDArray[Any], second: npt.NDArray[Any], allowed: npt.NDArray[np.float64] | None
 ) -> Flags:
-    """Tell which numbers differ by more than they may."""
+    """Return which numbers differ by more than the allowed difference."""
     wrong = different(first, second)
     if allowed is None or not wrong.any():
         return wrong
@@ -99,8 +99,8 @@ def places_of(inputs: Inputs, run: Run) -> list[tuple[Place, Input]]:
 
 
 def compare(inputs: Inputs, first: Run, second: Run, tolerance: Tolerance | None = None) -> Difference | None:
-    """Return the first difference between two runs, None where their defined outputs are equal."""
-    found: tuple[Place, Field, int, Any, Any] | None = None
+    """Return the first difference between two runs; None if their defined outputs are equal."""
+    example: tuple[Place, Field, int, Any, Any] | None = None
     count = 0
     for place, entry in places_of(inputs, first):
         if place not in second.outputs:
@@ -108,33 +108,41 @@ def compare(inputs: Inputs, first: Run, second: Run, tolerance: Tolerance | None
         pairs = zip(
             numbers_of(entry, first.outputs[place]), numbers_of(entry, second.outputs[place]), strict=True
         )
-        for (field, one), (_, other) in pairs:
-            wrong = _beyond(one, other, (tolerance or {}).get((place, field.name)))
+        for (field, first_values), (_, second_values) in pairs:
+            wrong = _beyond(first_values, second_values, (tolerance or {}).get((place, field.name)))
             wrong &= causes_in([first, second], place, field) == 0
-            number = int(np.count_nonzero(wrong))
-            count += number
-            if number and found is None:
-                at = int(np.argmax(wrong.reshape(-1)))
-                found = (place, field, at, one.reshape(-1)[at], other.reshape(-1)[at])
-    if found is None:
+            differing = int(np.count_nonzero(wrong))
+            count += differing
+            if differing and example is None:
+                flat_index = int(np.argmax(wrong.reshape(-1)))
+                example = (
+                    place,
+                    field,
+                    flat_index,
+                    first_values.reshape(-1)[flat_index],
+                    second_values.reshape(-1)[flat_index],
+                )
+    if example is None:
         return None
-    place, field, at, one, other = found
-    offset = int(field.offsets.reshape(-1)[at])
-    return Difference(place, field.member, field.label(at), offset, show(one), show(other), count)
+    place, field, flat_index, first_values, second_values = example
+    offset = int(field.offsets.reshape(-1)[flat_index])
+    return Difference(
+        place, field.member, field.label(flat_index), offset, show(first_values), show(second_values), count
+    )
 
 
 def show(value: Any) -> str:
-    """Return a number as people read it: all digits that tell it from its neighbours."""
+    """Return a number as text with enough digits to distinguish it from its neighbours."""
     return str(value)
 
 
 def count_numbers(inputs: Inputs, base: Run, others: list[Run], tolerance: Tolerance) -> Counts:
-    """Count the numbers of the outputs by what was made of them in all runs together.
+    """Count the outputs' numbers by the way in which all runs together were compared.
 
     Parameters
     ----------
     base, others : the runs.
-    tolerance : of the base; empty where nothing had to be allowed for rounding.
+    tolerance : of the base; empty if no difference was allowed for rounding.
     """
     counts = Counts()
     for place, entry in places_of(inputs, base):

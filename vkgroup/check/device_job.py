@@ -1,4 +1,4 @@
-"""Running the shader on a real device, in a process of its own."""
+"""Runs of the shader on a real device, in a separate process that may crash."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from vkgroup.processes import receive, send
 from vkgroup.spirv import Module
 
 READY = "ready"
-"""What a process says before it touches its device."""
+"""First message of a process, sent before it opens the device."""
 
 _START_SECONDS = 60.0
-"""Seconds that a process may take beyond its dispatch: to start, to open the device, to compile."""
+"""Time limit in seconds for everything but the dispatch: process start, opening the device, compilation."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,15 @@ class Job:
 
     Attributes
     ----------
-    device : where.
-    module, entry_point, specialization : what.
-    groups, bindings, push : on what; bindings by (set, binding), of several descriptors as lists.
-    writable : the bindings to bring back.
-    timeout : seconds that the dispatch may take.
-    local_size : invocations of a workgroup in x, y and z.
-    subgroup_size : the size to require; None leaves it to the device.
+    device : the device to run on.
+    module, entry_point, specialization : the shader.
+    groups : workgroup counts in x, y and z.
+    bindings : arrays by (set, binding); a list for an array of descriptors.
+    push : bytes of the push constants.
+    writable : the bindings to return.
+    timeout : time limit of the dispatch in seconds.
+    local_size : workgroup size in x, y and z.
+    subgroup_size : the size to require; None leaves the choice to the device.
     """
 
     device: DeviceInfo
@@ -56,14 +58,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a job.
+    """The result of a job.
 
     Attributes
     ----------
     outputs : arrays of the writable bindings.
-    unsupported : what the device lacks; empty where nothing.
-    failure : what went wrong on the device; empty where nothing.
-    sizes : the subgroup sizes that the device can be made to use for this shader.
+    unsupported : missing features of the device; empty if none is missing.
+    failure : the error on the device; empty if there was none.
+    sizes : the subgroup sizes that a pipeline may require of the device for this shader.
     """
 
     outputs: Mapping[tuple[int, int], Any] = field(default_factory=dict)
@@ -73,26 +75,26 @@ class Answer:
 
 
 def bindings_of(inputs: Inputs) -> dict[tuple[int, int], Any]:
-    """Return the arrays of all places, as `vkgroup.dispatch.Device.run` takes them."""
-    found: dict[tuple[int, int], Any] = {}
+    """Return the arrays of all bindings, in the form that `vkgroup.dispatch.Device.run` accepts."""
+    bindings: dict[tuple[int, int], Any] = {}
     for entry in inputs.bindings:
-        # Bytes of no type fit any block.
+        # Raw bytes ("V1") are accepted for any block.
         values: list[Any] = [array.view("V1") if entry.format is None else array for array in entry.arrays]
         if entry.binding.kind == "sampler":
             values = [entry.sampler] * (entry.binding.count or 1)
         elif entry.binding.kind == "combined_image_sampler":
             values = [(array, entry.sampler) for array in entry.arrays]
-        found[entry.place] = values[0] if entry.binding.count == 1 else values
-    return found
+        bindings[entry.place] = values[0] if entry.binding.count == 1 else values
+    return bindings
 
 
 def run_job(job: Job) -> Answer:
-    """Run a job in a process of its own; a crash or hang becomes a sentence.
+    """Run a job in a separate process and describe a crash or hang in `Answer.failure`.
 
     Raises
     ------
     NoDevice
-        The process died before it came to its device.
+        The process died before it opened the device.
     """
     message = io.BytesIO()
     send(message, job)
@@ -116,18 +118,18 @@ def run_job(job: Job) -> Answer:
     except EOFError:
         raise NoDevice(f"The process for {job.device.name} {how}") from None
     try:
-        found: Answer = receive(messages)
+        answer: Answer = receive(messages)
     except EOFError:
         return Answer(failure=f"the process {how}")
-    return found
+    return answer
 
 
 def outputs_of_answer(inputs: Inputs, answer: Answer) -> dict[Place, npt.NDArray[np.uint8]]:
-    """Return the bytes of a device's outputs, by place."""
-    found: dict[Place, npt.NDArray[np.uint8]] = {}
+    """Return the bytes of a device's outputs, by descriptor."""
+    outputs: dict[Place, npt.NDArray[np.uint8]] = {}
     for entry in inputs.bindings:
         if entry.place in answer.outputs:
             arrays = answer.outputs[entry.place]
             for number, array in enumerate([arrays] if entry.binding.count == 1 else arrays):
-                found[(*entry.place, number)] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return found
+                outputs[(*entry.place, number)] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return outputs

@@ -1,7 +1,6 @@
-"""Runs one dispatch on one device: ``python -m vkgroup.check.device_worker``, a job on standard input.
+"""Worker process that runs one dispatch: ``python -m vkgroup.check.device_worker``, a job on standard input.
 
-A driver that crashes or hangs takes this process along, and nothing else. What it prints goes to standard
-error.
+A crash or hang of the driver ends this process only. The driver's output goes to standard error.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from vkgroup.processes import receive, send, serve_and_leave
 
 
 def answer(job: Job) -> Answer:
-    """Run the job; what the device lacks, or does wrong, becomes a sentence."""
+    """Run the job and return its result; missing features and errors are described in words."""
     try:
         with open_device(job.device) as device:
             lacking = missing(job.module, device.capabilities, job.entry_point, job.subgroup_size)
             if lacking:
                 return Answer(unsupported=", ".join(lacking))
-            found = device.run(
+            results = device.run(
                 job.module,
                 job.groups,
                 job.bindings,
@@ -34,7 +33,7 @@ def answer(job: Job) -> Answer:
                 timeout=job.timeout,
                 subgroup_size=job.subgroup_size,
             )
-            outputs = {place: found[place] for place in job.bindings if place in job.writable}
+            outputs = {place: results[place] for place in job.bindings if place in job.writable}
             return Answer(outputs, sizes=_sizes(job, device.capabilities))
     except Unsupported as error:
         return Answer(unsupported=", ".join(error.missing) or str(error))
@@ -54,7 +53,7 @@ def _sizes(job: Job, capabilities: Capabilities) -> tuple[int, ...]:
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer one job; the first message only says that there is somebody to answer."""
+    """Answer one job. The first message only shows that the process has started."""
     job: Job = receive(requests)
     send(answers, READY)
     send(answers, answer(job))

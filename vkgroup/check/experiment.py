@@ -1,8 +1,9 @@
-"""An experiment: does a shader's result stop to depend on the subgroup size if its constants follow that?
+"""Experiment that replaces constants by values that follow the subgroup size.
 
-Who divides by 32 may mean the subgroup size, or 32. So the module is changed: at each use in question another
-constant stands, which is to the size of the run what the old one is to the size it was written for. If the
-results are then the same at every size, the constant stood for the subgroup size.
+A division by 32 may mean the subgroup size, or the number 32. The experiment changes the module: each
+constant in question is replaced by the value that it would have if the shader had been written for the
+subgroup size of the run. If the results are then the same at every size, the constant stood for the subgroup
+size.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from vkgroup.check.compare import Difference
 from vkgroup.check.findings import Configuration
 from vkgroup.check.flow import Flow
 from vkgroup.check.runs import Dispatch, Run
-from vkgroup.check.sizes_in_code import COMPARISONS, Candidate, operand_word
+from vkgroup.check.size_constants import COMPARISONS, Candidate, operand_word
 from vkgroup.errors import VkgroupError
 from vkgroup.reference.interpreter.program import Program
 from vkgroup.reference.interpreter.values import HARD
@@ -26,18 +27,19 @@ from vkgroup.spirv import Instruction, Module, grammar
 from vkgroup.spirv.edit import replace_constants
 
 _SECONDS = 30.0
-"""What all experiments with one shader may take, beyond the first; what is not tried is not proved."""
+"""Time limit in seconds for all experiments with one shader, from the first one on. An experiment that does
+not run proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A constant that may count the subgroups of a workgroup: 8 where 256 invocations are subgroups of 32.
+    """A constant that may be the number of subgroups: 8 for 256 invocations in subgroups of 32.
 
     Attributes
     ----------
     position : of the instruction that uses it.
     word : its index in `Module.words`.
-    grows : whether it is the length of an array, which may be longer than needed.
+    grows : whether it is an array length, which must not become smaller.
     """
 
     position: int
@@ -47,13 +49,14 @@ class Count:
 
 @dataclass(frozen=True)
 class Proof:
-    """Constants that stand for a subgroup size, as an experiment has shown.
+    """Constants that an experiment has shown to stand for a subgroup size.
 
     Attributes
     ----------
-    candidates : those that have to follow the size.
-    counts : constants that have to follow as well, since they count subgroups.
-    sizes : where the results are then the same as at the size that the constants were written for.
+    candidates : constants that have to follow the size.
+    counts : constants that have to change with them because they are numbers of subgroups.
+    sizes : subgroup sizes at which the changed shader gives the same results as the original one at the size
+        that its constants were written for.
     """
 
     candidates: tuple[Candidate, ...]
@@ -62,12 +65,12 @@ class Proof:
 
 
 class Experiment:
-    """Runs one shader with other constants.
+    """Runs of one shader with changed constants.
 
     Parameters
     ----------
-    dispatch : the shader as it is.
-    flow : of its module.
+    dispatch : the unchanged shader.
+    flow : data flow of its module.
     make : makes the program of a changed module.
     compare : compares a run with a base, allowing for rounding.
     """
@@ -81,53 +84,55 @@ class Experiment:
     ) -> None:
         self._dispatch, self._flow = dispatch, flow
         self._make, self._compare = make, compare
-        self._until = math.inf
+        self._deadline = math.inf
 
     def prove(self, base: Run, candidates: Sequence[Candidate], sizes: Sequence[int]) -> Proof | None:
-        """Return which constants stand for the subgroup size of a run, None where that cannot be shown.
+        """Return the constants that stand for the subgroup size of a run; None if this cannot be shown.
 
         Parameters
         ----------
         base : the linear run at the size that the constants seem to stand for.
-        candidates : constants of that size.
-        sizes : where the shader as it is goes wrong.
+        candidates : constants that may stand for this size.
+        sizes : subgroup sizes at which the unchanged shader gives wrong results.
         """
-        self._until = min(self._until, time.monotonic() + _SECONDS)
+        self._deadline = min(self._deadline, time.monotonic() + _SECONDS)
         used = [entry for entry in candidates if entry.use is not None]
         counts = self._counts(base.configuration.subgroup_size, used)
         if base.disturbed or not used or not sizes:
             return None
-        alone = self._mended(base, used, (), sizes)
-        more = self._mended(base, used, counts, sizes) if counts and len(alone) < len(sizes) else alone
+        alone = self._repaired_sizes(base, used, (), sizes)
+        more = (
+            self._repaired_sizes(base, used, counts, sizes) if counts and len(alone) < len(sizes) else alone
+        )
         if len(more) <= len(alone):
             more, counts = alone, []
         return self._least(base, used, counts, more) if more else None
 
     def _least(self, base: Run, used: list[Candidate], counts: list[Count], sizes: tuple[int, ...]) -> Proof:
-        """Leave out what need not follow the size."""
+        """Return the proof without the constants that need not follow the size."""
         needed = list(used)
         for entry in used if len(used) > 1 else ():
             fewer = [other for other in needed if other is not entry]
-            if fewer and self._mended(base, fewer, counts, sizes) == sizes:
+            if fewer and self._repaired_sizes(base, fewer, counts, sizes) == sizes:
                 needed = fewer
         for count in list(counts):
             rest = [other for other in counts if other is not count]
-            if self._mended(base, needed, rest, sizes) == sizes:
+            if self._repaired_sizes(base, needed, rest, sizes) == sizes:
                 counts = rest
-        # Quotient and remainder, and what they are compared with, are one thought: with these inputs, one of
-        # them may happen to do no harm.
+        # Quotient, remainder and the bounds they are compared with belong together: one of them may be
+        # harmless by chance with these inputs.
         origins = {entry.origin for entry in needed} - {""}
-        kept = [entry for entry in used if entry in needed or entry.origin in origins]
-        return Proof(tuple(kept), tuple(counts), sizes)
+        candidates = [entry for entry in used if entry in needed or entry.origin in origins]
+        return Proof(tuple(candidates), tuple(counts), sizes)
 
-    def _mended(
+    def _repaired_sizes(
         self, base: Run, used: Sequence[Candidate], counts: Sequence[Count], sizes: Sequence[int]
     ) -> tuple[int, ...]:
-        """Return the sizes where the changed shader gives what the base has."""
-        return tuple(size for size in sizes if self._is_mended(base, used, counts, size))
+        """Return the sizes at which the changed shader gives the base's results."""
+        return tuple(size for size in sizes if self._is_repaired(base, used, counts, size))
 
-    def _is_mended(self, base: Run, used: Sequence[Candidate], counts: Sequence[Count], size: int) -> bool:
-        if time.monotonic() > self._until:
+    def _is_repaired(self, base: Run, used: Sequence[Candidate], counts: Sequence[Count], size: int) -> bool:
+        if time.monotonic() > self._deadline:
             return False
         old = base.configuration.subgroup_size
         values = {entry.use.word: entry.use.follow.at(size) for entry in used if entry.use is not None}
@@ -144,7 +149,7 @@ class Experiment:
         known = {(event.kind, event.position) for event in base.events}
         further = len(changed.words) - len(module.words)
         for event in run.events:
-            # Shared memory holds zeros here where nobody wrote: an unused place of a sum does no harm.
+            # Unwritten shared memory holds zeros on the reference device: an unused summand is harmless.
             harmless = event.cause is not None and event.cause.kind == "uninitialised"
             if not harmless and (event.kind, event.position - further) not in known:
                 return False
@@ -156,12 +161,12 @@ class Experiment:
         return math.prod(self._dispatch.program.local_size)
 
     def _counts(self, size: int, used: Sequence[Candidate]) -> list[Count]:
-        """Find constants that are the number of subgroups, in comparisons and as lengths of shared arrays."""
+        """Return constants equal to the number of subgroups, in comparisons and lengths of shared arrays."""
         number = self._invocations // size
         if number < 2:
             return []
         taken = {entry.use.word for entry in used if entry.use is not None}
-        found = [
+        counts = [
             Count(entry.position, word, False)
             for entry in self._flow.body
             if entry.name in COMPARISONS
@@ -169,7 +174,7 @@ class Experiment:
             if self._flow.constants.get(identifier) == number
             and (word := operand_word(entry, operand)) not in taken
         ]
-        return found + [
+        return counts + [
             Count(variable.position, operand_word(array, 1), True)
             for variable, array in self._shared_arrays
             if self._flow.constants.get(array.operands[1]) == number
@@ -177,15 +182,15 @@ class Experiment:
 
     @cached_property
     def _shared_arrays(self) -> list[tuple[Instruction, Instruction]]:
-        """The variables in shared memory that are arrays, each with the declaration of its type."""
+        """The array variables in shared memory, each with the declaration of its type."""
         by_id = {entry.result_id: entry for entry in self._dispatch.program.module.instructions}
-        found = []
+        arrays = []
         for entry in by_id.values():
             if entry.name == "OpVariable" and _is_shared(entry):
                 array = by_id[by_id[entry.result_type].operands[1]]
                 if array.name == "OpTypeArray":
-                    found.append((entry, array))
-        return found
+                    arrays.append((entry, array))
+        return arrays
 
 
 def _is_shared(variable: Instruction) -> bool:

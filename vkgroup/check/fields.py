@@ -1,4 +1,4 @@
-"""The numbers of a buffer: where each lies, of which type it is, what it is called."""
+"""Numbers of a buffer: offset, type and name of each."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from vkgroup.spirv import (
 
 @dataclass(frozen=True)
 class Field:
-    """All numbers of one name: one, or those of an array of any dimensions.
+    """All numbers with one name: a single number, or the elements of an array of any dimensions.
 
     Attributes
     ----------
-    name : with ``{}`` for each index: ``"young[{}].position"``.
-    dtype : of the numbers; uint64 for a pointer.
+    name : the name, with ``{}`` for each index: ``"young[{}].position"``.
+    dtype : type of the numbers; uint64 for a pointer.
     offsets : bytes from the buffer's start, one dimension for each index.
-    member : index of the block's member that it lies in; its name's last part is `word`.
-    is_pointer : whether it is an address of physical storage.
+    member : index of the block member that contains the numbers.
+    is_pointer : whether the numbers are addresses of physical storage.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Field:
 
     @property
     def word(self) -> str:
-        """The last name in `name`, without indices: what an author calls the number."""
+        """The last part of `name` without indices: the identifier in the source."""
         return self.name.replace("[{}]", "").rsplit(".", 1)[-1]
 
     def label(self, flat: int) -> str:
@@ -51,26 +51,26 @@ class Field:
         return self.name.format(*indices)
 
 
-#: What glslang calls the array in a buffer of HLSL.
+#: The name that glslang gives to the array in an HLSL buffer.
 _ELEMENTS = "@data"
 
 
 def fields_of(block: StructType, nbytes: int, buffer: str = "") -> list[Field]:
-    """Return the numbers of a buffer of `nbytes` bytes; the runtime array fills what is left.
+    """Return the fields of a buffer of `nbytes` bytes; the runtime array fills the bytes after the others.
 
-    The elements of HLSL's buffers, which have no name in the source, are those of `buffer`.
+    The elements of an HLSL buffer have no name in the source and are named `buffer`.
     """
-    found = []
+    fields = []
     for number, member in enumerate(block.members):
         start = np.asarray(member.offset or 0, np.int64)
         kind = member.type
         name = buffer if member.name == _ELEMENTS else member.name
         if isinstance(kind, ArrayType) and kind.length is None and kind.stride:
             length = max(0, (nbytes - int(start)) // kind.stride)
-            found += list(_array(name, kind, length, start, member, number))
+            fields += list(_array(name, kind, length, start, member, number))
         else:
-            found += list(_fields(name, kind, start, member, number))
-    return found
+            fields += list(_fields(name, kind, start, member, number))
+    return fields
 
 
 def _fields(
@@ -103,7 +103,7 @@ def _array(
 
 
 def _matrix(name: str, kind: MatrixType, start: npt.NDArray[np.int64], member: Member, number: int) -> Field:
-    """A matrix is indexed by column and row, as in GLSL, however it lies."""
+    """Return the field of a matrix, indexed by column and row as in GLSL for either memory layout."""
     itemsize, stride = kind.column.component.dtype.itemsize, member.matrix_stride or 0
     across, along = (itemsize, stride) if member.row_major else (stride, itemsize)
     columns = start[..., None] + across * np.arange(kind.columns)

@@ -1,4 +1,4 @@
-"""What a check says about a shader, as data: findings with their places, and what was covered."""
+"""Result of a check as data: findings with their source locations, and the coverage of the runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vkgroup.dispatch.events import Invocation
 
 
 class Kind(StrEnum):
-    """What is wrong."""
+    """Kind of a finding."""
 
     DIFFERS = "differs"
     UNDEFINED = "undefined"
@@ -26,13 +26,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in the shader.
+    """A location in the shader.
 
     Attributes
     ----------
-    file, line : of the source; empty and 0 where the module does not tell.
-    text : the source line; without source, the instruction in assembly.
-    position : of the instruction, as `Instruction.position`; -1 where none is meant.
+    file, line : source file and line; empty and 0 if the module has no line information.
+    text : the source line; the instruction in assembly if there is no source.
+    position : the instruction's `Instruction.position`; -1 for no instruction.
     """
 
     file: str
@@ -43,7 +43,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Another place that belongs to a finding, or a remark on it without a place."""
+    """A remark on a finding, with or without a location of its own."""
 
     message: str
     place: Place | None = None
@@ -51,15 +51,15 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """One way in which the shader was run.
+    """The parameters of one run of the shader.
 
     Attributes
     ----------
     subgroup_size : lanes of a subgroup.
     shuffled : whether invocations were assigned to lanes at random.
     device : name of a real device and its driver; empty for the reference device.
-    choice : what chooses that device on the command line.
-    required : whether the device was made to use this subgroup size.
+    choice : value of ``--device`` that selects this device.
+    required : whether the pipeline required this subgroup size.
     """
 
     subgroup_size: int
@@ -76,19 +76,19 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong with the shader, or that depends on where it runs.
+    """One error in the shader, or one dependence on the device or the subgroup size.
 
     Attributes
     ----------
-    kind, message : what is wrong, in a sentence.
-    place : where.
-    notes : the other places and facts.
-    invocation : an example.
-    configurations : where it was seen.
-    values : of a difference: what some configurations give for the first element that differs.
-    element : that element, for example ``"sums[3]"``.
-    command : a command that shows the finding again.
-    proved : of an assumption: whether an experiment has shown it.
+    kind, message : kind of the error, and its description in one sentence.
+    place : location of the error.
+    notes : further locations and facts.
+    invocation : an invocation in which the error occurred.
+    configurations : runs in which the error occurred.
+    values : for a difference, values of the first differing element by configuration.
+    element : name of that element, for example ``"sums[3]"``.
+    command : a command that repeats the finding.
+    proved : for an assumption, whether an experiment has proved it.
     """
 
     kind: Kind
@@ -104,16 +104,16 @@ class Finding:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The subgroup sizes of the reference device at which it was seen."""
+        """The subgroup sizes of the reference device at which the error occurred."""
         return tuple(sorted({where.subgroup_size for where in self.configurations if not where.device}))
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The real devices on which it was seen."""
+        """The real devices on which the error occurred."""
         return tuple(dict.fromkeys(where.device for where in self.configurations if where.device))
 
     def repeated_by(self, command: str) -> Finding:
-        """Return the finding with the command that shows it again: `command` with what it takes of sizes."""
+        """Return the finding with the command that repeats it: `command`, with its sizes and devices."""
         sizes = {*self.sizes, *(where.subgroup_size for where, _ in self.values)}
         chosen = f" --subgroup-size {','.join(map(str, sorted(sizes)))}" if sizes else ""
         real = dict.fromkeys(where.choice for where in self.configurations if where.device)
@@ -123,18 +123,18 @@ class Finding:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What a check ran.
+    """Coverage of a check: completed runs, omitted runs, and compared numbers.
 
     Attributes
     ----------
-    configurations : every run that came to its end.
-    not_covered : what was asked for and not run, with the reason.
-    compared : elements of outputs that were compared.
-    undefined : elements left out because they are undefined.
-    ordered : elements left out because the order of atomics decides them.
-    rounded : elements equal but for rounding.
-    groups, local_size : workgroups, and invocations of one.
-    inputs : what was bound, in words.
+    configurations : every completed run.
+    not_covered : requested runs that did not take place, each with the reason.
+    compared : count of compared output elements.
+    undefined : count of elements that were not compared because they are undefined.
+    ordered : count of elements that were not compared because they depend on the order of atomics.
+    rounded : count of elements that are equal within rounding.
+    groups, local_size : workgroup counts, and workgroup size.
+    inputs : descriptions of the bound inputs.
     """
 
     configurations: tuple[Configuration, ...]
@@ -165,10 +165,10 @@ class Report:
     Attributes
     ----------
     shader : its file.
-    findings : in the order of their lines.
-    covered : what was run.
-    bindings, push : what it was run on, as `vkgroup.dispatch.Device.run` takes them.
-    interrupted : what ended the check early, as by Ctrl-C; None where nothing did.
+    findings : the findings in the order of their lines.
+    covered : coverage of the runs.
+    bindings, push : the inputs, in the form that `vkgroup.dispatch.Device.run` accepts.
+    interrupted : the exception of Ctrl-C if it ended the check early; else None.
     """
 
     shader: str
@@ -179,7 +179,7 @@ class Report:
     interrupted: KeyboardInterrupt | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON has it: objects, lists, text, numbers."""
+        """Return the report as JSON data: objects, lists, strings and numbers."""
         return {
             "shader": self.shader,
             "findings": [

@@ -1,4 +1,4 @@
-"""What the shader under test works on: arrays that the user gives, and generated ones for all else."""
+"""Inputs of the shader under test: arrays given by the user, and generated arrays for the rest."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.check.fields import Field, fields_of, put, take
+from vkgroup.check.module_usage import WHOLE, atomic_members
 from vkgroup.check.numbers import Generator
-from vkgroup.check.usage import WHOLE, atomic_members
 from vkgroup.dispatch.blocks import check_array, pack_push, suggestion
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.errors import InvalidDispatch, InvalidInput, Unsupported
@@ -25,23 +25,23 @@ from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructTy
 
 Key = str | int | tuple[int, int]
 _AXES = {"1D": 1, "2D": 2, "3D": 3, "Cube": 2, "Buffer": 1}
-_LIST_ENOUGH = 6
+_MAX_LISTED = 6
 GIVEN, UNDEFINED = "given", "undefined contents"
 """Origins of inputs that are not generated."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """What one place of descriptors is bound to.
+    """The input of one binding.
 
     Attributes
     ----------
-    binding : the place, as reflection has it.
-    arrays : one for each descriptor: bytes of a buffer, texels of an image; none of a sampler.
-    defined : whether the contents have a meaning before the run.
-    origin : where they come from, in words.
-    each : elements that a generated array without length has for each invocation.
-    format : of an image's texels.
+    binding : the binding from reflection.
+    arrays : one array for each descriptor: bytes of a buffer or texels of an image; none for a sampler.
+    defined : whether the contents are defined before the run.
+    origin : description of the origin of the contents.
+    each : elements for each invocation in a generated runtime array.
+    format : texel format of an image.
     fields : the numbers of a buffer.
     """
 
@@ -60,48 +60,50 @@ class Input:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The binding's name in messages."""
         block = self.binding.block_name
         return self.binding.name or block or f"set {self.binding.set}, binding {self.binding.binding}"
 
     @property
     def generated(self) -> bool:
-        """Whether some of its contents were made up."""
+        """Whether some of its contents were generated."""
         return self.origin not in (GIVEN, UNDEFINED) and self.binding.kind != "sampler"
 
     @property
     def sampler(self) -> Sampler:
-        """The sampler that goes with it: the nearest texel, of a shadow sampler its comparison."""
+        """The sampler of the binding: nearest filtering; with a comparison for a shadow sampler."""
         kind = self.binding.type
         shadow = isinstance(kind, SampledImageType) and kind.image.depth
         return Sampler(compare="less_or_equal" if shadow else None)
 
     def resources(self) -> list[Any]:
-        """Make fresh resources of the reference device: runs write into them."""
+        """Return new resources for the reference device; each run writes to its own."""
         if self.binding.kind == "sampler":
             return [self.sampler] * (self.binding.count or 1)
-        made: list[Any] = []
+        resources: list[Any] = []
         for array in self.arrays:
             if self.format is None:
-                made.append(Memory(array.copy(), self.name, defined=self.defined))
+                resources.append(Memory(array.copy(), self.name, defined=self.defined))
                 continue
             kind = _image_type(self.binding)
             image = image_of([array], self.name, self.format, dimension=kind.dimension, arrayed=kind.arrayed)
             if not self.defined:
                 image.causes = np.full(image.granules, BEFORE_HARD, np.uint16)
-            made.append((image, self.sampler) if self.binding.kind == "combined_image_sampler" else image)
-        return made
+            resources.append(
+                (image, self.sampler) if self.binding.kind == "combined_image_sampler" else image
+            )
+        return resources
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Everything that a dispatch is given.
+    """All inputs of a dispatch.
 
     Attributes
     ----------
-    bindings : by place.
+    bindings : inputs in the order of the bindings.
     push : bytes of the push constants.
-    origins : all of it in words, a line each.
+    origins : descriptions of all inputs, one line each.
     """
 
     bindings: tuple[Input, ...]
@@ -109,11 +111,11 @@ class Inputs:
     origins: tuple[str, ...]
 
     def resources(self) -> dict[tuple[int, int], list[Any]]:
-        """Make fresh resources of the reference device."""
+        """Return new resources for the reference device by (set, binding)."""
         return {entry.place: entry.resources() for entry in self.bindings}
 
     def label(self, name: str, offset: int) -> str:
-        """Return the name of the number at a byte of a buffer; empty where it is none that messages name."""
+        """Return the name of the number at a byte offset of a buffer; empty if it has no name."""
         for entry in self.bindings:
             for field in entry.fields if entry.name == name else ():
                 inside = (field.offsets <= offset) & (offset < field.offsets + field.dtype.itemsize)
@@ -122,21 +124,21 @@ class Inputs:
         return ""
 
     def made_up_length(self, name: str) -> str:
-        """Say that the size of a buffer or image is a guess; empty where it is none."""
+        """Return a remark that the size of a buffer or image was guessed; empty if it was not."""
         for entry in self.bindings:
             block = entry.binding.type
             if entry.name != name or not entry.generated:
                 continue
             if entry.format is not None:
                 return (
-                    f"{name} was made with one texel for each invocation; give a real one with --in if that"
-                    " is wrong"
+                    f"{name} was generated with one texel for each invocation; if that is wrong, give the"
+                    " real image with --in"
                 )
             if isinstance(block, StructType) and block.runtime_array is not None:
                 many = "one element" if entry.each == 1 else f"{entry.each} elements"
                 return (
-                    f"{block.runtime_array.name} was made with {many} for each invocation; give the real"
-                    " array with --in if that is wrong"
+                    f"{block.runtime_array.name} was generated with {many} for each invocation; if that is"
+                    " wrong, give the real array with --in"
                 )
         return ""
 
@@ -150,13 +152,13 @@ def _image_type(binding: Binding) -> ImageType:
 
 
 def memory_of(resource: Any) -> Memory | ImageMemory | None:
-    """Return the memory of a resource that `Input.resources` made; None of a sampler."""
-    found = resource[0] if isinstance(resource, tuple) else resource
-    return found if isinstance(found, Memory) else None
+    """Return the memory of a resource from `Input.resources`; None for a sampler."""
+    memory = resource[0] if isinstance(resource, tuple) else resource
+    return memory if isinstance(memory, Memory) else None
 
 
-class _Maker:
-    """Makes the inputs of one module and one dispatch."""
+class _InputBuilder:
+    """Builder of the inputs of one module and one dispatch."""
 
     def __init__(
         self,
@@ -175,12 +177,13 @@ class _Maker:
         self.origins: list[str] = []
 
     def make(self, binding: Binding, given: npt.NDArray[Any] | None, fresh: bool) -> Input:
-        """Make the input of a place: from an array, of undefined contents, or generated."""
+        """Return the input of a binding: the given array, undefined contents, or generated contents."""
         if binding.kind == "sampler":
             return Input(binding, (), True, "the nearest texel, clamped to the edge")
         if binding.count is None:
             raise Unsupported(
-                f"{binding.name} is an array of descriptors without length; give it one in the shader.",
+                f"{binding.name} is an array of descriptors without a length, which check does not support;"
+                " declare its length in the shader.",
                 ["runtimeDescriptorArray"],
             )
         if isinstance(binding.type, StructType):
@@ -188,7 +191,8 @@ class _Maker:
         if isinstance(binding.type, ImageType | SampledImageType):
             return self._image(binding, given, fresh)
         raise Unsupported(
-            f"{binding.name} is a {binding.kind.replace('_', ' ')}, which check cannot make.", [binding.kind]
+            f"{binding.name} is a {binding.kind.replace('_', ' ')}, which check cannot generate.",
+            [binding.kind],
         )
 
     def _buffer(
@@ -211,7 +215,7 @@ class _Maker:
             data = np.zeros(nbytes, np.uint8)
             parts = [] if fresh else [self._fill(data, binding.id, field) for field in fields]
             arrays.append(data)
-        origin = UNDEFINED if fresh else ", ".join(parts[:_LIST_ENOUGH])
+        origin = UNDEFINED if fresh else ", ".join(parts[:_MAX_LISTED])
         if each > 1:
             origin += f", {each} for each invocation"
         return Input(binding, tuple(arrays), not fresh, origin, None, tuple(fields), each)
@@ -219,53 +223,55 @@ class _Maker:
     def _fill(self, data: npt.NDArray[np.uint8], variable: int, field: Field) -> str:
         if field.is_pointer:
             raise Unsupported(
-                f"{field.name} is a buffer reference; check cannot make what it points to.",
+                f"{field.name} is a buffer reference; check cannot generate the buffer that it points to.",
                 ["bufferDeviceAddress"],
             )
         plain = field.name.replace("[{}]", "[]")
         if self.atomic.keys() & {(variable, field.member), (variable, WHOLE)}:
             return f"{plain} = 0"
         if "[{}]" in field.name:
-            put(data, field, self.numbers.many(field.dtype, field.offsets.shape))
+            put(data, field, self.numbers.array(field.dtype, field.offsets.shape))
             return f"{plain} random"
-        value = self.numbers.one(field.word, field.dtype)
+        value = self.numbers.single(field.word, field.dtype)
         put(data, field, np.asarray(value))
         return f"{plain} = {value}"
 
     def _image(self, binding: Binding, given: npt.NDArray[Any] | None, fresh: bool) -> Input:
         kind = _image_type(binding)
         if kind.dimension not in _AXES or kind.multisampled:
-            raise Unsupported(f"{binding.name}: check cannot make images of type {kind.glsl}.", [kind.glsl])
+            raise Unsupported(
+                f"{binding.name}: check cannot generate images of type {kind.glsl}.", [kind.glsl]
+            )
         wanted = kind.sampled_type.kind if kind.sampled_type is not None else "float"
-        found = FORMATS.get(kind.format)
-        if given is not None and found is None:
+        format_ = FORMATS.get(kind.format)
+        if given is not None and format_ is None:
             axes = _AXES[kind.dimension] + (kind.arrayed or kind.dimension == "Cube")
             components = given.shape[-1] if given.ndim == axes + 1 else 1
-            found = fitting(given.dtype, components, wanted, depth=kind.depth)
-        elif found is None:
+            format_ = fitting(given.dtype, components, wanted, depth=kind.depth)
+        elif format_ is None:
             dtype = {"uint": np.uint32, "int": np.int32}.get(wanted, np.float32)
-            found = fitting(np.dtype(dtype), 1 if kind.depth else 4, wanted, depth=kind.depth)
-        if found is None:
+            format_ = fitting(np.dtype(dtype), 1 if kind.depth else 4, wanted, depth=kind.depth)
+        if format_ is None:
             raise InvalidDispatch(f"{binding.name}: no image format fits the array given.")
-        shape = self._shape(kind, found)
+        shape = self._shape(kind, format_)
         if given is not None:
-            if given.dtype != found.dtype or given.ndim != len(shape):
+            if given.dtype != format_.dtype or given.ndim != len(shape):
                 raise InvalidDispatch(
-                    f"{binding.name} has the format {found.name}: give an array of {found.dtype.name} with"
-                    f" {len(shape)} axes instead of {given.dtype.name} with {given.ndim}."
+                    f"{binding.name} has the format {format_.name}: give an array of {format_.dtype.name}"
+                    f" with {len(shape)} axes instead of {given.dtype.name} with {given.ndim}."
                 )
-            return Input(binding, (given,) * (binding.count or 1), True, GIVEN, found)
+            return Input(binding, (given,) * (binding.count or 1), True, GIVEN, format_)
         zero = fresh or (binding.id, WHOLE) in self.atomic
-        # Each has texels of its own: with the same in all, nobody would see which one was chosen.
+        # Each descriptor has its own texels: equal texels would hide which descriptor a shader reads.
         texels = tuple(
-            np.zeros(shape, found.dtype) if zero else self.numbers.many(found.dtype, shape)
+            np.zeros(shape, format_.dtype) if zero else self.numbers.array(format_.dtype, shape)
             for _ in range(binding.count or 1)
         )
         origin = UNDEFINED if fresh else f"{'0' if zero else 'random'} {shape}"
-        return Input(binding, texels, not fresh, origin, found)
+        return Input(binding, texels, not fresh, origin, format_)
 
     def _shape(self, kind: ImageType, format_: Format) -> tuple[int, ...]:
-        """One texel for each invocation of the dispatch, by its place in the grid."""
+        """Return an image shape with one texel for each invocation of the dispatch."""
         x, y, z = self.size
         axes: Sequence[int]
         if kind.dimension == "Cube":
@@ -279,7 +285,7 @@ class _Maker:
         return (*layers, *axes, *components)
 
     def push(self, values: Mapping[str, Any]) -> bytes:
-        """Make the push constants: given values by name, generated ones for the rest."""
+        """Return the bytes of the push constants: given values by name, and generated values for the rest."""
         block = self.module.reflection.push_constants
         if block is None:
             return pack_push(None, dict(values) or None)
@@ -322,45 +328,45 @@ def make_inputs(
     seed: int = 0,
     each: Mapping[tuple[int, int], int] | None = None,
 ) -> Inputs:
-    """Make everything that a dispatch needs.
+    """Return all inputs that a dispatch needs.
 
     Parameters
     ----------
     module : the shader.
-    local_size, groups : invocations of a workgroup, and workgroups.
+    local_size, groups : workgroup size, and workgroup counts.
     given : arrays by binding.
     fresh : bindings whose contents are undefined before the run.
-    push : push constants by name; those that are not named are generated.
-    seed : of everything generated.
-    each : by place, how many elements for each invocation an array without length gets; one if not named.
+    push : push constants by name; the others are generated.
+    seed : seed of all generated values.
+    each : elements for each invocation in a runtime array, by (set, binding); one if not listed.
 
     Raises
     ------
     InvalidDispatch, InvalidInput
-        What is given does not fit the module.
+        A given input does not fit the module.
     Unsupported
-        The module needs what cannot be made.
+        The module needs an input that cannot be generated.
     """
     size = (local_size[0] * groups[0], local_size[1] * groups[1], local_size[2] * groups[2])
-    maker = _Maker(module, size, groups, seed, each or {})
+    builder = _InputBuilder(module, size, groups, seed, each or {})
     bindings = module.reflection.bindings
     arrays = {
         _find(bindings, key): checked_array(array, f"The binding {key!r}")
         for key, array in (given or {}).items()
     }
     undefined = {_find(bindings, key) for key in fresh}
-    made: dict[tuple[int, int], Input] = {}
+    inputs: dict[tuple[int, int], Input] = {}
     for binding in bindings:
         place = (binding.set, binding.binding)
-        if place not in made:
-            made[place] = maker.make(binding, arrays.get(place), place in undefined)
-    bytes_ = maker.push(push or {})
-    origins = [f"{entry.name}: {entry.origin}" for entry in made.values()] + maker.origins
-    return Inputs(tuple(made.values()), bytes_, tuple(origins))
+        if place not in inputs:
+            inputs[place] = builder.make(binding, arrays.get(place), place in undefined)
+    bytes_ = builder.push(push or {})
+    origins = [f"{entry.name}: {entry.origin}" for entry in inputs.values()] + builder.origins
+    return Inputs(tuple(inputs.values()), bytes_, tuple(origins))
 
 
 def _find(bindings: Sequence[Binding], key: Key) -> tuple[int, int]:
-    """Find the place that a key means: a name of variable, block or its only member, or numbers."""
+    """Return the (set, binding) for a key: the name of a variable, block or only member, or numbers."""
     for binding in bindings:
         names = {binding.name, binding.block_name}
         if isinstance(binding.type, StructType) and len(binding.type.members) == 1:
@@ -373,7 +379,7 @@ def _find(bindings: Sequence[Binding], key: Key) -> tuple[int, int]:
 
 
 def numbers_of(entry: Input, data: npt.NDArray[np.uint8]) -> list[tuple[Field, npt.NDArray[Any]]]:
-    """Return the numbers that a buffer's or an image's bytes hold, by field."""
+    """Return the numbers in a buffer's or an image's bytes, by field."""
     if entry.format is None:
         return [(field, take(data, field)) for field in entry.fields]
     shape = entry.arrays[0].shape
@@ -382,7 +388,7 @@ def numbers_of(entry: Input, data: npt.NDArray[np.uint8]) -> list[tuple[Field, n
     words = take(data, field)
     if not entry.format.packed:
         return [(field, words)]
-    # Channels that share a word are numbers of their own: as their bits, which are in the same order.
+    # Channels that share a word are separate numbers, compared as bits, which have the same order.
     channels, lowest = [], 0
     for bits in entry.format.packed:
         channels.append(words >> lowest & (1 << bits) - 1)

@@ -1,7 +1,8 @@
-"""How long arrays without length are made: by how far the shader reaches.
+"""Lengths of generated runtime arrays, from the largest offset that the shader accesses.
 
-One element for each invocation is right for most shaders. One that reads three for each reaches three times
-as far, which says how the array was meant; one that reaches a little beyond the end is wrong.
+One element for each invocation fits most shaders. A shader that reads three elements for each invocation
+accesses three times as many, so its array gets three times the length. A shader that accesses only a few
+elements beyond the end keeps the short array and gets a bounds finding.
 """
 
 from __future__ import annotations
@@ -18,37 +19,38 @@ from vkgroup.spirv import ArrayType, StructType
 
 Each = Mapping[tuple[int, int], int]
 
-_MOST = 64
-_TRIES = 3
-_SIZE = 32
+_MAX_MULTIPLE = 64
+_MAX_ROUNDS = 3
+_SUBGROUP_SIZE = 32
 
 
 def fitted(dispatch: Dispatch, make: Callable[..., Inputs]) -> Dispatch:
-    """Return the dispatch with arrays as long as the shader seems to want them.
+    """Return the dispatch with runtime arrays of the lengths that the shader accesses.
 
     Parameters
     ----------
-    make : makes the inputs; takes `each`, the elements for each invocation by place.
+    make : function that returns the inputs; its argument `each` holds elements for each invocation, by
+        (set, binding).
     """
     each: dict[tuple[int, int], int] = {}
-    for _ in range(_TRIES):
-        wanted = _wanted(dispatch)
-        if not any(number > each.get(place, 1) for place, number in wanted.items()):
+    for _ in range(_MAX_ROUNDS):
+        needed = _needed(dispatch)
+        if not any(number > each.get(place, 1) for place, number in needed.items()):
             break
-        each.update(wanted)
+        each.update(needed)
         dispatch = replace(dispatch, inputs=make(each=each))
     return dispatch
 
 
-def _wanted(dispatch: Dispatch) -> dict[tuple[int, int], int]:
-    """Return how many elements for each invocation would do, of arrays that are too short by multiples."""
+def _needed(dispatch: Dispatch) -> dict[tuple[int, int], int]:
+    """Return the elements for each invocation that are needed by arrays too short by a multiple."""
     resources = dispatch.inputs.resources()
     try:
-        dispatch.execute(Configuration(_SIZE), resources, races=False)
+        dispatch.execute(Configuration(_SUBGROUP_SIZE), resources, races=False)
     except DispatchTimeout:
         return {}
     total = math.prod(dispatch.program.local_size) * math.prod(dispatch.groups)
-    found = {}
+    multiples = {}
     for entry in dispatch.inputs.bindings:
         block = entry.binding.type
         if not entry.generated or not isinstance(block, StructType) or block.runtime_array is None:
@@ -59,6 +61,6 @@ def _wanted(dispatch: Dispatch) -> dict[tuple[int, int], int]:
         if not isinstance(kind, ArrayType) or not kind.stride or not reached:
             continue
         multiple = round(((reached - 1 - start) // kind.stride + 1) / total)
-        if entry.each < multiple <= _MOST:
-            found[entry.place] = multiple
-    return found
+        if entry.each < multiple <= _MAX_MULTIPLE:
+            multiples[entry.place] = multiple
+    return multiples

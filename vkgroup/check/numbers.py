@@ -1,8 +1,8 @@
-"""Numbers that stand for a user's data: small, harmless, and such that sums of them are exact.
+"""Generated numbers in place of a user's data: small values whose sums are exact.
 
-Floats are multiples of 1/64 in (0, 1]: no logarithm or root of them is undefined, and sums of some thousands
-are the same in every order, so that rounding does not look like an error. Integers are 0 to 63, so that they
-can serve as counts, indices and keys. A single integer of a block is taken for what its name says.
+Floats are multiples of 1/64 in (0, 1]: their logarithms and roots are defined, and sums of some thousands of
+them are the same in every order, so rounding does not look like an error. Integers are 0 to 63 and can serve
+as counts, indices and keys. The value of a single integer in a block is chosen by its name.
 """
 
 from __future__ import annotations
@@ -53,31 +53,31 @@ _COUNTS = frozenset(
 )
 
 _MISSING = 3
-"""A count is that much less than the invocations, so that the last workgroup has some without work."""
+"""Difference between the number of invocations and a generated count: the last workgroup is not full."""
 
 
 class Generator:
-    """Makes numbers for one dispatch.
+    """Generator of the numbers of one dispatch.
 
     Parameters
     ----------
-    seed : of the random ones.
+    seed : seed of the random numbers.
     size : invocations of the dispatch in x, y and z.
-    groups : its workgroups.
+    groups : workgroup counts in x, y and z.
     """
 
     def __init__(self, seed: int, size: tuple[int, int, int], groups: tuple[int, int, int]) -> None:
         self._random = np.random.default_rng(seed)
         self._size, self._groups = size, groups
 
-    def many(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    def array(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
         """Return random numbers of a type."""
         if dtype.kind == "f":
             return (self._random.integers(1, 65, shape) / 64).astype(dtype)
         return self._random.integers(0, 64, shape).astype(dtype)
 
-    def one(self, name: str, dtype: np.dtype[Any]) -> Any:
-        """Return the value of a single number that the author calls `name`."""
+    def single(self, name: str, dtype: np.dtype[Any]) -> Any:
+        """Return the value of a single number with the identifier `name`."""
         if dtype.kind == "f":
             return float(self._random.integers(1, 65)) / 64
         words = set(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().split("_"))

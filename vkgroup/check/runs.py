@@ -1,4 +1,4 @@
-"""Running the shader on the reference device, once in each configuration."""
+"""Runs of the shader on the reference device, one for each configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from vkgroup.check.findings import Configuration
 from vkgroup.check.inputs import Inputs, memory_of
-from vkgroup.check.usage import reads_of
+from vkgroup.check.module_usage import reads_of
 from vkgroup.reference.interpreter import Cause, Event, Outcome, execute
 from vkgroup.reference.interpreter.arrangement import Arrangement, shuffled
 from vkgroup.reference.interpreter.memory import Memory
@@ -18,22 +18,22 @@ from vkgroup.reference.interpreter.program import Program
 from vkgroup.reference.interpreter.site import BEFORE_HARD
 
 Place = tuple[int, int, int]
-"""Set, binding and number of a descriptor."""
+"""Set, binding and array index of a descriptor."""
 
 _DISTURBING = ("hang", "barrier", "race", "bounds")
-"""Events after which a difference in the outputs says nothing more."""
+"""Events that make the outputs meaningless for a comparison."""
 
 
 @dataclass
 class Run:
-    """What one run left.
+    """The result of one run.
 
     Attributes
     ----------
-    configuration : how it was run.
+    configuration : parameters of the run.
     outputs : bytes of every writable buffer and image.
-    causes : of each output, for each byte: 0 where it is defined, else as in `Memory.causes`.
-    events : what went wrong.
+    causes : for each byte of each output, 0 if it is defined, else the cause as in `Memory.causes`.
+    events : errors during the run.
     """
 
     configuration: Configuration
@@ -43,22 +43,22 @@ class Run:
 
     @property
     def disturbed(self) -> bool:
-        """Whether something happened that explains any output."""
+        """Whether an event made the outputs meaningless."""
         return any(event.kind in _DISTURBING for event in self.events)
 
 
 @dataclass(frozen=True)
 class Dispatch:
-    """Everything about a dispatch but where it runs.
+    """A dispatch without its configuration.
 
     Attributes
     ----------
     program : the shader, ready to execute.
-    groups : workgroups.
-    inputs : what is bound.
-    seed : of the shuffled assignments.
-    step_limit : rounds of a loop after which it hangs.
-    timeout : seconds that a run may take.
+    groups : workgroup counts.
+    inputs : bound resources and push constants.
+    seed : seed of the shuffled assignments.
+    step_limit : limit of loop iterations; a longer loop is reported as a hang.
+    timeout : time limit of a run in seconds.
     """
 
     program: Program
@@ -69,12 +69,12 @@ class Dispatch:
     timeout: float
 
     def run(self, configuration: Configuration, *, races: bool = True, program: Program | None = None) -> Run:
-        """Run on the reference device.
+        """Run once on the reference device.
 
         Raises
         ------
         DispatchTimeout
-            It took longer than `timeout`.
+            The run took longer than `timeout`.
         """
         resources = self.inputs.resources()
         events = list(self.execute(configuration, resources, races=races, program=program).events)
@@ -90,7 +90,7 @@ class Dispatch:
         )
 
     def _unwritten(self, configuration: Configuration, memory: Memory) -> Event:
-        """Say that what nobody wrote before the dispatch was read, and is in an output at the end."""
+        """Return the event for an output that depends on memory that was not written before the dispatch."""
         position, number = memory.stored_causes[BEFORE_HARD]
         fresh = [entry for entry in self.inputs.bindings if not entry.defined]
         names = " or ".join(entry.name for entry in fresh)
@@ -102,7 +102,7 @@ class Dispatch:
                 if place in {entry.place for entry in fresh}
             ),
         )
-        detail = f"{names} is read where nobody has written to it"
+        detail = f"{names} is read before it is written"
         cause = Cause("uninitialised", detail, reads[0] if len(reads) == 1 else -1)
         first = int(np.argmax(memory.causes == BEFORE_HARD)) if memory.causes is not None else 0
         return Event(
@@ -116,7 +116,7 @@ class Dispatch:
         )
 
     def arrangement(self, configuration: Configuration) -> Arrangement:
-        """Return how the invocations form subgroups."""
+        """Return the assignment of invocations to subgroups and lanes."""
         size = self.program.local_size
         total = self.groups[0] * self.groups[1] * self.groups[2]
         assignment = shuffled(size, total, self.seed) if configuration.shuffled else None
@@ -131,7 +131,7 @@ class Dispatch:
         watch: set[tuple[tuple[int, int, int], tuple[int, int, int]]] | None = None,
         program: Program | None = None,
     ) -> Outcome:
-        """Execute on given resources; return the interpreter's outcome."""
+        """Execute on the given resources and return the interpreter's outcome."""
         return execute(
             program or self.program,
             self.groups,
@@ -147,16 +147,16 @@ class Dispatch:
 
 
 def outputs_of(inputs: Inputs, resources: dict[tuple[int, int], list[Any]]) -> dict[Place, Memory]:
-    """Return the memories that a shader may write, by place."""
-    found = {}
+    """Return the memories that a shader may write, by descriptor."""
+    outputs = {}
     for entry in inputs.bindings:
         if not entry.binding.writable:
             continue
         for number, resource in enumerate(resources[entry.place]):
             memory = memory_of(resource)
             if memory is not None:
-                found[(*entry.place, number)] = memory
-    return found
+                outputs[(*entry.place, number)] = memory
+    return outputs
 
 
 def causes_of(memory: Memory) -> npt.NDArray[np.uint16]:

@@ -1,4 +1,4 @@
-"""A report for people: each finding with its source line quoted and underlined, as compilers do it."""
+"""Text form of a report: each finding with its source line quoted and underlined, as in compilers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from rich.text import Text
 
 from vkgroup.check.findings import Configuration, Coverage, Finding, Kind, Place, Report
-from vkgroup.check.words import join
+from vkgroup.check.phrases import join
 from vkgroup.reference.interpreter import Invocation
 
 _COLOURS = {
@@ -24,7 +24,7 @@ _COMMENT = re.compile(r"\s*//.*$")
 
 
 def lines_of(report: Report) -> Iterator[Text]:
-    """Give the lines of a report."""
+    """Yield the lines of a report."""
     for finding in report.findings:
         yield from finding_lines(finding)
         yield Text()
@@ -32,7 +32,7 @@ def lines_of(report: Report) -> Iterator[Text]:
 
 
 def finding_lines(finding: Finding) -> Iterator[Text]:
-    """Give the lines of one finding."""
+    """Yield the lines of one finding."""
     colour = _COLOURS[finding.kind]
     place = finding.place
     margin = max(
@@ -53,7 +53,7 @@ def finding_lines(finding: Finding) -> Iterator[Text]:
 def _quote(
     place: Place, remark: str, margin: int, colour: str, mark: str, before: Place | None = None
 ) -> Iterator[Text]:
-    """Give a source line with its number, underlined; the file where it is not that of the line before."""
+    """Yield a source line with its number, underlined, below its file if that differs from `before`."""
     where = f"{place.file}:{place.line}" if place.line else place.file
     if before is None or before.file != place.file:
         yield Text.assemble((" " * margin + "--> ", "blue"), where)
@@ -85,11 +85,11 @@ def _remarks(finding: Finding) -> Iterator[str]:
         where = f" (at {finding.configurations[0]})" if finding.configurations else ""
         yield f"for example {describe(finding.invocation)}{where}"
     if finding.command:
-        yield f"again: {finding.command}"
+        yield f"repeat: {finding.command}"
 
 
 def describe(who: Invocation) -> str:
-    """Name an invocation."""
+    """Return an invocation's workgroup, local id, subgroup and lane in words."""
     return (
         f"invocation {_numbers(who.local)} of workgroup {_numbers(who.workgroup)}:"
         f" lane {who.lane} of subgroup {who.subgroup}"
@@ -101,7 +101,7 @@ def _numbers(three: tuple[int, int, int]) -> str:
 
 
 def _where(configurations: Iterable[Configuration]) -> str:
-    """Say where something was seen: sizes with lanes in order, sizes with shuffled lanes, devices."""
+    """Return configurations in words: sizes with lanes in order, sizes with shuffled lanes, devices."""
     runs = list(configurations)
     linear = sorted({run.subgroup_size for run in runs if not run.device and not run.shuffled})
     shuffled = sorted({run.subgroup_size for run in runs if not run.device and run.shuffled})
@@ -144,7 +144,7 @@ def _compared(covered: Coverage) -> str:
     if covered.rounded:
         parts.append(f"{covered.rounded} of them equal within rounding")
     if covered.ordered:
-        parts.append(f"{covered.ordered} left out, which depend on the order of atomics")
+        parts.append(f"{covered.ordered} not compared because they depend on the order of atomics")
     if covered.undefined:
-        parts.append(f"{covered.undefined} left out, which are undefined")
+        parts.append(f"{covered.undefined} not compared because they are undefined")
     return ", ".join(parts)

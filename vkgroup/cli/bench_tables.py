@@ -13,6 +13,7 @@ from vkgroup.bench.row import TIMESTAMPS, Row, Share, Timed
 from vkgroup.bench.sizes import power_text
 from vkgroup.bench.statistics import CONFIDENCE, Estimate
 
+# Types only: ``bench --compare`` starts without the runtime.
 if TYPE_CHECKING:
     from vkgroup.bench.compare import Comparison
     from vkgroup.bench.definition import Definition

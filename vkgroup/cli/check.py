@@ -7,7 +7,7 @@ import os
 import shlex
 
 import vkgroup
-from vkgroup.check import judge
+from vkgroup.check import checking
 from vkgroup.check.findings import Report
 from vkgroup.check.text import lines_of
 from vkgroup.cli import output, pairs, shaders
@@ -22,9 +22,9 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
     arguments.debug = True
     compiled = arguments.shader.suffix in (".spv", ".spvasm")
-    module = shaders.load(arguments, Target.VULKAN_1_4 if compiled else judge.TARGET)
+    module = shaders.load(arguments, Target.VULKAN_1_4 if compiled else checking.TARGET)
     devices = _devices(arguments.devices)
-    report = judge.check(
+    report = checking.check(
         module,
         sizes=arguments.subgroup_size,
         groups=arguments.groups,
@@ -110,6 +110,6 @@ def _command(arguments: argparse.Namespace) -> str:
         words += ["--groups", ",".join(map(str, arguments.groups))]
     if arguments.seed:
         words += ["--seed", str(arguments.seed)]
-    if arguments.step_limit != judge.STEP_LIMIT:
+    if arguments.step_limit != checking.STEP_LIMIT:
         words += ["--step-limit", str(arguments.step_limit)]
     return shlex.join(words)

@@ -1,4 +1,4 @@
-"""What ``vkgroup run`` takes for fragment shaders: a size, vertices, attachments."""
+"""Arguments of ``vkgroup run`` for fragment shaders: size, vertices, attachments."""
 
 from __future__ import annotations
 

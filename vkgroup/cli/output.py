@@ -1,4 +1,4 @@
-"""What commands print: JSON to a file or alone on standard output, lines for people elsewhere."""
+"""Output of commands: JSON to a file or alone on standard output; text for people otherwise."""
 
 from __future__ import annotations
 

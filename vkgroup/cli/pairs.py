@@ -1,4 +1,4 @@
-"""What commands take as ``NAME=VALUE``: bindings with their files, constants with their numbers."""
+"""Arguments of the form ``NAME=VALUE``: bindings with their files, constants with their numbers."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from vkgroup.compiler.source import read
 from vkgroup.errors import InvalidInput
 from vkgroup.spirv import Module
 
+# Types only: commands that do not need these packages start without them.
 if TYPE_CHECKING:
     from vkgroup.device import Capabilities
     from vkgroup.device.gl_limits import Value

@@ -1,4 +1,4 @@
-"""What ``vkgroup run`` takes for ray-generation shaders: a size, and the shaders that rays start."""
+"""Arguments of ``vkgroup run`` for ray generation shaders: size, and the shaders of the other ray stages."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""The cache of compiled modules on disk, shared by every process of the user.
+"""Disk cache of compiled modules, shared by all processes of the user.
 
-An entry is one file, named after the digest of everything that decides the module: source,
-options, tool versions. It holds the module, the digests of the included files, and a checksum over
-all. It is written beside its place and renamed into it, so readers see a whole file or none; a file
-that is damaged all the same, or whose includes have changed, counts as absent. A cache that cannot
-be read or written is no error: compilation goes on without.
+An entry is one file. Its name is the digest of everything that decides the module: source, options and tool
+versions. It contains the module, the digests of the included files, and a checksum of all. It is written to a
+temporary file and renamed, so that readers see a complete file or none. A damaged entry, or one with changed
+included files, is ignored. A cache that cannot be read or written is no error: the source is compiled.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from vkgroup.spirv import Module
 _MAGIC = b"vkgroup module 1"
 _DIGEST_SIZE = 32
 
-#: Entries of one folder of 256 above which the older half goes: about 64 MB for the whole cache.
+#: Maximum number of entries in one of 256 folders (about 64 MB in all); above it the older half is deleted.
 _ENTRIES_OF_A_FOLDER = 128
 
 
@@ -34,7 +33,7 @@ def cache_folder() -> Path:
 
 
 def key_of(*parts: str) -> str:
-    """Return the digest of texts, each told from the next."""
+    """Return the digest of a sequence of texts; the boundaries between texts count."""
     state = hashlib.blake2b(digest_size=_DIGEST_SIZE)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -44,7 +43,7 @@ def key_of(*parts: str) -> str:
 
 
 def load(key: str) -> Module | None:
-    """Return the module of `key`; None where there is none that still holds."""
+    """Return the module of `key`; None if there is no valid entry."""
     try:
         data = _path(key).read_bytes()
     except OSError:
@@ -57,7 +56,7 @@ def load(key: str) -> Module | None:
 
 
 def store(key: str, module: Module, dependencies: Dependencies) -> None:
-    """Keep `module` under `key`, replacing what is there; does nothing where it cannot write."""
+    """Store `module` under `key`; do nothing if the cache cannot be written."""
     path = _path(key)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +70,7 @@ def store(key: str, module: Module, dependencies: Dependencies) -> None:
     except OSError:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
-    # One key in 32 looks after its folder: rare enough to cost nothing, often enough to hold it.
+    # One key in 32 checks the size of its folder, which limits the cost.
     if int(key[2:4], 16) < 8:
         _thin_out(path.parent)
 
@@ -92,7 +91,7 @@ def _pack(module: Module, dependencies: Dependencies) -> bytes:
 
 
 def _unpack(data: bytes) -> tuple[bytes, Dependencies]:
-    """Undo `_pack`; raises ValueError where checksum or form are wrong."""
+    """Return the content of a packed entry; raise ValueError if it is damaged."""
     start = len(_MAGIC) + _DIGEST_SIZE
     body = data[start:]
     checksum = hashlib.blake2b(body, digest_size=_DIGEST_SIZE).digest()
@@ -108,7 +107,7 @@ def _unpack(data: bytes) -> tuple[bytes, Dependencies]:
 
 
 def _thin_out(folder: Path) -> None:
-    """Remove the older half of a folder that has grown too full; another process may be at it too."""
+    """Delete the older half of a full folder; another process may do the same at the same time."""
     with contextlib.suppress(OSError):
         entries = [(entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(folder)]
         if len(entries) > _ENTRIES_OF_A_FOLDER:

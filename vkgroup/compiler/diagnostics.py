@@ -1,4 +1,4 @@
-"""Turns the compilers' logs into diagnostics with file, line and message."""
+"""Diagnostics with file, line and message from the logs of the compilers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _SHADERC = re.compile(
     r"(?P<file>.+?):(?:(?P<line>\d+):)?(?:(?P<column>\d+):)? ?(?P<severity>error|warning): (?P<message>.*)"
 )
 
-# Counts of errors, and the place of a failure that the line before has already told.
+# Error counts, and locations that repeat the line before.
 _SUMMARY = re.compile(
     r"(ERROR: )?\d+ (compilation )?(errors?|warnings?)( and \d+ errors?)?( generated)?\..*"
     r"|\(\d+\): error at column \d+, HLSL parsing failed\."
 )
 
-# What GLSL for Vulkan refuses, and OpenGL's takes.
+# Messages of GLSL for Vulkan about constructs that OpenGL accepts.
 _OPENGL = re.compile(
     r"not allowed when using GLSL for Vulkan|SPIR-V requires location|layout\(binding=X\)"
     r"|'gl_(VertexID|InstanceID)' : undeclared|extension not supported: GL_NV_shader_thread_group"
@@ -45,7 +45,7 @@ def from_shaderc(log: str, rename: Callable[[str], str]) -> list[Diagnostic]:
 
 
 def hint_at_opengl(error: CompileError) -> CompileError:
-    """Name the dialect gl once, where a shader for Vulkan has what belongs to OpenGL."""
+    """Return the error with a hint at the dialect gl if a Vulkan shader uses OpenGL constructs."""
     found = list(error.diagnostics)
     for number, entry in enumerate(found):
         if entry.severity == "error" and _OPENGL.search(entry.message):
@@ -76,7 +76,7 @@ def _read(log: str, pattern: re.Pattern[str], rename: Callable[[str], str]) -> l
                 file=rename(last_file),
                 line=int(parts["line"] or 0),
                 column=int(parts.get("column") or 0),
-                # glslang puts the offending token first, and quotes nothing where there is none.
+                # glslang puts the offending token first, in quotes that may be empty.
                 message=parts["message"].strip().removeprefix("'' : ").removeprefix("'' :  "),
             )
         )

@@ -1,4 +1,4 @@
-"""Extensions that glslang does not have, or has otherwise: sources are rewritten before glslang sees them.
+"""Extensions that glslang lacks or implements differently: sources are rewritten before compilation.
 
 In the GL dialect each ``#extension NAME : BEHAVIOUR`` whose name is a key of `REWRITERS` hands the source to
 that rewriter. Line numbers must stay: see `replace_directive`.
@@ -22,11 +22,11 @@ class Use:
     Attributes
     ----------
     name, behaviour : as in the directive; behaviour is one of `BEHAVIOURS`.
-    source : the whole source as it is now.
-    start, end : the directive's place in `source`, without the line's end.
+    source : the current text of the whole source.
+    start, end : range of the directive in `source`, without the line end.
     line : its line, counted from 1.
     stage : name of the stage, for example ``"compute"``.
-    version : the number after ``#version``; 460 where there is none.
+    version : the number after ``#version``; 460 if there is none.
     defines : macros that the host defines, by name.
     """
 
@@ -41,8 +41,8 @@ class Use:
     defines: Mapping[str, str]
 
 
-#: Takes a directive, and returns the source that stands in place of ``use.source``; the directive must be
-#: gone from it, or the behaviour changed to one that the rewriter leaves. Errors are raised as CompileError
+#: Function of a directive that returns the new source in place of ``use.source``. The directive must be
+#: removed, or changed to a behaviour that the rewriter ignores. It raises CompileError
 #: (`vkgroup.compiler.source.failure`) with ``use.line``.
 Rewriter = Callable[[Use], str]
 
@@ -83,7 +83,7 @@ def macro_of(name: str) -> str:
 
 
 def rewrite(source: str, stage: str, defines: Mapping[str, str]) -> str:
-    """Let the rewriters at a source; raises CompileError where one of them does."""
+    """Return a source after all rewriters; raise CompileError if one of them does."""
     if not REWRITERS or not any(name in source for name in REWRITERS):
         return source
     version = find_version(source)
@@ -99,7 +99,7 @@ def rewrite(source: str, stage: str, defines: Mapping[str, str]) -> str:
 
 
 def _next(source: str, position: int, stage: str, version: int, defines: Mapping[str, str]) -> Use | None:
-    """Find the next directive that stands in no comment."""
+    """Return the next directive outside comments; None if there is none."""
     match = _DIRECTIVE.search(without_comments(source), position)
     if match is None:
         return None
@@ -118,7 +118,7 @@ def _next(source: str, position: int, stage: str, version: int, defines: Mapping
 
 
 def _redirected(source: str) -> str:
-    """Point tests of an extension's macro to the one that is defined."""
+    """Return a source whose tests of an extension's macro test the defined macro instead."""
     names = "|".join(map(re.escape, REWRITERS))
     conditions = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*", re.MULTILINE)
     own = re.compile(rf"\b(?:{names})\b")

@@ -1,4 +1,4 @@
-"""Source to module: the options checked, the cache asked, a compiler run, the result validated."""
+"""Compilation of a source: option checks, cache look-up, compiler run, validation."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from vkgroup import resources, spirv
 from vkgroup.choices import COMPILERS, DIALECTS
 from vkgroup.compiler import cache as module_cache
 from vkgroup.compiler import extensions, hlsl, thread_group
-from vkgroup.compiler.apart import compile_apart
 from vkgroup.compiler.diagnostics import hint_at_opengl
-from vkgroup.compiler.existing import ASSEMBLY, WORDS, assemble_source, finish, read_module
-from vkgroup.compiler.gl_interface import interface_of, with_interface
-from vkgroup.compiler.gl_limits import Limit, limits_of
-from vkgroup.compiler.gl_program import build_program
+from vkgroup.compiler.gl.interface import interface_of, with_interface
+from vkgroup.compiler.gl.limits import Limit, limits_of
+from vkgroup.compiler.gl.program import build_program
 from vkgroup.compiler.glslang import compile_glslang, glslang_identity
 from vkgroup.compiler.includes import Dependencies
+from vkgroup.compiler.isolated import compile_isolated
 from vkgroup.compiler.optimizer import LEVELS, legalize
+from vkgroup.compiler.precompiled import ASSEMBLY, WORDS, assemble_source, finish, read_module
 from vkgroup.compiler.shaderc import compile_shaderc, shaderc_identity
 from vkgroup.compiler.source import Request, clean, failure, read
 from vkgroup.compiler.target import Target
@@ -54,38 +54,37 @@ def compile_source(
 
     Parameters
     ----------
-    source : the text; GLSL without ``#version`` is taken for 4.60.
-    stage : name or suffix of the stage, for example ``"compute"`` or ``"comp"``; SPIR-V says it itself.
-    name : what diagnostics call the source. Where it is a path, ``#include "…"`` looks beside it
-        before the include paths.
-    dialect : ``"vulkan"`` (GL_KHR_vulkan_glsl), ``"gl"`` (GLSL as OpenGL takes it; how a host finds
-        uniforms, counters and bindings says `gl_interface.interface_of`), ``"hlsl"``, or ``"spirv"``
-        (assembly, for which no option of a compiler counts).
-    defines : macros, name and value.
-    include_paths : folders where ``#include`` looks, in order.
-    target : Vulkan version the module is for. Mesh and ray-tracing shaders for Vulkan 1.1 are of SPIR-V 1.4,
-        which devices of that version take by VK_KHR_spirv_1_4.
+    source : the source text; GLSL without ``#version`` is compiled as version 4.60.
+    stage : name or suffix of the stage, for example ``"compute"`` or ``"comp"``; not needed for SPIR-V.
+    name : name of the source in diagnostics. If it is a path, ``#include "…"`` searches its folder before
+        the include paths.
+    dialect : ``"vulkan"`` (GL_KHR_vulkan_glsl), ``"gl"`` (GLSL for OpenGL; `gl.interface.interface_of`
+        returns its uniforms, counters and bindings), ``"hlsl"``, or ``"spirv"``
+        (assembly; compiler options have no effect).
+    defines : macro values by name.
+    include_paths : folders that ``#include`` searches, in order.
+    target : Vulkan version of the module. Mesh and ray tracing shaders for Vulkan 1.1 use SPIR-V 1.4, which
+        needs VK_KHR_spirv_1_4.
     optimize : False, ``"performance"`` (or True), or ``"size"``.
-    debug : whether to keep line numbers and source in the module.
+    debug : whether the module contains line numbers and the source.
     entry_point : the entry point's name in the module; in HLSL also in the source.
-    compiler : ``"glslang"`` (in this process; HLSL in one of its own) or ``"shaderc"`` (libshaderc, or
+    compiler : ``"glslang"`` (in this process; HLSL in a separate process) or ``"shaderc"`` (libshaderc, or
         ``glslc``).
     cache : whether to use the cache on disk.
     lower_legacy : whether to replace the instructions of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote by
         those of SPIR-V 1.3, for devices that lack the extensions; see `vkgroup.spirv.lower_legacy`.
-    limits : of the implementation, for the dialect ``"gl"``: numbers, or three of them, by OpenGL's names
-        (``"MAX_COMPUTE_WORK_GROUP_SIZE"``). They are the values of GLSL's constants
-        (``gl_MaxComputeWorkGroupSize``), and the shader is checked against them. Without them constants have
-        the least values that ARB_compute_shader allows.
+    limits : implementation limits for the dialect ``"gl"``: one number or three numbers by OpenGL name
+        (``"MAX_COMPUTE_WORK_GROUP_SIZE"``). They set GLSL's constants (``gl_MaxComputeWorkGroupSize``), and
+        the shader is checked against them. The default is the minimum that ARB_compute_shader allows.
 
     Raises
     ------
     CompileError
-        `diagnostics` has file, line and message of each finding; also where the compiler made
-        a module that breaks SPIR-V's rules for `target`. In the dialect ``"gl"`` a LinkError where the
-        shader makes no program by itself.
+        The source does not compile, or the compiled module is invalid for `target`. `diagnostics` has file,
+        line and message of each error. In the dialect ``"gl"``, `LinkError` if the shader alone is not a
+        complete program.
     CompilerUnavailable
-        The compiler is not installed; says what to install.
+        The compiler is not installed. The error names what to install.
 
     Examples
     --------
@@ -105,7 +104,7 @@ def compile_source(
 
 
 class CompileOptions(TypedDict, total=False):
-    """What `compile_file` hands on to `compile_source`; see there."""
+    """Options of `compile_source` that `compile_file` passes on."""
 
     defines: Mapping[str, str | int] | None
     include_paths: Sequence[str | os.PathLike[str]]
@@ -130,15 +129,15 @@ def compile_file(
 
     Parameters
     ----------
-    path : the suffix tells the stage: ``.comp``, ``.vert``, …, also before ``.glsl`` or ``.hlsl``. SPIR-V is
-        taken as assembly (``.spvasm``) and as words (``.spv``).
-    stage : needed where the suffix does not tell it.
-    dialect : None takes ``"hlsl"`` for ``.hlsl``, ``"spirv"`` for ``.spvasm`` and ``"vulkan"`` for the rest.
+    path : the file. Its suffix determines the stage: ``.comp``, ``.vert``, …, also before ``.glsl`` or
+        ``.hlsl``. SPIR-V may be assembly (``.spvasm``) or binary (``.spv``).
+    stage : the stage, if the suffix does not determine it.
+    dialect : None means ``"hlsl"`` for ``.hlsl``, ``"spirv"`` for ``.spvasm`` and ``"vulkan"`` for others.
 
     Raises
     ------
     CompileError
-        Also where the file cannot be read, or its stage is not known.
+        As for `compile_source`, and if the file cannot be read or its stage is unknown.
     CompilerUnavailable
         The compiler is not installed; says what to install.
     """
@@ -159,13 +158,13 @@ def compile_file(
         raise failure(
             str(path),
             0,
-            f"the name does not tell the stage: give it (--stage; in Python: stage=), or use one of {known}",
+            f"the suffix does not determine the stage: give --stage (in Python: stage=), or use {known}",
         )
     return compile_source(read(file), stage=stage, name=str(path), dialect=dialect, **options)
 
 
 def _read(file: Path, **options: Unpack[CompileOptions]) -> Module:
-    """Read a module's words; of the options those count that need no source."""
+    """Return the module of a SPIR-V binary; only options that need no source have an effect."""
     return read_module(
         file,
         options.get("target", Target.VULKAN_1_1),
@@ -186,11 +185,11 @@ def request_of(
     debug: bool,
     entry_point: str,
 ) -> Request:
-    """Check the options and bring each into one form."""
+    """Return the checked and normalized options."""
     if dialect not in DIALECTS:
-        raise CompileError(f"no dialect {dialect!r}; there are: {', '.join(DIALECTS)}")
+        raise CompileError(f"unknown dialect {dialect!r}; choose one of: {', '.join(DIALECTS)}")
     if not _IDENTIFIER.fullmatch(entry_point):
-        raise CompileError(f"{entry_point!r} cannot name an entry point")
+        raise CompileError(f"{entry_point!r} is not a valid name of an entry point")
     kind = _stage(stage)
     return Request(
         source=clean(source, name),
@@ -207,9 +206,9 @@ def request_of(
 
 
 def _level(level: str | bool) -> str | None:
-    """Return the optimiser's level by its name; None for no optimisation."""
+    """Return the optimizer level of a name; None for no optimization."""
     if level is not False and level is not True and level not in LEVELS:
-        raise CompileError(f"no optimisation {level!r}; there are: {', '.join(LEVELS)}")
+        raise CompileError(f"unknown optimization {level!r}; choose one of: {', '.join(LEVELS)}")
     return "performance" if level is True else level or None
 
 
@@ -217,7 +216,7 @@ def _stage(name: str) -> Stage:
     stage = STAGE_NAMES.get(name)
     if stage is None:
         known = ", ".join(entry.name for entry in STAGES)
-        raise CompileError(f"no stage {name!r}; there are: {known}")
+        raise CompileError(f"unknown stage {name!r}; choose one of: {known}")
     return stage
 
 
@@ -226,7 +225,7 @@ def _defines(defines: Mapping[str, str | int] | None) -> tuple[tuple[str, str], 
     for name, value in (defines or {}).items():
         text = str(int(value)) if isinstance(value, int) else value
         if not _IDENTIFIER.fullmatch(name):
-            raise CompileError(f"{name!r} cannot name a macro")
+            raise CompileError(f"{name!r} is not a valid macro name")
         if any(character in text for character in "\n\r\0") or not text.isascii():
             raise CompileError(f"the value of macro {name} must be one line of ASCII, not {text!r}")
         found.append((name, text))
@@ -234,9 +233,9 @@ def _defines(defines: Mapping[str, str | int] | None) -> tuple[tuple[str, str], 
 
 
 def _compile(request: Request, compiler: str, use_cache: bool) -> Module:
-    """Return the module from the cache, or make it and keep it there."""
+    """Return the module from the cache, or compile it and add it to the cache."""
     if compiler not in COMPILERS:
-        raise CompileError(f"no compiler {compiler!r}; there are: {', '.join(COMPILERS)}")
+        raise CompileError(f"unknown compiler {compiler!r}; choose one of: {', '.join(COMPILERS)}")
     key = _key(request, compiler) if use_cache else None
     module = module_cache.load(key) if key else None
     if module is None:
@@ -247,13 +246,13 @@ def _compile(request: Request, compiler: str, use_cache: bool) -> Module:
 
 
 def _key(request: Request, compiler: str) -> str | None:
-    """Return the key of the cache; None where the compiler's version cannot be known."""
+    """Return the cache key; None if the compiler's version is unknown."""
     identity = _glslang_identity() if compiler == "glslang" else shaderc_identity()
     if identity is None:
         return None
     places = ""
     if request.has_includes:
-        # Relative folders mean other files in another working directory.
+        # Relative paths depend on the working directory.
         folders = [str(path) for path in (request.folder or "", *request.include_paths)]
         places = "\0".join([os.getcwd(), *folders])
     return module_cache.key_of(
@@ -278,9 +277,14 @@ def _key(request: Request, compiler: str) -> str | None:
 
 @cache
 def _revision() -> str:
-    """Return the digest of all that makes modules here: with another, the same input makes another module."""
+    """Return the digest of all files that decide the compiled module, as part of the cache key."""
     folders = (Path(__file__).parent, Path(spirv.__file__).parent, resources.shaders() / "include")
-    files = sorted(file for folder in folders for file in folder.iterdir() if file.is_file())
+    files = sorted(
+        file
+        for folder in folders
+        for file in folder.rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    )
     return module_cache.key_of(*(text for file in files for text in (file.name, file.read_text("utf-8"))))
 
 
@@ -295,7 +299,7 @@ def _tools_identity() -> str:
 
 
 def _rewritten(request: Request) -> Request:
-    """Let the rewriters of extensions at a source of the GL dialect, and HLSL's at HLSL."""
+    """Return the request after the rewriters of the GL dialect or of HLSL."""
     if request.dialect == "hlsl":
         return hlsl.prepared(request)
     if request.dialect != "gl":
@@ -313,9 +317,9 @@ def _rewritten(request: Request) -> Request:
 
 
 def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
-    """Compile, validate, and (on request) optimise and validate again."""
-    apart = compile_apart if request.dialect == "hlsl" else compile_glslang
-    run = apart if compiler == "glslang" else compile_shaderc
+    """Compile and validate; on request optimize and validate again."""
+    run_glslang = compile_isolated if request.dialect == "hlsl" else compile_glslang
+    run = run_glslang if compiler == "glslang" else compile_shaderc
     try:
         module, dependencies = run(_rewritten(request))
     except CompileError as error:
@@ -328,9 +332,9 @@ def _build(request: Request, compiler: str) -> tuple[Module, Dependencies]:
 
 
 def compile_program(requests: Sequence[Request], compiler: str, use_cache: bool) -> dict[str, Module]:
-    """Return the modules of a program in the GL dialect by stage, from the cache or made and kept there."""
+    """Return the modules of a GL program by stage, from the cache or compiled and added to it."""
     if compiler not in COMPILERS:
-        raise CompileError(f"no compiler {compiler!r}; there are: {', '.join(COMPILERS)}")
+        raise CompileError(f"unknown compiler {compiler!r}; choose one of: {', '.join(COMPILERS)}")
     keys = _program_keys(requests, compiler) if use_cache else {}
     cached = {stage: module_cache.load(key) for stage, key in keys.items()}
     modules = {stage: module for stage, module in cached.items() if module is not None}
@@ -353,14 +357,14 @@ def compile_program(requests: Sequence[Request], compiler: str, use_cache: bool)
 
 
 def _restored(error: CompileError, requests: Sequence[Request]) -> CompileError:
-    """Return the error of a program in the words of its sources, still of its kind."""
+    """Return a program's error of the same class with locations in the original sources."""
     files = {diagnostic.file for diagnostic in error.diagnostics}
     source = next((request.source for request in requests if request.name in files), "")
     return type(error)(str(error.args[0]), thread_group.restore(error, source).diagnostics)
 
 
 def _program_keys(requests: Sequence[Request], compiler: str) -> dict[str, str]:
-    """Return the key of each stage of a program; none where the compiler's version cannot be known."""
+    """Return the cache key of each stage of a program; empty if the compiler's version is unknown."""
     parts = [_key(request, compiler) for request in requests]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
@@ -369,7 +373,7 @@ def _program_keys(requests: Sequence[Request], compiler: str) -> dict[str, str]:
 
 
 def _finished(module: Module, request: Request, compiler: str) -> Module:
-    """Name the entry point and the source, validate, and (on request) optimise and validate again."""
+    """Set the names of entry point and source; validate; on request optimize and validate again."""
     if request.dialect != "hlsl" and request.entry_point != "main":
         module = rename_entry_point(module, request.entry_point)
     if request.debug:

@@ -14,7 +14,7 @@ from typing import Any
 import cffi
 
 from vkgroup.compiler.diagnostics import from_glslang
-from vkgroup.compiler.gl_limits import RESOURCE_DECLARATION
+from vkgroup.compiler.gl.limits import RESOURCE_DECLARATION
 from vkgroup.compiler.hlsl import PRELUDE
 from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
 from vkgroup.compiler.libraries import find_library, library_identity, open_library
@@ -175,7 +175,7 @@ def glslang_identity() -> str:
 def compile_glslang(request: Request) -> tuple[Module, Dependencies]:
     """Compile, without validating; return the module and what was included.
 
-    The GL dialect, which takes several shaders together, is compiled by `vkgroup.compiler.gl_front`.
+    The GL dialect, which takes several shaders together, is compiled by `vkgroup.compiler.gl.front`.
 
     Raises
     ------

@@ -54,7 +54,7 @@ def optimize(module: Module, level: str = "performance", *, target: Target | Non
         The optimiser is not installed.
     """
     if level not in LEVELS:
-        raise CompileError(f"no optimisation {level!r}; there are: {', '.join(LEVELS)}")
+        raise CompileError(f"unknown optimization {level!r}; choose one of: {', '.join(LEVELS)}")
     environment = target.environment if target else universal_environment(module)
     validate_for(module, environment)
     # It has just been validated, by rules that spirv-opt cannot be given: layouts and LocalSizeId that

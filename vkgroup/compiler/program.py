@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vkgroup.compiler.front import compile_program, request_of
-from vkgroup.compiler.gl_limits import Limit, limits_of
-from vkgroup.compiler.gl_rules import link_error
+from vkgroup.compiler.gl.limits import Limit, limits_of
+from vkgroup.compiler.gl.rules import link_error
 from vkgroup.compiler.target import Target
 from vkgroup.errors import CompileError
 from vkgroup.spirv import Module
@@ -43,7 +43,7 @@ def link(
 
     Returns
     -------
-    The modules by stage. Each carries the record of the whole program: `gl_interface.interface_of`.
+    The modules by stage. Each carries the record of the whole program: `interface.interface_of`.
 
     Raises
     ------

@@ -158,7 +158,7 @@ def compile_shaderc(request: Request) -> tuple[Module, Dependencies]:
     """Compile, without validating or optimising; return the module and what was included.
 
     The module's entry point is called ``main`` if the source is GLSL. In the dialect ``"gl"`` the module is
-    one for OpenGL, to be lowered by `vkgroup.compiler.gl_program`.
+    one for OpenGL, to be lowered by `vkgroup.compiler.gl.program`.
 
     Raises
     ------

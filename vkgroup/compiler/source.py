@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from vkgroup.compiler.gl_limits import Limits
+from vkgroup.compiler.gl.limits import Limits
 from vkgroup.compiler.target import Target
 from vkgroup.errors import CompileError, Diagnostic
 from vkgroup.spirv import Stage

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vkgroup.compiler.gl_interface import GlInterface, Resource
+from vkgroup.compiler.gl.interface import GlInterface, Resource
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.bound import Bound

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vkgroup.compiler.gl_interface import interface_of
+from vkgroup.compiler.gl.interface import interface_of
 from vkgroup.errors import InvalidDispatch
 from vkgroup.gl.uniforms import DefaultBlock
 from vkgroup.spirv import Module

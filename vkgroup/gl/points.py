@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.compiler.gl_interface import Resource
+from vkgroup.compiler.gl.interface import Resource
 from vkgroup.device.gl_limits import Limit
 from vkgroup.dispatch import Buffer, Device, Image
 from vkgroup.errors import InvalidDispatch

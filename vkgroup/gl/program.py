@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vkgroup.compiler.gl_interface import GlInterface, Resource
+from vkgroup.compiler.gl.interface import GlInterface, Resource
 from vkgroup.errors import CompileError, InvalidDispatch
 from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable

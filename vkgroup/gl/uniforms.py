@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.compiler.gl_interface import GlInterface, Uniform
+from vkgroup.compiler.gl.interface import GlInterface, Uniform
 from vkgroup.dispatch.blocks import exact_numbers, suggestion
 from vkgroup.errors import InvalidDispatch
 from vkgroup.gl.errors import InvalidOperation

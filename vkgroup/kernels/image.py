@@ -1,4 +1,4 @@
-"""What the kernels of pictures share: which arrays are pictures."""
+"""Functions shared by the image kernels: recognition of arrays that are images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reductions in ``kernels/reduce`` compute with: the macros for an operation and a dtype."""
+"""Macros of the reductions in ``kernels/reduce`` for each operation and dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scans in ``kernels/scan`` compute with: the macros for an operation and a dtype."""
+"""Macros of the scans in ``kernels/scan`` for each operation and dtype."""
 
 from __future__ import annotations
 

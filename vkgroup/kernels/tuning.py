@@ -1,4 +1,4 @@
-"""How kernels are tuned: sizes of workgroups and items of an invocation, by algorithm and kind of device.
+"""Tuning of kernels: workgroup sizes and items for each invocation, by algorithm and kind of device.
 
 An entry was measured with ``vkgroup bench --sweep``; a device that has none takes the entry of its type.
 """

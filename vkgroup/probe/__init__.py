@@ -1,4 +1,4 @@
-"""What a device does that its declaration does not say: experiments, and the table of both."""
+"""Probe: experiments on undeclared behaviour of a device, and a table of declared and observed properties."""
 
 from __future__ import annotations
 

@@ -1,16 +1,12 @@
-"""What a device declares, put into words: the capability model as sections of labelled lines."""
+"""Declared capabilities in words: the capability model as sections of labelled lines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from vkgroup.device.gl_limits import gl_limits
-
-if TYPE_CHECKING:
-    from vkgroup.device import Capabilities
-    from vkgroup.device.gl_limits import Value
+from vkgroup.device import Capabilities
+from vkgroup.device.gl_limits import Value, gl_limits
 
 NO = "no"
 """What a line says of something that the device lacks altogether."""
@@ -197,7 +193,7 @@ def _matrices(capabilities: Capabilities) -> str:
     return f"{len(matrices)} shapes in {_words(capabilities.cooperative_matrix_stages)}: {', '.join(types)}"
 
 
-_Lines = tuple[tuple[str, Callable[["Capabilities"], str]], ...]
+_Lines = tuple[tuple[str, Callable[[Capabilities], str]], ...]
 
 _SECTIONS: tuple[tuple[str, _Lines], ...] = (
     (

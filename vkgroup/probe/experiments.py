@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vkgroup.device import Capabilities
 from vkgroup.probe.addition import AdditionOrders, addition_orders, terms
 from vkgroup.probe.floats import FLOAT16, FLOAT32, FLOAT64, FloatType, SpecialValues, inputs, special_values
 from vkgroup.probe.fullness import FullSubgroups, full_subgroups
@@ -19,9 +19,6 @@ from vkgroup.probe.reconvergence import CONSTRUCTS, Reconvergence, keys, reconve
 from vkgroup.probe.size import SubgroupSize, met_size
 from vkgroup.probe.subject import Subject
 from vkgroup.reference.operations import Category
-
-if TYPE_CHECKING:
-    from vkgroup.device import Capabilities
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Whether subgroups are full: as many invocations as the subgroup size wherever the workgroup has enough."""
+"""Full subgroups: as many invocations as the subgroup size if the workgroup has enough."""
 
 from __future__ import annotations
 

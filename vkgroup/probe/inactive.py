@@ -1,4 +1,4 @@
-"""What a lane gets that reads from an inactive lane: observed, never judged, for the value is undefined."""
+"""Values read from inactive lanes: observed, never judged, because they are undefined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a device lays the invocations of a workgroup out into subgroups and lanes: observations and extents.
+"""Layout of a workgroup's invocations in subgroups and lanes: observations and extents.
 
 The observations come from ``shaders/probe/layout.comp``; `size`, `mapping` and `fullness` draw conclusions.
 """

@@ -1,4 +1,4 @@
-"""How local invocations map to subgroups and lanes, found from what each invocation says of itself."""
+"""Mapping of local invocations to subgroups and lanes, from what each invocation records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an experiment may come to: observed, not supported, failed, or not run."""
+"""Outcome of an experiment: observed, not supported, failed, or not run."""
 
 from __future__ import annotations
 

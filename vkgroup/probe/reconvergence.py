@@ -1,4 +1,4 @@
-"""Whether invocations that part at a branch are together again after it."""
+"""Reconvergence of invocations after a divergent branch."""
 
 from __future__ import annotations
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
+from vkgroup.dispatch import Device
 from vkgroup.errors import DeviceLost, DispatchTimeout, Unsupported, VkgroupError
 from vkgroup.probe.experiments import EXPERIMENTS, Experiment
 from vkgroup.probe.outcome import Failed, NotRun, NotSupported, Observed, Outcome
 from vkgroup.probe.subject import NoFullSubgroup, Subject
-
-if TYPE_CHECKING:
-    from vkgroup.device import Capabilities
-    from vkgroup.dispatch import Device
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup import resources
+from vkgroup.device import Capabilities
+from vkgroup.dispatch import Device
 from vkgroup.probe.layout import Extent, Layout, extents
-
-if TYPE_CHECKING:
-    from vkgroup.device import Capabilities
-    from vkgroup.dispatch import Device
-    from vkgroup.spirv import Module
+from vkgroup.spirv import Module
 
 Array = NDArray[np.generic]
 

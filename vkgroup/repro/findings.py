@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.check import judge
+from vkgroup.check import checking
 from vkgroup.check.fields import fields_of
 from vkgroup.check.findings import Report
 from vkgroup.check.text import lines_of
@@ -38,7 +38,7 @@ class Checked:
     Attributes
     ----------
     dialect, defines : as for `vkgroup.compile`.
-    entry_point, outputs, push, specialization, seed, step_limit : as for `vkgroup.check.judge.check`.
+    entry_point, outputs, push, specialization, seed, step_limit : as for `vkgroup.check.checking.check`.
     """
 
     dialect: str | None = None
@@ -48,7 +48,7 @@ class Checked:
     push: Mapping[str, Any] = field(default_factory=dict)
     specialization: Mapping[int | str, Any] = field(default_factory=dict)
     seed: int = 0
-    step_limit: int = judge.STEP_LIMIT
+    step_limit: int = checking.STEP_LIMIT
 
 
 def make_check(
@@ -147,7 +147,7 @@ def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Js
                     push=report.push or None,
                     entry_point=record["entry_point"],
                     specialization=dict(record["specialization"]),
-                    timeout=judge.TIMEOUT,
+                    timeout=checking.TIMEOUT,
                 )
         except VkgroupError:
             continue
@@ -179,7 +179,7 @@ def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float)
         source = (folder / shader["source"]).read_text(encoding="utf-8")
         module = compile_source(
             source, stage=shader["stage"], dialect=shader["dialect"], name=shader["source"],
-            target=judge.TARGET, debug=True, defines=record["defines"],
+            target=checking.TARGET, debug=True, defines=record["defines"],
             entry_point=record["entry_point"] or "main",
         )  # fmt: skip
     else:
@@ -187,7 +187,7 @@ def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float)
     outputs = [tuple(name) if isinstance(name, list) else name for name in record["outputs"]]
     fresh = {(slot.set, slot.binding) for key in outputs if (slot := slot_of(key, [module])) is not None}
     given = {_place(key): file for key, file in record["bindings"].items()}
-    report = judge.check(
+    report = checking.check(
         module,
         sizes=record["sizes"],
         groups=record["groups"],

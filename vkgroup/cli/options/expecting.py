@@ -10,6 +10,7 @@ from vkgroup import choices
 from vkgroup.cli.arguments import seconds
 from vkgroup.errors import InvalidInput
 
+# Types only: commands that do not need these packages start without them.
 if TYPE_CHECKING:
     from vkgroup.conformance.shards import Shard
 

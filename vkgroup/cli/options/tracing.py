@@ -1,4 +1,4 @@
-"""What ``vkgroup run`` takes for ray-generation shaders: the shaders that rays start."""
+"""Options of ``vkgroup run`` for ray generation shaders: the shaders of the other ray stages."""
 
 from __future__ import annotations
 

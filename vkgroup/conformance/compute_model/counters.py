@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.compiler.gl_interface import COUNTER_BINDINGS
+from vkgroup.compiler.gl.interface import COUNTER_BINDINGS
 from vkgroup.conformance import evidence
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.work import compare, merged, pipeline_of

@@ -1,7 +1,7 @@
 """Constants in a shader that look like a subgroup size: shifts by 5, masks of 31, clusters of 32.
 
-A static look. That such a constant stands in the code says nothing yet; `vkgroup.check.assumes` decides, from
-what the runs gave and from experiments, which of them change results.
+The analysis is static. Such a constant alone is no error: `vkgroup.check.assumptions` decides from the runs
+and from experiments which constants change results.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from vkgroup.check.flow import Flow
 from vkgroup.spirv import Instruction
 
 _SMALLEST, _LARGEST = 8, 128
-"""Sizes that a constant is taken for; smaller ones stand in every shader for other reasons."""
+"""Range of sizes that a constant may stand for; smaller constants are common for other reasons."""
 
 _SMALLEST_COMPARED = 16
-"""The same for comparisons, in which any small number may stand."""
+"""Smallest size for comparisons, in which small constants are common."""
 
 COMPARISONS = (
     "OpIEqual",
@@ -43,7 +43,7 @@ _SHIFTS = ("OpShiftRightLogical", "OpShiftRightArithmetic")
 
 
 class Follow(Enum):
-    """What a constant would be that followed the subgroup size."""
+    """The relation of a constant to the subgroup size that it stands for."""
 
     SIZE = "that number"
     LAST = "that number less one"
@@ -51,7 +51,7 @@ class Follow(Enum):
     LOGARITHM = "its logarithm"
 
     def at(self, size: int) -> int:
-        """Return it for a size."""
+        """Return the constant's value for a subgroup size."""
         return {"SIZE": size, "LAST": size - 1, "HALF": size // 2, "LOGARITHM": size.bit_length() - 1}[
             self.name
         ]
@@ -59,12 +59,12 @@ class Follow(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A word of the module that is the id of a constant which may stand for a subgroup size.
+    """A use of a constant that may stand for a subgroup size.
 
     Attributes
     ----------
-    word : its index in `Module.words`.
-    follow : what it would be in a shader for every size.
+    word : index in `Module.words` of the constant's id.
+    follow : relation of the constant to the subgroup size.
     """
 
     word: int
@@ -77,14 +77,14 @@ class Candidate:
 
     Attributes
     ----------
-    position : of the instruction that uses it.
+    position : position of the instruction that uses it.
     size : the subgroup size that it stands for.
-    relation : ``"="`` where only that size fits, ``">="`` or ``"<="`` where larger or smaller ones do, too.
-    message : what the constant is used for, in words.
-    layout : whether it also takes for granted which lane an invocation is in.
-    use : where it stands; None where no constant could follow the size.
-    origin : the built-in that it is used with; empty where it is none.
-    strong : whether the code tells the size beyond doubt, so that runs need only show that it matters.
+    relation : ``"="`` if only that size fits, ``">="`` or ``"<="`` if larger or smaller sizes fit too.
+    message : description of the use.
+    layout : whether the use also assumes an assignment of invocations to lanes.
+    use : the use in the module; None if no other constant could follow the size.
+    origin : the built-in variable that it is used with; empty if there is none.
+    strong : whether the code shows the size beyond doubt, so that runs only have to show an effect.
     """
 
     position: int
@@ -97,24 +97,26 @@ class Candidate:
     strong: bool = False
 
     def fits(self, size: int) -> bool:
-        """Whether the code would be right at this size."""
+        """Whether the code is correct at this size."""
         return {"=": size == self.size, ">=": size >= self.size, "<=": size <= self.size}[self.relation]
 
 
 def find_candidates(flow: Flow) -> list[Candidate]:
     """Return all candidates of a module in the order of its instructions."""
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for entry in flow.body:
         for look in (_delta, _steps, _cluster, _arithmetic, _lane_bit, _first_word):
             candidate = look(entry, flow)
             if candidate is not None:
-                found.append(candidate)
-    # Of several distances (16, 8, 4, …), the largest is the one that says how many lanes there must be.
-    farthest = max((entry.size for entry in found if entry.message.startswith(_FAR)), default=0)
-    found = [entry for entry in found if not entry.message.startswith(_FAR) or entry.size == farthest]
+                candidates.append(candidate)
+    # The largest of several distances (16, 8, 4, …) determines the required number of lanes.
+    farthest = max((entry.size for entry in candidates if entry.message.startswith(_FAR)), default=0)
+    candidates = [
+        entry for entry in candidates if not entry.message.startswith(_FAR) or entry.size == farthest
+    ]
     deltas = {flow.constants.get(entry.operands[2], 0) for entry in flow.body if entry.name in _DELTAS}
     whole = all(1 << k in deltas for k in range(farthest.bit_length() - 1))
-    return [replace(entry, strong=whole) if entry.message.startswith(_FAR) else entry for entry in found]
+    return [replace(entry, strong=whole) if entry.message.startswith(_FAR) else entry for entry in candidates]
 
 
 _FAR = "lanes that are"
@@ -135,7 +137,7 @@ def _distance(entry: Instruction, operand: int, size: int, words: str, follow: F
 
 
 def _delta(entry: Instruction, flow: Flow) -> Candidate | None:
-    """A shuffle by a constant: the subgroup must have twice as many lanes."""
+    """Return the candidate of a shuffle by a constant, which needs twice as many lanes."""
     if entry.name not in _DELTAS:
         return None
     number = flow.constants.get(entry.operands[2])
@@ -145,24 +147,24 @@ def _delta(entry: Instruction, flow: Flow) -> Candidate | None:
 
 
 def _steps(entry: Instruction, flow: Flow) -> Candidate | None:
-    """A loop's variable that is the distance of a shuffle: where it starts, or ends, from a constant."""
+    """Return the candidate of a loop variable that is a shuffle distance, at its first or last value."""
     if entry.name == "OpStore" and entry.operands[0] in flow.distances:
         number = flow.constants.get(entry.operands[1])
         if number is not None and _is_size(2 * number):
             return _distance(entry, 1, 2 * number, "", Follow.HALF)
     if entry.name in COMPARISONS and len(entry.operands) == 2:
-        for one, other in ((0, 1), (1, 0)):
-            number = flow.constants.get(entry.operands[other])
-            if flow.loaded_from.get(entry.operands[one]) in flow.distances and number is not None:
+        for variable, bound in ((0, 1), (1, 0)):
+            number = flow.constants.get(entry.operands[bound])
+            if flow.loaded_from.get(entry.operands[variable]) in flow.distances and number is not None:
                 last = entry.name.endswith("Equal")
                 size = 2 * number if last else number
                 if _is_size(size):
-                    return _distance(entry, other, size, "up to ", Follow.HALF if last else Follow.SIZE)
+                    return _distance(entry, bound, size, "up to ", Follow.HALF if last else Follow.SIZE)
     return None
 
 
 def _cluster(entry: Instruction, flow: Flow) -> Candidate | None:
-    """A cluster needs as many lanes."""
+    """Return the candidate of a cluster size, which needs as many lanes."""
     if not entry.name.startswith("OpGroupNonUniform") or len(entry.operands) < 4:
         return None
     if entry.name != "OpGroupNonUniformRotateKHR" and entry.operands[1] != _CLUSTERED_REDUCE:
@@ -197,15 +199,15 @@ _ARITHMETIC: tuple[tuple[tuple[str, ...], Callable[[int], tuple[int, Follow]], s
 
 
 def _arithmetic(entry: Instruction, flow: Flow) -> Candidate | None:
-    """Arithmetic on the number of an invocation or a lane with a size, its logarithm, or its last lane."""
+    """Return the candidate of arithmetic on an invocation or lane number with a size-like constant."""
     for names, meaning, words in _ARITHMETIC:
         if entry.name not in names or len(entry.operands) != 2:
             continue
-        # Only the right operand divides; masks and comparisons have no side.
+        # In divisions the constant is the right operand; in masks and comparisons it may be either.
         sides = ((0, 1), (1, 0)) if names in (COMPARISONS, ("OpBitwiseAnd",)) else ((0, 1),)
-        for one, other in sides:
-            number = flow.constants.get(entry.operands[other])
-            origin = flow.numberings.get(entry.operands[one])
+        for lane_operand, constant_operand in sides:
+            number = flow.constants.get(entry.operands[constant_operand])
+            origin = flow.numberings.get(entry.operands[lane_operand])
             if number is None or origin is None:
                 continue
             size, follow = meaning(number)
@@ -216,14 +218,14 @@ def _arithmetic(entry: Instruction, flow: Flow) -> Candidate | None:
                     "=",
                     f"{origin.name} is {words.format(number, size)}, as in subgroups of {size}",
                     origin.is_local,
-                    Use(operand_word(entry, other), follow),
+                    Use(operand_word(entry, constant_operand), follow),
                     origin.name,
                 )
     return None
 
 
 def _lane_bit(entry: Instruction, flow: Flow) -> Candidate | None:
-    """``1u << lane`` has room for as many lanes as the word has bits."""
+    """Return the candidate of ``1u << lane``, whose word has one bit for each lane."""
     if entry.name != "OpShiftLeftLogical" or entry.operands[0] not in flow.constants:
         return None
     origin = flow.numberings.get(entry.operands[1])
@@ -235,7 +237,7 @@ def _lane_bit(entry: Instruction, flow: Flow) -> Candidate | None:
 
 
 def _first_word(entry: Instruction, flow: Flow) -> Candidate | None:
-    """The first word of a ballot, where the others are never looked at, holds 32 lanes."""
+    """Return the candidate of a ballot whose first word, with 32 lanes, is the only one used."""
     if entry.position not in flow.first_words:
         return None
     text = "only the first word of a ballot is used, as in subgroups of up to 32"

@@ -1,4 +1,4 @@
-"""What a host must know of a program in the GL dialect: uniforms, counters and binding points by GL's names.
+"""Interface of a GL-dialect program for its host: uniforms, atomic counters and binding points by GL names.
 
 Vulkan has neither loose uniforms nor atomic counters, and one space of bindings for every kind of resource.
 The compiler gives each a place of its own; the record of it travels inside the module, as text that no device

@@ -1,25 +1,25 @@
-"""From comparisons to findings: outputs that differ, sizes that are taken for granted, devices that fail."""
+"""Findings from comparisons: outputs that differ, subgroup sizes that are assumed, devices that fail."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from vkgroup.check.assumes import Assumption
+from vkgroup.check.assumptions import Assumption
 from vkgroup.check.compare import Difference
+from vkgroup.check.divergence import Divergence, find_divergence
 from vkgroup.check.findings import Configuration, Finding, Kind, Note
 from vkgroup.check.flow import Flow
-from vkgroup.check.parting import Parting, find_parting
-from vkgroup.check.places import Places
+from vkgroup.check.phrases import join
 from vkgroup.check.runs import Dispatch, Run
-from vkgroup.check.sizes_in_code import Candidate
-from vkgroup.check.words import join
+from vkgroup.check.size_constants import Candidate
+from vkgroup.check.source_locations import SourceLocations
 
 Differing = Sequence[tuple[Run, Run, Difference]]
 
 
-def assumption_findings(assumption: Assumption, places: Places) -> list[Finding]:
-    """One finding for each line where a constant stands for the size."""
+def assumption_findings(assumption: Assumption, places: SourceLocations) -> list[Finding]:
+    """Return one finding for each line with a constant that stands for the subgroup size."""
     by_line: dict[tuple[str, int, int], Finding] = {}
     for candidate in assumption.candidates:
         place = places[candidate.position]
@@ -51,8 +51,8 @@ def assumption_findings(assumption: Assumption, places: Places) -> list[Finding]
     return list(by_line.values())
 
 
-def _proof_notes(assumption: Assumption, candidate: Candidate, places: Places) -> list[Note]:
-    """Say what the experiment was, and what came out."""
+def _proof_notes(assumption: Assumption, candidate: Candidate, places: SourceLocations) -> list[Note]:
+    """Return notes on the experiment and its result."""
     proof = assumption.proof
     if proof is None or candidate.use is None:
         return []
@@ -64,26 +64,26 @@ def _proof_notes(assumption: Assumption, candidate: Candidate, places: Places) -
         what += " follow the subgroup size,"
     sizes = join(proof.sizes)
     notes = [Note(f"proved: if {what} the outputs at size {sizes} are those at size {assumption.size}")]
-    return notes + [Note("this counts the subgroups", places[count.position]) for count in proof.counts]
+    return notes + [Note("this is the number of subgroups", places[count.position]) for count in proof.counts]
 
 
 @dataclass
 class _Group:
-    """Differences in what the same line writes, for the same reason."""
+    """Differences in the values that one line writes, for one reason."""
 
     base: Configuration
     difference: Difference
-    partings: list[Parting] = field(default_factory=list)
+    divergences: list[Divergence] = field(default_factory=list)
     configurations: list[Configuration] = field(default_factory=list)
     values: list[tuple[Configuration, str]] = field(default_factory=list)
 
     def joined(self, other: _Group) -> _Group:
-        """Return one group of both; the example is this one's."""
+        """Return one group with the entries of both; its example is that of this group."""
         same = other.difference.label == self.difference.label
         return _Group(
             self.base,
             self.difference,
-            self.partings + other.partings,
+            self.divergences + other.divergences,
             self.configurations + other.configurations,
             self.values + (other.values if same else []),
         )
@@ -93,31 +93,31 @@ def difference_findings(
     differing: Differing,
     dispatch: Dispatch,
     flow: Flow,
-    places: Places,
+    places: SourceLocations,
     lanes_matter: frozenset[int] = frozenset(),
 ) -> list[Finding]:
-    """One finding for each line that writes what differs, and each reason: size, lanes, device.
+    """Return one finding for each line that writes a differing value and each reason: size, lanes, device.
 
     Parameters
     ----------
-    differing : pairs of runs with the first difference.
-    dispatch, flow, places : of the shader.
-    lanes_matter : sizes where the reference device gives something else with shuffled lanes.
+    differing : pairs of runs with their first difference.
+    dispatch, flow, places : the shader's dispatch, data flow and source locations.
+    lanes_matter : sizes at which the reference device gives other results with shuffled lanes.
     """
-    parted = []
+    diverged = []
     for base, run, difference in differing:
-        # A device leaves no trace: only who wrote the number is known, from the reference device.
+        # A real device has no trace. Only the writer of the number is known, from the reference device.
         other = base.configuration if run.configuration.device else run.configuration
-        parting = find_parting(dispatch, flow, base.configuration, other, difference)
-        stored = places[parting.stored]
-        parted.append((stored.line or stored.position, base, run.configuration, difference, parting))
-    in_order = {(line, where.subgroup_size) for line, _, where, *_ in parted if _is_in_order(where)}
+        divergence = find_divergence(dispatch, flow, base.configuration, other, difference)
+        stored = places[divergence.stored]
+        diverged.append((stored.line or stored.position, base, run.configuration, difference, divergence))
+    in_order = {(line, where.subgroup_size) for line, _, where, *_ in diverged if _is_in_order(where)}
     groups: dict[tuple[str, int], _Group] = {}
-    for line, base, where, difference, parting in parted:
+    for line, base, where, difference, divergence in diverged:
         reason = _SIZE if (line, where.subgroup_size) in in_order else _LANES
         key = (_DEVICE if where.device else reason, line)
         group = groups.setdefault(key, _Group(base.configuration, difference))
-        group.partings.append(parting)
+        group.divergences.append(divergence)
         group.configurations.append(where)
         if difference.label == group.difference.label:
             group.values.append((where, difference.second))
@@ -126,8 +126,10 @@ def difference_findings(
         if reason == _LANES and same is not None and _parts(group, places) == _parts(same, places):
             groups[_BOTH, line] = same.joined(group)
             del groups[reason, line], groups[_SIZE, line]
-    found = [_finding(reason, group, places) for (reason, _), group in groups.items()]
-    return [_with_doubt(entry) if set(_sizes_on_devices(entry)) & lanes_matter else entry for entry in found]
+    findings = [_finding(reason, group, places) for (reason, _), group in groups.items()]
+    return [
+        _with_doubt(entry) if set(_sizes_on_devices(entry)) & lanes_matter else entry for entry in findings
+    ]
 
 
 def _sizes_on_devices(finding: Finding) -> list[int]:
@@ -135,16 +137,16 @@ def _sizes_on_devices(finding: Finding) -> list[int]:
 
 
 def _with_doubt(finding: Finding) -> Finding:
-    """Say that the device may be right."""
+    """Return the finding with a note that the device may be right."""
     doubt = (
-        "with shuffled lanes the reference device differs, too: this one may assign lanes in another order"
+        "the reference device differs with shuffled lanes too: this device may assign lanes in another order"
     )
     return replace(finding, notes=(*finding.notes, Note(doubt)))
 
 
-def _parts(group: _Group, places: Places) -> int:
-    """Return the line where the runs of a group part."""
-    return places[group.partings[0].position].line
+def _parts(group: _Group, places: SourceLocations) -> int:
+    """Return the line at which the runs of a group diverge."""
+    return places[group.divergences[0].position].line
 
 
 _SIZE, _LANES, _BOTH, _DEVICE = (
@@ -155,27 +157,27 @@ _SIZE, _LANES, _BOTH, _DEVICE = (
 )
 
 
-def _finding(reason: str, group: _Group, places: Places) -> Finding:
-    difference, base, parting = group.difference, group.base, group.partings[0]
+def _finding(reason: str, group: _Group, places: SourceLocations) -> Finding:
+    difference, base, divergence = group.difference, group.base, group.divergences[0]
     values = ((base, difference.first), *group.values)
     notes = [Note(f"{difference.label} is {_listed(values)}")]
-    place = places[parting.position if parting.position >= 0 else parting.stored]
+    place = places[divergence.position if divergence.position >= 0 else divergence.stored]
     lines = {place.line}
-    for other, where in zip(group.partings, group.configurations, strict=True):
+    for other, where in zip(group.divergences, group.configurations, strict=True):
         elsewhere = places[other.position]
         if other.position >= 0 and elsewhere.line not in lines:
             lines.add(elsewhere.line)
-            notes.append(Note(f"{_at(where)} the runs part here", elsewhere))
-    stored = places[parting.stored]
+            notes.append(Note(f"{_at(where)} the runs diverge here", elsewhere))
+    stored = places[divergence.stored]
     if stored.line and stored.line not in lines:
         notes.append(Note(f"{difference.label} is written here", stored))
-    where_it_parts = "the runs part here" if parting.position >= 0 else "here it is written"
+    remark = "the runs diverge here" if divergence.position >= 0 else "it is written here"
     return Finding(
         Kind.DIFFERS,
-        f"{reason}; {where_it_parts}",
+        f"{reason}; {remark}",
         place,
         tuple(notes),
-        parting.invocation,
+        divergence.invocation,
         tuple(group.configurations),
         values,
         difference.label,
@@ -187,28 +189,28 @@ def _at(where: Configuration) -> str:
 
 
 def _is_in_order(where: Configuration) -> bool:
-    """Whether it is a run of the reference device with its lanes in order."""
+    """Whether a run is one of the reference device with lanes in order."""
     return not where.shuffled and not where.device
 
 
-_MOST_VALUES = 4
+_MAX_VALUES = 4
 
 
 def _listed(values: Sequence[tuple[Configuration, str]]) -> str:
-    """Say which configurations give which value, each value once; what many give differently, in short."""
+    """Return each value once with its configurations; values beyond `_MAX_VALUES` are only counted."""
     in_order = {where.subgroup_size for where, _ in values[1:] if _is_in_order(where)}
     by_value: dict[str, list[Configuration]] = {}
     for where, value in values:
-        # With shuffled lanes, a value says little that the one with lanes in order does not.
+        # A value with shuffled lanes is listed only if there is none with lanes in order at this size.
         if not where.shuffled or where.subgroup_size not in in_order:
             by_value.setdefault(value, []).append(where)
     parts = [f"{value} at {_together(places)}" for value, places in by_value.items()]
-    more = len(parts) - _MOST_VALUES
-    return "; ".join(parts[:_MOST_VALUES]) + (f"; and {more} other values" if more > 1 else "")
+    more = len(parts) - _MAX_VALUES
+    return "; ".join(parts[:_MAX_VALUES]) + (f"; and {more} other values" if more > 1 else "")
 
 
 def _together(places: Sequence[Configuration]) -> str:
-    """Name some configurations: ``"size 8, 16 and 32"``."""
+    """Return the names of configurations as a list in words: ``"size 8, 16 and 32"``."""
     sizes = [where.subgroup_size for where in places if _is_in_order(where)]
     shuffled = sorted(where.subgroup_size for where in places if where.shuffled)
     parts = [f"size {join(sizes)}"] if sizes else []
@@ -216,11 +218,11 @@ def _together(places: Sequence[Configuration]) -> str:
     return "; ".join(parts + [str(where) for where in places if where.device])
 
 
-def failure_finding(configuration: Configuration, failure: str, places: Places) -> Finding:
-    """A device that did not run the shader to its end."""
+def failure_finding(configuration: Configuration, failure: str, places: SourceLocations) -> Finding:
+    """Return the finding for a device on which the shader failed."""
     return Finding(
         Kind.DIFFERS,
-        f"{configuration} fails where the reference device runs to the end: {failure}",
+        f"{configuration} fails, but the reference device completes: {failure}",
         places[-1],
         configurations=(configuration,),
     )

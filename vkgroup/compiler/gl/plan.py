@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from vkgroup.compiler.gl_interface import (
+from vkgroup.compiler.gl.interface import (
     COUNTER_BINDINGS,
     DEFAULT_BLOCK_BINDING,
     SETS,
@@ -14,9 +14,9 @@ from vkgroup.compiler.gl_interface import (
     Resource,
     Uniform,
 )
-from vkgroup.compiler.gl_layout import Value, extent, holds_data, holds_opaque, leaves, same
-from vkgroup.compiler.gl_locations import Locations, Numbers, PlanError, locate, located
-from vkgroup.compiler.gl_stage import (
+from vkgroup.compiler.gl.layout import Value, extent, holds_data, holds_opaque, leaves, same
+from vkgroup.compiler.gl.locations import Locations, Numbers, PlanError, locate, located
+from vkgroup.compiler.gl.stage import (
     GlStage,
     dimensions,
     innermost,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vkgroup.compiler.gl_stage import GlStage, GlVariable, location_count
+from vkgroup.compiler.gl.stage import GlStage, GlVariable, location_count
 from vkgroup.spirv.types import ArrayType, Type
 
 #: Stages whose inputs, and those whose outputs, are arrays over the vertices of a primitive.

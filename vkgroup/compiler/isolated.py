@@ -1,9 +1,8 @@
-"""glslang in a process of its own, for what is known to crash it: its HLSL front end.
+"""glslang in a separate process, for its HLSL front end, which is known to crash.
 
-A source of a few words, unfinished or misspelt, takes the process along (a null pointer in glslang 13, for
-``StructuredBuffer<uint>x main(uint3 D) {``). Here that is a compiler's error like any other. One process
-(`vkgroup.compiler.apart_worker`) compiles all sources, one after the other, and ends with the one that it
-works for.
+An incomplete or misspelt source can crash glslang 13 (null pointer for
+``StructuredBuffer<uint>x main(uint3 D) {``). In the separate process such a crash becomes a `CompileError`.
+One process (`vkgroup.compiler.isolated_worker`) compiles all sources in turn and ends with its parent.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ from vkgroup.compiler.source import Request, failure
 from vkgroup.errors import CompilerUnavailable, VkgroupError
 from vkgroup.spirv import Module
 
-WORKER = "vkgroup.compiler.apart_worker"
-"""The module that the process runs."""
+WORKER = "vkgroup.compiler.isolated_worker"
+"""Python module of the worker process."""
 
 SECONDS = 60.0
-"""That a source may take, the start of the process included."""
+"""Time limit in seconds for one source, including the start of the process."""
 
 
 class _Server:
-    """The process, started when first needed and again after a crash."""
+    """The worker process, started at the first request and again after a crash."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, request: Request) -> tuple[Module, Dependencies]:
-        """Let the process compile; see `compile_apart`."""
+        """Compile one request in the process; see `compile_isolated`."""
         with self._lock:
             process = self._process = self._process or _start()
             late = threading.Event()
@@ -56,7 +55,7 @@ class _Server:
                 how = f"took longer than {SECONDS:g} s" if late.is_set() else f"crashed ({_ending(code)})"
                 raise failure(request.name, 0, f"glslang {how} on this source") from None
             except BaseException:
-                # Interrupted: the answer that is still to come is for nobody.
+                # Interrupted: end the process, because its answer would be taken for the next request's.
                 self._end()
                 raise
             finally:
@@ -80,7 +79,7 @@ class _Server:
                 assert stream is not None
                 stream.close()
         try:
-            # One that has crashed is about to be gone; one that has not gets no time.
+            # A crashed process ends by itself; any other is killed.
             return process.wait(timeout=0.2)
         except subprocess.TimeoutExpired:
             process.kill()
@@ -91,15 +90,15 @@ _server = _Server()
 atexit.register(_server.close)
 
 
-def compile_apart(request: Request) -> tuple[Module, Dependencies]:
-    """Do as `vkgroup.compiler.glslang.compile_glslang` does, in another process.
+def compile_isolated(request: Request) -> tuple[Module, Dependencies]:
+    """Run `vkgroup.compiler.glslang.compile_glslang` in the worker process.
 
     Raises
     ------
     CompileError
-        Also where glslang crashes, or does not end.
+        As for `compile_glslang`, and if glslang crashes or exceeds `SECONDS`.
     CompilerUnavailable
-        glslang is not installed, or no process starts.
+        glslang is not installed, or the process cannot be started.
     """
     return _server.ask(request)
 
@@ -115,7 +114,7 @@ def _start() -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     except OSError as error:
-        raise CompilerUnavailable(f"no process to compile in: {error.strerror}") from error
+        raise CompilerUnavailable(f"the compiler process cannot be started: {error.strerror}") from error
 
 
 def _exchange(process: subprocess.Popen[bytes], question: object) -> Any:

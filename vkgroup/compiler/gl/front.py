@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vkgroup.compiler import glslang as base
-from vkgroup.compiler.gl_limits import fill
-from vkgroup.compiler.gl_source import Facts, facts, mended
+from vkgroup.compiler.gl.limits import fill
+from vkgroup.compiler.gl.source import Facts, facts, mended
 from vkgroup.compiler.includes import Dependencies, Includer, Inclusion
 from vkgroup.compiler.source import Request, failure
 from vkgroup.compiler.stack import with_deep_stack

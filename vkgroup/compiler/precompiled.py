@@ -1,4 +1,4 @@
-"""Modules that need no compiler: SPIR-V as a file of words, and as assembly."""
+"""Modules that need no compiler: SPIR-V as a binary file and as assembly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def assemble_source(
     Raises
     ------
     CompileError
-        The text is no assembly.
+        The text is not valid assembly.
     InvalidModule
         The module breaks SPIR-V's rules for `target`.
     """
@@ -48,7 +48,7 @@ def read_module(path: Path, target: Target, *, lower: bool = False, optimize: st
     CompileError
         The file cannot be read.
     InvalidModule
-        It is no module, or breaks SPIR-V's rules for `target`.
+        The file is not a module, or the module is invalid for `target`.
     """
     try:
         data = path.read_bytes()
@@ -58,7 +58,7 @@ def read_module(path: Path, target: Target, *, lower: bool = False, optimize: st
 
 
 def finish(module: Module, target: Target, *, lower: bool, optimize: str | None) -> Module:
-    """Validate a module; on request lower its older ballots and votes, and optimise it, validating each time.
+    """Validate a module; on request lower its legacy ballots and votes and optimize it, with validation.
 
     Raises
     ------

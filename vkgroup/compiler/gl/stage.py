@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vkgroup.compiler.gl_layout import Value
+from vkgroup.compiler.gl.layout import Value
 from vkgroup.spirv.access import find_access
 from vkgroup.spirv.declarations import Declarations, Variable
 from vkgroup.spirv.editor import Editor

@@ -1,6 +1,6 @@
-"""Compiles with glslang what comes on standard input: ``python -m vkgroup.compiler.apart_worker``.
+"""Worker process that compiles requests from standard input: ``python -m vkgroup.compiler.isolated_worker``.
 
-What glslang prints goes to standard error, where it cannot spoil the answers.
+Output of glslang goes to standard error, so that it cannot damage the answers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vkgroup.errors import VkgroupError
 
 
 def serve() -> None:
-    """Answer each current folder and request with a module and what was included, or with an error."""
+    """Answer each working directory and request with a module and its included files, or an error."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     while True:
@@ -28,7 +28,7 @@ def serve() -> None:
             os.chdir(folder)
             answer = compile_glslang(request)
         except OSError as error:
-            answer = failure(request.name, 0, f"the current folder is gone: {error.strerror}")
+            answer = failure(request.name, 0, f"the working directory is not accessible: {error.strerror}")
         except VkgroupError as error:
             answer = error
         pickle.dump(answer, answers)

@@ -1,4 +1,4 @@
-"""What a module uses: members of buffers that atomics update, dimensions of the grid."""
+"""Use of resources in a module: members updated by atomics, reads of bindings, dimensions of the grid."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from vkgroup.spirv import ImageType, Instruction, Module, SampledImageType, gram
 from vkgroup.spirv.declarations import Declarations
 
 WHOLE = -1
-"""Stands for a member where a variable is used as a whole: an image, a block."""
+"""Member index for a variable that is used as a whole: an image or a block."""
 
 _CHAINS = ("OpAccessChain", "OpInBoundsAccessChain", "OpPtrAccessChain", "OpImageTexelPointer")
 
 
 def atomic_members(module: Module) -> dict[tuple[int, int], int]:
-    """Return which members atomics touch: the position of the first, by variable's id and member.
+    """Return the position of the first atomic instruction on each member, by variable id and member.
 
-    Pointers are followed through access chains, not through calls, which compilers of GLSL and HLSL only make
-    with copies.
+    Pointers are followed through access chains but not through calls: compilers of GLSL and HLSL only pass
+    copies to functions.
     """
-    found: dict[tuple[int, int], int] = {}
+    positions: dict[tuple[int, int], int] = {}
     for target, entry in _atomics(module):
-        found.setdefault(target, entry.position)
-    return found
+        positions.setdefault(target, entry.position)
+    return positions
 
 
-def takes_tickets(module: Module, variables: frozenset[int]) -> bool:
-    """Tell whether a shader uses what an atomic on some variables returns: to number its workgroups."""
+def uses_atomic_results(module: Module, variables: frozenset[int]) -> bool:
+    """Whether a shader uses the result of an atomic on the variables, for example to number workgroups."""
     results = {entry.result_id for (variable, _), entry in _atomics(module) if variable in variables} - {0}
     return any(
         results & set(sort_operands(entry).values) for entry in module.instructions if entry.name != "OpName"
@@ -35,7 +35,7 @@ def takes_tickets(module: Module, variables: frozenset[int]) -> bool:
 
 
 def _atomics(module: Module) -> Iterator[tuple[tuple[int, int], Instruction]]:
-    """Give the atomic instructions, each with the variable and the member that it works on."""
+    """Yield the atomic instructions, each with its variable and member."""
     declared = Declarations(module)
     roots: dict[int, tuple[int, int]] = {variable.id: (variable.id, WHOLE) for variable in declared.variables}
     for entry in module.instructions:
@@ -53,14 +53,14 @@ def _atomics(module: Module) -> Iterator[tuple[tuple[int, int], Instruction]]:
 
 
 def reads_of(module: Module, variables: frozenset[int]) -> list[int]:
-    """Return the positions of the instructions that read what some variables are bound to.
+    """Return the positions of the instructions that read the resources of the variables.
 
     Pointers and images are followed as in `atomic_members`.
     """
     pointers = set(variables)
     images: set[int] = set()
     pointees = {variable.id: variable.type for variable in Declarations(module).variables}
-    found = []
+    positions = []
     for entry in module.instructions:
         words = entry.operands
         if (
@@ -72,20 +72,20 @@ def reads_of(module: Module, variables: frozenset[int]) -> list[int]:
             if isinstance(pointees.get(words[0]), ImageType | SampledImageType):
                 images.add(entry.result_id)
             else:
-                found.append(entry.position)
+                positions.append(entry.position)
         elif entry.name.startswith("OpImage") and words and words[0] in images:
             if entry.result_id and not entry.name.startswith("OpImageQuery"):
-                found.append(entry.position)
+                positions.append(entry.position)
         elif entry.name.startswith("OpAtomic") and entry.result_id and words[0] in pointers:
-            found.append(entry.position)
-    return found
+            positions.append(entry.position)
+    return positions
 
 
 _BY_GROUP = ("WorkgroupId", "GlobalInvocationId", "NumWorkgroups")
 
 
 def used_axes(module: Module) -> tuple[bool, bool, bool]:
-    """Tell in which dimensions a shader looks at which workgroup it runs."""
+    """Return the dimensions (x, y, z) in which a shader uses its workgroup id."""
     declared = Declarations(module)
     names = grammar().enumeration("BuiltIn")
     variables = {

@@ -1,4 +1,4 @@
-"""A check from beginning to end: inputs, runs on the reference device and real ones, comparing, findings."""
+"""Check of one shader: inputs, runs on the reference device and on real ones, comparison, findings."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup import choices
-from vkgroup.check.assumes import Assumption, find_assumption
+from vkgroup.check.assumptions import Assumption, find_assumption
 from vkgroup.check.compare import Counts, Difference, Tolerance, compare, count_numbers
+from vkgroup.check.comparison_findings import assumption_findings, difference_findings, failure_finding
 from vkgroup.check.device_job import Answer, Job, bindings_of, outputs_of_answer, run_job
+from vkgroup.check.divergence import natural
+from vkgroup.check.event_findings import findings_of
 from vkgroup.check.experiment import Experiment
 from vkgroup.check.findings import Configuration, Coverage, Finding, Report
 from vkgroup.check.flow import Flow
-from vkgroup.check.gather import findings_of
 from vkgroup.check.inputs import Key, make_inputs
 from vkgroup.check.lengths import fitted
-from vkgroup.check.parting import natural
-from vkgroup.check.places import Places
+from vkgroup.check.module_usage import used_axes, uses_atomic_results
 from vkgroup.check.rounding import tolerance_of
 from vkgroup.check.runs import Dispatch, Run
-from vkgroup.check.sizes_in_code import find_candidates
-from vkgroup.check.usage import takes_tickets, used_axes
-from vkgroup.check.verdicts import assumption_findings, difference_findings, failure_finding
+from vkgroup.check.size_constants import find_candidates
+from vkgroup.check.source_locations import SourceLocations
 from vkgroup.compiler import Target, assemble, compile_file, validate
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.blocks import pack_specialization
@@ -37,19 +37,19 @@ from vkgroup.reference.interpreter.program import Instrument, Program
 from vkgroup.spirv import Module
 
 SIZES = choices.CHECK_SIZES
-"""Subgroup sizes that are tried unless told otherwise."""
+"""Default subgroup sizes."""
 
 TARGET = Target.VULKAN_1_2
-"""What shaders are compiled for: the first version in which ids of broadcasts need not be constants."""
+"""Compilation target of shaders: the first version that allows broadcasts with non-constant ids."""
 
 STEP_LIMIT = choices.CHECK_STEP_LIMIT
-"""Rounds of a loop after which it is said to hang, unless told otherwise."""
+"""Default limit of loop iterations; a longer loop is reported as a hang."""
 
 TIMEOUT = choices.CHECK_TIMEOUT
-"""Seconds that one run may take, unless told otherwise."""
+"""Default time limit of one run in seconds."""
 
-MOST_INVOCATIONS = 1 << 22
-"""Invocations of a dispatch that can be checked in reasonable time and memory."""
+MAX_INVOCATIONS = 1 << 22
+"""Maximum number of invocations of a dispatch, which limits time and memory."""
 
 _QUAD = 4
 
@@ -59,7 +59,7 @@ class _Check:
     """The state of one check."""
 
     dispatch: Dispatch
-    places: Places
+    places: SourceLocations
     flow: Flow
     make: Callable[[Instrument], Program]
     remake: Callable[[Module], Program]
@@ -72,12 +72,12 @@ class _Check:
     # --- on the reference device ----------------------------------------------------------------------
 
     def run_reference(self, sizes: Sequence[int]) -> None:
-        """Run at every size, linear and shuffled; the most usual size first."""
+        """Run at every size, with linear and with shuffled lanes; size 32 first, then the smallest."""
         order = sorted(sizes, key=lambda size: (size != 32, size != min(sizes), size))
         hanging = 0
         for size in order:
             if size < _QUAD and self._uses_quads():
-                self.not_covered.append((f"size {size}", "quads need subgroups of 4 or more"))
+                self.not_covered.append((f"size {size}", "quads need subgroups of at least 4 invocations"))
                 continue
             for shuffled in (False, True):
                 configuration = Configuration(size, shuffled)
@@ -98,16 +98,16 @@ class _Check:
 
     @property
     def comparable(self) -> list[Run]:
-        """Runs whose outputs mean something: no race, no barrier that some miss, nothing that hangs."""
+        """Runs with meaningful outputs: without races, hangs, and barriers that some invocations miss."""
         return [run for run in self.runs if not run.disturbed]
 
     # --- comparing ------------------------------------------------------------------------------------
 
     def compare(self, base: Run, run: Run) -> Difference | None:
-        """Compare a run with another, allowing for rounding where they differ."""
-        found = compare(self.dispatch.inputs, base, run)
-        if found is None or not self._uses_floats():
-            return found
+        """Return the first difference beyond rounding between two runs; None if there is none."""
+        difference = compare(self.dispatch.inputs, base, run)
+        if difference is None or not self._uses_floats():
+            return difference
         where = base.configuration
         if where not in self.tolerances:
             self.tolerances[where] = tolerance_of(self.dispatch, base, self.make)
@@ -117,20 +117,20 @@ class _Check:
         return any(entry.name == "OpTypeFloat" for entry in self.dispatch.program.module.instructions)
 
     def differences_to(self, base: Run) -> dict[Configuration, Difference | None]:
-        """Compare all runs of the reference device with one of them; what is disturbed is not compared."""
+        """Return each reference run's difference from one of them; disturbed runs are not compared."""
         return {
             run.configuration: None if run.disturbed or base.disturbed else self.compare(base, run)
             for run in self.runs
         }
 
     def assumption(self) -> Assumption | None:
-        """Return the subgroup size that the shader takes for granted, if it does."""
+        """Return the shader's assumption about the subgroup size; None if it makes none."""
         candidates = find_candidates(self.flow)
         experiment = Experiment(self.dispatch, self.flow, self.remake, self.compare)
         return find_assumption(candidates, self.runs, self.differences_to, experiment)
 
     def base(self, assumption: Assumption | None) -> Run | None:
-        """Return the run that others are compared with."""
+        """Return the run with which the others are compared; None if there is none."""
         if assumption is not None:
             return assumption.base
         runs = sorted(
@@ -144,7 +144,7 @@ class _Check:
     def run_devices(
         self, devices: Sequence[DeviceInfo], job: Callable[[DeviceInfo], Job], findings: list[Finding]
     ) -> None:
-        """Run on each device, unless the shader would take it along; what fails there is a finding more."""
+        """Run on each device unless the shader could hang it; a failure there becomes a finding."""
         bad = next(
             (event.kind for run in self.runs for event in run.events if event.kind in _DANGEROUS), None
         )
@@ -153,18 +153,18 @@ class _Check:
             if bad is not None:
                 self.not_covered.append((label, f"not run, because of the {bad} found"))
                 continue
-            one = job(device)
+            device_job = job(device)
             answer = self._run_device(
-                one, Configuration(device.subgroup_size, False, label, device.icd), findings
+                device_job, Configuration(device.subgroup_size, False, label, device.icd), findings
             )
-            # Where a size can be required, the device has not shown all it does before it ran at each.
+            # If sizes can be required, the device is run at each of them.
             for size in answer.sizes if answer.sizes != (device.subgroup_size,) else ():
                 if self.reference_at(size) is not None:
                     where = Configuration(size, False, label, device.icd, True)
-                    self._run_device(replace(one, subgroup_size=size), where, findings)
+                    self._run_device(replace(device_job, subgroup_size=size), where, findings)
 
     def _run_device(self, job: Job, where: Configuration, findings: list[Finding]) -> Answer:
-        """Run once on a device; keep what it left, or say why it left nothing."""
+        """Run once on a device and record its outputs, or the reason why there are none."""
         answer = run_job(job)
         if answer.unsupported:
             self.not_covered.append((str(where), f"it lacks {answer.unsupported}"))
@@ -175,7 +175,7 @@ class _Check:
         return answer
 
     def reference_at(self, size: int) -> Run | None:
-        """Return the linear run of the reference device at a size, None where it says nothing."""
+        """Return the linear run of the reference device at a size; None if it has no meaningful outputs."""
         where = Configuration(size)
         for run in [*self.runs, *self.further]:
             if run.configuration == where:
@@ -190,7 +190,7 @@ class _Check:
 
 
 _DANGEROUS = ("hang", "barrier")
-"""Findings of a shader that is not given to a real device, which it might lose."""
+"""Kinds of findings after which a shader is not run on real devices, since it could hang them."""
 
 
 def check(
@@ -211,34 +211,34 @@ def check(
     name: str | None = None,
     command: str = "",
 ) -> Report:
-    """Check whether a compute shader is right on every subgroup size.
+    """Check whether a compute shader is correct at every subgroup size.
 
     Parameters
     ----------
     shader : a module, or the file of one: GLSL, HLSL, ``.spv`` or ``.spvasm``.
-    sizes : subgroup sizes; None takes `SIZES` and those of `devices`.
-    groups : workgroups in up to three dimensions; None takes some.
-    inputs : arrays by binding's name, number in set 0, or (set, number); the rest is generated.
+    sizes : subgroup sizes; None for `SIZES` and the sizes of `devices`.
+    groups : workgroup counts in up to three dimensions; None chooses them from the shader.
+    inputs : arrays by binding name, number in set 0, or (set, number); the rest is generated.
     outputs : bindings whose contents are undefined before the run.
     push, specialization : push constants by name, specialization constants by id or name.
     entry_point, defines : as for `vkgroup.compile`.
-    seed : of generated inputs and of shuffled lanes.
-    devices : real devices to run on, too.
-    timeout : seconds that one run may take.
-    step_limit : rounds of a loop after which it is said to hang.
-    name : what the report calls the shader.
+    seed : seed of the generated inputs and of the shuffled lanes.
+    devices : real devices on which the shader also runs.
+    timeout : time limit of one run in seconds.
+    step_limit : limit of loop iterations; a longer loop is reported as a hang.
+    name : the shader's name in the report.
     command : the command that repeats the check, without sizes and devices.
 
     Returns
     -------
-    What is wrong, and what was covered.
+    The findings and the coverage.
 
     Raises
     ------
     CompileError, InvalidModule, InvalidInput, InvalidDispatch
-        The shader or an input is no good.
+        The shader or an input is invalid.
     Unsupported
-        The reference device, or this tool, cannot run the shader; says what is missing.
+        The reference device or this tool cannot run the shader. The error names what is missing.
 
     Examples
     --------
@@ -255,10 +255,10 @@ def check(
         given=inputs, fresh=outputs, push=push, seed=seed,
     )  # fmt: skip
     dispatch = fitted(Dispatch(program, chosen, make(), seed, step_limit, timeout), make)
-    made = dispatch.inputs
+    dispatch_inputs = dispatch.inputs
     state = _Check(
         dispatch,
-        Places(program.module, title),
+        SourceLocations(program.module, title),
         Flow(program.module),
         lambda instrument: Program(module, entry_point, values, instrument),
         lambda changed: Program(changed, entry_point),
@@ -274,21 +274,26 @@ def check(
     except KeyboardInterrupt as end:
         state.not_covered.append(("everything else", "interrupted"))
         interrupted = end
-    findings = findings_of(state.runs, state.places, made, natural(state.flow)) + findings
+    findings = findings_of(state.runs, state.places, dispatch_inputs, natural(state.flow)) + findings
     covered = _coverage(state)
-    given = made.push if module.reflection.push_constants is not None else b""
+    given = dispatch_inputs.push if module.reflection.push_constants is not None else b""
     return Report(
-        title, tuple(_finished(findings, command)), covered, bindings_of(made), given, interrupted=interrupted
+        title,
+        tuple(_in_order(findings, command)),
+        covered,
+        bindings_of(dispatch_inputs),
+        given,
+        interrupted=interrupted,
     )
 
 
 def _comparisons(state: _Check) -> list[Finding]:
-    """What the outputs of all runs, side by side, amount to."""
+    """Return the findings from comparing the outputs of all runs."""
     assumption = state.assumption()
-    found = assumption_findings(assumption, state.places) if assumption is not None else []
+    findings = assumption_findings(assumption, state.places) if assumption is not None else []
     base = state.base(assumption)
     if base is None or base.disturbed:
-        return found
+        return findings
     differing = []
     for run in state.comparable:
         if run is base or (assumption is not None and assumption.explains(run.configuration)):
@@ -297,7 +302,7 @@ def _comparisons(state: _Check) -> list[Finding]:
         if difference is not None:
             differing.append((base, run, difference))
     for run in state.device_runs:
-        # A device is compared with what the reference gives at its size, be that as the author meant or not.
+        # A device is compared with the reference at its own size, even if that result is wrong itself.
         like = state.reference_at(run.configuration.subgroup_size)
         difference = state.compare(like, run) if like is not None else None
         if like is not None and difference is not None:
@@ -309,11 +314,11 @@ def _comparisons(state: _Check) -> list[Finding]:
         for other in state.comparable
         if other.configuration == replace(like.configuration, shuffled=True) and state.compare(like, other)
     )
-    return found + difference_findings(differing, state.dispatch, state.flow, state.places, lanes_matter)
+    return findings + difference_findings(differing, state.dispatch, state.flow, state.places, lanes_matter)
 
 
-def _finished(findings: Sequence[Finding], command: str) -> list[Finding]:
-    """Put findings in the order of their lines, each with the command that shows it again."""
+def _in_order(findings: Sequence[Finding], command: str) -> list[Finding]:
+    """Return the findings in the order of their lines, each with the command that repeats it."""
     ordered = sorted(findings, key=lambda entry: (entry.place.line, entry.place.position))
     return [entry.repeated_by(command) for entry in ordered] if command else ordered
 
@@ -339,7 +344,7 @@ def _coverage(state: _Check) -> Coverage:
 
 
 def _load(path: Path, entry_point: str | None, defines: Mapping[str, str | int] | None) -> Module:
-    """Compile a file with debug lines, not optimised; read what is compiled already."""
+    """Return the module of a file: compiled with debug lines and without optimisation, or read as SPIR-V."""
     if path.suffix not in (".spv", ".spvasm"):
         return compile_file(
             path, debug=True, target=TARGET, entry_point=entry_point or "main", defines=defines or {}
@@ -347,7 +352,7 @@ def _load(path: Path, entry_point: str | None, defines: Mapping[str, str | int] 
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from error
     if path.suffix == ".spvasm":
         module = assemble(data.decode("utf-8", "replace"), TARGET, name=str(path))
     else:
@@ -357,21 +362,21 @@ def _load(path: Path, entry_point: str | None, defines: Mapping[str, str | int] 
 
 
 def _groups(given: Sequence[int] | None, program: Program) -> tuple[int, int, int]:
-    """Return the workgroups to run: those asked for, else several in each dimension that the shader uses."""
+    """Return the workgroup counts: the given ones, else several in each dimension that the shader uses."""
     if given is not None:
         if not 1 <= len(given) <= 3 or min(given) < 1:
-            raise InvalidInput(f"groups are one to three positive numbers, not {tuple(given)}")
+            raise InvalidInput(f"groups must be one to three positive numbers, not {tuple(given)}")
         x, y, z = (int(number) for number in (*given, 1, 1)[:3])
         invocations = x * y * z * math.prod(program.local_size)
-        if invocations > MOST_INVOCATIONS:
+        if invocations > MAX_INVOCATIONS:
             raise InvalidInput(
-                f"{invocations} invocations are too many to look at; give fewer groups, for at most"
-                f" {MOST_INVOCATIONS}."
+                f"The dispatch has {invocations} invocations; check supports at most {MAX_INVOCATIONS}."
+                " Give fewer groups."
             )
         return x, y, z
     used = used_axes(program.module)
-    if not any(used) and not takes_tickets(program.module, frozenset(program.bindings)):
-        # Whatever a workgroup writes here, another would write as well.
+    if not any(used) and not uses_atomic_results(program.module, frozenset(program.bindings)):
+        # All workgroups write the same values: one is enough.
         return 1, 1, 1
     if sum(used) > 1:
         x, y, z = (2 if axis else 1 for axis in used)

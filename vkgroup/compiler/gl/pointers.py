@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from vkgroup.compiler.gl_blocks import BlockTypes
-from vkgroup.compiler.gl_layout import is_opaque
-from vkgroup.compiler.gl_stage import GlStage, GlVariable, dimensions, innermost
+from vkgroup.compiler.gl.blocks import BlockTypes
+from vkgroup.compiler.gl.layout import is_opaque
+from vkgroup.compiler.gl.stage import GlStage, GlVariable, dimensions, innermost
 from vkgroup.spirv.editor import Editor, Rewrite, Words
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.types import StructType, Type

@@ -1,4 +1,4 @@
-"""Positions in a module as places in its source, for people."""
+"""Source locations of a module's instructions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from vkgroup.spirv.lines import Line, LineTable
 _INSTRUCTION = re.compile(r"^ *(?:%\S+ = )?Op[A-Z]")
 
 
-class Places:
-    """The places of a module's instructions.
+class SourceLocations:
+    """Source locations by instruction position.
 
     Parameters
     ----------
-    module : as it is executed.
-    name : the shader's file, which stands where the module does not name its source.
+    module : the executed module.
+    name : the shader's file, used if the module does not name its source.
     """
 
     def __init__(self, module: Module, name: str) -> None:
@@ -34,12 +34,12 @@ class Places:
 
     @cached_property
     def _assembly(self) -> dict[int, str]:
-        """The text of every instruction, by position; strings of several lines take part by their first."""
-        found = [line.strip() for line in disassemble(self._module).split("\n") if _INSTRUCTION.match(line)]
-        return dict(zip(self.by_position, found, strict=False))
+        """The assembly of every instruction by position; of a multi-line string, the first line only."""
+        lines = [line.strip() for line in disassemble(self._module).split("\n") if _INSTRUCTION.match(line)]
+        return dict(zip(self.by_position, lines, strict=False))
 
     def __getitem__(self, position: int) -> Place:
-        """Return the place of an instruction; of a variable, that of its declaration."""
+        """Return the location of an instruction; for a variable, of its declaration."""
         entry = self.by_position.get(position)
         if entry is None:
             return Place(self._name, 0, "", -1)
@@ -55,7 +55,7 @@ class Places:
 
 
 def _line_of(file: str, number: int) -> str:
-    """Return a line of a file that the module only names, as included ones; empty if it is gone."""
+    """Return a line of a file whose text is not in the module, such as an include; empty if unreadable."""
     try:
         lines = Path(file).read_text(errors="replace").split("\n")
     except OSError:

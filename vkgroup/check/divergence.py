@@ -1,4 +1,4 @@
-"""Where two runs part: the first instruction that one invocation executes differently in them."""
+"""Divergence of two runs: the first instruction that one invocation executes differently in them."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import numpy.typing as npt
 from vkgroup.check.compare import Difference
 from vkgroup.check.findings import Configuration
 from vkgroup.check.flow import Flow
+from vkgroup.check.module_usage import WHOLE, atomic_members
 from vkgroup.check.runs import Dispatch, outputs_of
-from vkgroup.check.usage import WHOLE, atomic_members
 from vkgroup.reference.interpreter import Executed, Invocation, Memory
 from vkgroup.reference.interpreter.frame import Frame
 from vkgroup.reference.interpreter.site import Site
 
-Who = tuple[tuple[int, int, int], tuple[int, int, int]]
-"""An invocation by its workgroup and its place there."""
+InvocationKey = tuple[tuple[int, int, int], tuple[int, int, int]]
+"""An invocation, by its workgroup id and its local id."""
 
-_MOST = 64
-"""Invocations of the first workgroup that are looked at where several may have written."""
+_MAX_INVOCATIONS = 64
+"""Maximum number of invocations that are examined if several may have written the number."""
 
 _BRANCHES = ("OpBranchConditional", "OpSwitch")
 
 
-class Parting(NamedTuple):
-    """Where two runs part.
+class Divergence(NamedTuple):
+    """The divergence of two runs.
 
     Attributes
     ----------
-    position : of the first instruction that differs; -1 where none was found.
-    stored : position of the store of the number that differs; -1 where nobody wrote it.
-    invocation : the one that shows it.
+    position : position of the first instruction that differs; -1 if none was identified.
+    stored : position of the store of the differing number; -1 if no store wrote it.
+    invocation : an invocation in which the runs differ.
     """
 
     position: int
@@ -42,7 +42,7 @@ class Parting(NamedTuple):
 
 
 class _Writers:
-    """Remembers which invocation wrote a byte of a memory last, and by which instruction."""
+    """Record of the last invocation that wrote a byte of a memory, and of its store instruction."""
 
     def __init__(self, memory: Memory, byte: int) -> None:
         self.byte = byte
@@ -58,40 +58,40 @@ class _Writers:
         touched = (offset <= self.byte) & (self.byte < offset + size)
         lanes = np.flatnonzero(touched.reshape(-1, touched.shape[-1]).any(axis=0))
         if lanes.size:
-            place = int(lanes[-1]) if touched.shape[-1] == frame.count else 0
-            self.number = int(frame.machine.invocations(frame.index)[place])
+            lane = int(lanes[-1]) if touched.shape[-1] == frame.count else 0
+            self.number = int(frame.machine.invocations(frame.index)[lane])
             self.position = site.position
 
 
-def find_parting(
+def find_divergence(
     dispatch: Dispatch, flow: Flow, first: Configuration, second: Configuration, difference: Difference
-) -> Parting:
-    """Return where two runs part, by what the invocation does that wrote the number that differs.
+) -> Divergence:
+    """Return the first divergence in the invocation that wrote the differing number.
 
-    Instructions that only compute with the numbers of lanes and subgroups differ by nature; the runs part
-    where something else does: other values, or the way through the program.
+    Instructions that only compute with lane and subgroup numbers differ in any case and are ignored. The runs
+    diverge at the first other instruction with another value, or at the branch where the paths separate.
     """
-    written = [_writer(dispatch, configuration, difference) for configuration in (first, second)]
-    known = [entry for entry in written if entry[0] is not None]
-    if not known:
-        known = _atomic_writers(dispatch, first, difference)
+    last_writers = [_writer(dispatch, configuration, difference) for configuration in (first, second)]
+    writers = [entry for entry in last_writers if entry[0] is not None]
+    if not writers:
+        writers = _atomic_writers(dispatch, first, difference)
     by_nature = natural(flow)
-    places = {(who.workgroup, who.local) for who, _ in known if who is not None}
-    one, other = (_traces(dispatch, configuration, places) for configuration in (first, second))
-    for who, stored in known:
+    keys = {(who.workgroup, who.local) for who, _ in writers if who is not None}
+    one, other = (_traces(dispatch, configuration, keys) for configuration in (first, second))
+    for who, stored in writers:
         if who is not None:
-            place = (who.workgroup, who.local)
-            position = part(one.get(place, ()), other.get(place, ()), by_nature, flow)
+            key = (who.workgroup, who.local)
+            position = first_difference(one.get(key, ()), other.get(key, ()), by_nature, flow)
             if position >= 0:
-                return Parting(position, stored, who)
-    who, stored = known[0] if known else (None, -1)
-    return Parting(-1, stored, who)
+                return Divergence(position, stored, who)
+    who, stored = writers[0] if writers else (None, -1)
+    return Divergence(-1, stored, who)
 
 
 def _writer(
     dispatch: Dispatch, configuration: Configuration, difference: Difference
 ) -> tuple[Invocation | None, int]:
-    """Return the invocation that wrote a byte of an output last, and the position of its store."""
+    """Return the last invocation that wrote a byte of an output, and the position of its store."""
     resources = dispatch.inputs.resources()
     memory = outputs_of(dispatch.inputs, resources)[difference.place]
     writers = _Writers(memory, difference.offset)
@@ -104,7 +104,7 @@ def _writer(
 def _atomic_writers(
     dispatch: Dispatch, configuration: Configuration, difference: Difference
 ) -> list[tuple[Invocation | None, int]]:
-    """Of what atomics add up nobody is the writer: return some invocations, and the atomic instruction."""
+    """Return candidate writers of an element updated by atomics, which has no single last writer."""
     variables = {
         identifier for identifier, place in dispatch.program.bindings.items() if place == difference.place[:2]
     }
@@ -116,19 +116,21 @@ def _atomic_writers(
     if not positions:
         return []
     arrangement = dispatch.arrangement(configuration)
-    every = [arrangement.invocation(number) for number in range(min(_MOST, arrangement.per_workgroup))]
+    every = [
+        arrangement.invocation(number) for number in range(min(_MAX_INVOCATIONS, arrangement.per_workgroup))
+    ]
     return [(who, positions[0]) for who in sorted(every, key=lambda who: who.local[::-1])]
 
 
 def _traces(
-    dispatch: Dispatch, configuration: Configuration, places: set[Who]
-) -> Mapping[Who, Sequence[Executed]]:
-    outcome = dispatch.execute(configuration, dispatch.inputs.resources(), watch=places)
+    dispatch: Dispatch, configuration: Configuration, keys: set[InvocationKey]
+) -> Mapping[InvocationKey, Sequence[Executed]]:
+    outcome = dispatch.execute(configuration, dispatch.inputs.resources(), watch=keys)
     return outcome.trace
 
 
 def natural(flow: Flow) -> frozenset[int]:
-    """Positions of instructions that only compute with numbers of lanes and subgroups."""
+    """Return the positions of instructions that only compute with lane and subgroup numbers."""
     origins = flow.origins
     return frozenset(
         entry.position
@@ -142,8 +144,10 @@ def natural(flow: Flow) -> frozenset[int]:
     )
 
 
-def part(one: Sequence[Executed], other: Sequence[Executed], natural: frozenset[int], flow: Flow) -> int:
-    """Return the position of the first instruction in which two traces differ; -1 where none does."""
+def first_difference(
+    one: Sequence[Executed], other: Sequence[Executed], natural: frozenset[int], flow: Flow
+) -> int:
+    """Return the position of the first instruction in which two traces differ; -1 if none differs."""
     last = -1
     for mine, yours in zip(one, other, strict=False):
         if mine.position != yours.position:
@@ -155,14 +159,14 @@ def part(one: Sequence[Executed], other: Sequence[Executed], natural: frozenset[
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare values; NaN equals itself here."""
+    """Whether two values are equal; NaN equals NaN."""
     if one is None or other is None:
         return one is other
     return all(a == b or (a != a and b != b) for a, b in zip(one, other, strict=True))
 
 
 def _branch_after(position: int, flow: Flow) -> int:
-    """Return the position of the branch that ends the block of an instruction; its own where it has none."""
+    """Return the position of the branch that ends an instruction's block; its own if there is none."""
     for entry in flow.body:
         if entry.position > position and (entry.name in _BRANCHES or entry.name == "OpLabel"):
             return entry.position if entry.name in _BRANCHES else position

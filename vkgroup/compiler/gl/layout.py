@@ -1,4 +1,4 @@
-"""How loose uniforms lie in their block (std140: GL 4.3, 7.6.2.2), and what GL calls their parts."""
+"""Layout of loose uniforms in their block (std140: GL 4.3, 7.6.2.2), and GL's names of their parts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Leaf:
 
     Attributes
     ----------
-    name, type, length, offset, array_stride, matrix_stride, initial : see `gl_interface.Uniform`.
+    name, type, length, offset, array_stride, matrix_stride, initial : see `interface.Uniform`.
     """
 
     name: str

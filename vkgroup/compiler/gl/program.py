@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vkgroup.compiler.gl_front import Compiled, compile_for_opengl
-from vkgroup.compiler.gl_interface import GlInterface
-from vkgroup.compiler.gl_lanes import sizes_as_inputs
-from vkgroup.compiler.gl_locations import PlanError
-from vkgroup.compiler.gl_lowering import lower
-from vkgroup.compiler.gl_plan import plan
-from vkgroup.compiler.gl_rules import (
+from vkgroup.compiler.gl.front import Compiled, compile_for_opengl
+from vkgroup.compiler.gl.interface import GlInterface
+from vkgroup.compiler.gl.lanes import sizes_as_inputs
+from vkgroup.compiler.gl.locations import PlanError
+from vkgroup.compiler.gl.lowering import lower
+from vkgroup.compiler.gl.plan import plan
+from vkgroup.compiler.gl.rules import (
     advise,
     check_counters,
     check_early_uses,
@@ -21,7 +21,7 @@ from vkgroup.compiler.gl_rules import (
     check_stages,
     link_error,
 )
-from vkgroup.compiler.gl_stage import GlStage
+from vkgroup.compiler.gl.stage import GlStage
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.compiler.optimizer import inline
 from vkgroup.compiler.shaderc import compile_shaderc
@@ -33,7 +33,7 @@ from vkgroup.spirv import Module
 def build_program(requests: Sequence[Request], compiler: str) -> tuple[dict[str, Module], Dependencies]:
     """Make the modules of a program, by stage, without validating them; also return what was included.
 
-    Each module carries the record of the program (`gl_interface.interface_of`).
+    Each module carries the record of the program (`interface.interface_of`).
 
     Raises
     ------

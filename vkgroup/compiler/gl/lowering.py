@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vkgroup.compiler.gl_blocks import BlockTypes
-from vkgroup.compiler.gl_coordinates import clip_depth, point_coordinates
-from vkgroup.compiler.gl_interface import with_interface
-from vkgroup.compiler.gl_layout import holds_opaque
-from vkgroup.compiler.gl_plan import Plan, counter_buffer, kind_of_opaque, opaque_parts
-from vkgroup.compiler.gl_pointers import Moved, Part
-from vkgroup.compiler.gl_stage import GlStage, dimensions, innermost
+from vkgroup.compiler.gl.blocks import BlockTypes
+from vkgroup.compiler.gl.coordinates import clip_depth, point_coordinates
+from vkgroup.compiler.gl.interface import with_interface
+from vkgroup.compiler.gl.layout import holds_opaque
+from vkgroup.compiler.gl.plan import Plan, counter_buffer, kind_of_opaque, opaque_parts
+from vkgroup.compiler.gl.pointers import Moved, Part
+from vkgroup.compiler.gl.stage import GlStage, dimensions, innermost
 from vkgroup.spirv.editor import Words
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.module import Module

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from vkgroup.compiler.gl_interface import GlInterface
-from vkgroup.compiler.gl_limits import Limit, Limits
-from vkgroup.compiler.gl_source import Facts, Token
+from vkgroup.compiler.gl.interface import GlInterface
+from vkgroup.compiler.gl.limits import Limit, Limits
+from vkgroup.compiler.gl.source import Facts, Token
 from vkgroup.errors import CompileError, Diagnostic, LinkError
 from vkgroup.spirv import Module
 
