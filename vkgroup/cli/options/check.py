@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "B is a binding's name, its number in set 0, or SET.NUMBER. Exit codes: 0 nothing found, 1 something,"
-        " 2 bad usage or input, 3 missing capability. What is found and compared, what is made up, and the"
-        " fields of the JSON: docs/check.md."
+        " 2 bad usage or input, 3 missing capability. Findings: docs/check.md. Generated inputs and comparison:"
+        " docs/check-comparison.md. Fields of the JSON: docs/check-json.md."
     )
     shaders.add_arguments(parser)
     _add_where(parser.add_argument_group("where it runs"))
