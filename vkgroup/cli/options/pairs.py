@@ -1,4 +1,4 @@
-"""What commands take as ``NAME=VALUE``: bindings with their files, constants with their numbers."""
+"""Options of the form ``NAME=VALUE``: bindings with files, constants with numbers."""
 
 from __future__ import annotations
 
