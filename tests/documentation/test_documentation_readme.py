@@ -20,9 +20,9 @@ MORE = "…"
 
 def _sessions() -> dict[str, str]:
     """Return the commands of vkgroup in the README with the output that it shows."""
-    blocks = re.findall(r"```\n(.*?)```", README, re.DOTALL)
-    commands = re.findall(r"^\$ (vkgroup .*)\n((?:(?!\$ ).*\n)*)", "".join(blocks), re.MULTILINE)
-    return dict(commands)
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    pattern = re.compile(r"^\$ (vkgroup .*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+    return {command: output for _, block in blocks for command, output in pattern.findall(block)}
 
 
 def test_it_is_short() -> None:
