@@ -1,4 +1,4 @@
-"""Draw the README's picture of recorded benchmarks: ``python bench/results_plot.py`` (needs matplotlib)."""
+"""Draw the picture of docs/bench-h200.md with matplotlib: ``python bench/results_plot.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Print the README's table of results from the recorded runs: ``python bench/results_table.py``."""
+"""Print the table of docs/results.md from the recorded runs: ``python bench/results_table.py``."""
 
 from __future__ import annotations
 

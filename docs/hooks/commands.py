@@ -1,4 +1,4 @@
-"""Makes the page of the commands and their options from the parsers that read them."""
+"""Hook that generates the page of all commands and options from the argument parsers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tells griffe how vkgroup's docstrings differ from numpydoc: ``name : what it is``, without the type.
+"""Griffe extension for vkgroup's docstrings, which have ``name : description`` where numpydoc has the type.
 
-Types are in the signatures, and are taken from there.
+The types are in the signatures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes the reports of the gallery from the recorded runs, with ``vkgroup report``."""
+"""Hook that generates the gallery of reports from the recorded runs with ``vkgroup report``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the pages as GitHub does, for which they are written too; Python-Markdown wants more blank lines."""
+"""Hook that adapts pages written for GitHub to Python-Markdown, which needs more blank lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tutorial tells the truth: its shaders give the findings that it prints, and mended they give none."""
+"""The shaders of docs/check-examples.md give the findings that the page prints; corrected, they give none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from vkgroup.cli.main import main
 
-_TEXT = (Path(__file__).parents[2] / "docs" / "check.md").read_text()
+_TEXT = (Path(__file__).parents[2] / "docs" / "check-examples.md").read_text()
 
 
 def _blocks(language: str) -> dict[str, str]:

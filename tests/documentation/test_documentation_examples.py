@@ -29,7 +29,7 @@ def test_an_example_prints_what_the_page_says(
     assert capsys.readouterr().out == path.with_suffix(".txt").read_text("utf-8")
 
 
-@pytest.mark.parametrize(("name", "code"), [("average", 1), ("average_mended", 0)])
+@pytest.mark.parametrize(("name", "code"), [("average", 1), ("average_corrected", 0)])
 def test_the_shaders_are_checked_as_the_page_says(
     name: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

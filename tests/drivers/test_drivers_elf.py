@@ -45,9 +45,10 @@ def test_a_text_and_a_32_bit_library_have_no_dynamic_section(tmp_path: Path) -> 
     assert read_dynamic(tmp_path / "x32.so") is None
 
 
-def test_a_table_outside_of_the_file_is_no_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("offset", [1 << 40, 1 << 63, (1 << 64) - 1])
+def test_a_table_outside_of_the_file_is_no_error(tmp_path: Path, offset: int) -> None:
     data = bytearray(write_library(tmp_path / "x.so", "libx.so.3").read_bytes())
-    struct.pack_into("<Q", data, 32, 1 << 40)
+    struct.pack_into("<Q", data, 32, offset)
     (tmp_path / "x.so").write_bytes(data)
     assert read_dynamic(tmp_path / "x.so") is None
 

@@ -1,4 +1,4 @@
-"""Types of arguments that several commands take."""
+"""Argument types and options shared by several commands."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 
 def add_device(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """Declare ``--device``, where a command takes one."""
+    """Declare ``--device``."""
     parser.add_argument(
         "--device",
         metavar="D",
         default=os.environ.get("VKGROUP_DEVICE") or None,
         help=f"device to {purpose} (default: VKGROUP_DEVICE, else the best one): a number or part of a name "
-        "of `vkgroup devices`, gpu, reference:64, …: see `vkgroup --help`",
+        "from `vkgroup devices`, gpu, reference:64, …; see `vkgroup --help`",
     )
 
 
@@ -36,7 +36,7 @@ def add_db(parser: argparse.ArgumentParser | argparse._ArgumentGroup, purpose: s
         metavar="F",
         type=Path,
         default=os.environ.get("VKGROUP_DB") or None,
-        help=f"database {purpose} (default: VKGROUP_DB, where that is set)",
+        help=f"database {purpose} (default: VKGROUP_DB, if it is set)",
     )
 
 

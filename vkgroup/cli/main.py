@@ -1,4 +1,4 @@
-"""``vkgroup``: choosing the command, and turning errors into exit codes."""
+"""The ``vkgroup`` command: select the subcommand, run it, and turn errors into exit codes."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from vkgroup import errors
 from vkgroup.cli import signals
 
 VERDICT, BAD_INPUT, NO_DEVICE = 1, 2, 3
-"""Exit codes besides 0, which means that all is right."""
+"""Exit codes other than 0 (success)."""
 
 _PIPE_CLOSED = 128 + 13  # as a shell reports a process that SIGPIPE ended
 
 COMMANDS = {
-    "devices": "every device and driver, and which one is the default",
-    "drivers": "software drivers, side by side in the user's cache",
-    "probe": "what a device can do: declared, and found by experiment",
-    "conform": "judge a device against the specification",
-    "worker": "put this host's devices at the service of a cluster",
+    "devices": "list devices and drivers, and the default device",
+    "drivers": "list and download software drivers in the user's cache",
+    "probe": "print what a device declares and what experiments observe",
+    "conform": "test a device against the specification",
+    "worker": "offer the devices of this host to a cluster",
     "compile": "compile a shader to SPIR-V",
     "run": "run a compute shader, or draw with a fragment shader, on NumPy files",
-    "check": "is a compute shader right on every subgroup size?",
-    "report": "runs as one HTML file: verdicts, failures lane by lane, charts, what changed",
-    "bench": "is it worth it? subgroup operations timed beside their alternatives",
-    "history": "runs recorded in a database: list, add, export, remove",
-    "diff": "what changed between two runs: cases, capabilities, speed",
-    "completion": "print a script that completes these commands in bash, zsh or fish",
+    "check": "check a compute shader at every subgroup size",
+    "report": "show runs in one HTML file: verdicts, failures by lane, charts, changes",
+    "bench": "measure subgroup operations against their alternatives",
+    "history": "list, add, export or remove runs in a database",
+    "diff": "compare two runs: cases, capabilities, speed",
+    "completion": "print a completion script for bash, zsh or fish",
 }
-"""Each command and its help. `vkgroup.cli.options.COMMAND` has its options, `vkgroup.cli.COMMAND` executes
-it. The latter may have both where it imports nothing that takes long."""
+"""Each command and its help. `vkgroup.cli.options.COMMAND` declares the options and `vkgroup.cli.COMMAND`
+executes the command. If the latter imports no slow module, it may contain both."""
 
-# The first entry that fits decides, so subclasses stand before their bases.
+# The first matching entry applies, so subclasses are listed before their bases.
 _EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (
     (errors.CompilerUnavailable, NO_DEVICE),
     (errors.Unsupported, NO_DEVICE),
@@ -48,11 +48,11 @@ _EXIT_CODES: tuple[tuple[type[errors.VkgroupError], int], ...] = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code.
+    """Run one command and return its exit code.
 
     Parameters
     ----------
-    arguments : without the program's name; None takes those of the process.
+    arguments : the arguments without the program's name; None uses those of the process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     _open_streams()
@@ -69,12 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("vkgroup: interrupted", *getattr(end, "__notes__", ()), sep="; ", file=sys.stderr)
         return signals.exit_code(end)
     except BrokenPipeError:
-        # What is left in the buffer must not be written once more at exit, which would fail again.
+        # Discard the buffer: writing it again at exit would fail again.
         _drop_output()
         return _PIPE_CLOSED
     except OSError as error:
-        place = error.filename if error.filename is not None else "standard output or a file of results"
-        print(f"vkgroup: {place}: {error.strerror or error}", file=sys.stderr)
+        file = error.filename if error.filename is not None else "standard output or a file of results"
+        print(f"vkgroup: {file}: {error.strerror or error}", file=sys.stderr)
         try:
             sys.stdout.flush()
         except OSError:
@@ -83,9 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Print into nothing where the caller closed a stream, for which Python has None.
+    """Replace a closed standard stream (None in Python) by the null device.
 
-    What the streams' encoding lacks is printed as a question mark: no verdict is lost for a dash.
+    Characters that the encoding of a stream lacks are printed as question marks, so printing never fails.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
@@ -96,12 +96,12 @@ def _open_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Send what is still in standard output's buffer to nowhere."""
+    """Discard the rest of standard output's buffer."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser with the options of the command that `words` name, and no other's."""
+    """Return the parser with the options of only the command that `words` name."""
     chosen = next((word for word in words if not word.startswith("-")), None)
     return parser(() if chosen is None else (chosen,))
 
@@ -111,16 +111,16 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
 
     Parameters
     ----------
-    with_options : commands whose options it has; of the others it knows name and purpose.
+    with_options : the commands whose options are declared; of the others only name and purpose are.
     """
     whole = argparse.ArgumentParser(
         prog="vkgroup",
-        description="The truth about subgroups on Vulkan devices.",
-        epilog="A device (--device D) goes by number or part of its name, as `vkgroup devices` lists them; "
-        "or it is gpu, lavapipe, swiftshader, reference, reference:64 (with subgroups of 64) or a driver's "
-        "ICD file (.json). VKGROUP_DEVICE names another default. "
-        "Exit codes: 0 all right, 1 a verdict against the device or the shader, "
-        "2 bad usage or input, 3 no such device or missing capability.",
+        description="Test Vulkan subgroup operations against a NumPy SPIR-V reference.",
+        epilog="A device (--device D) is a number or part of a name as `vkgroup devices` lists them; gpu, "
+        "lavapipe, swiftshader, reference or reference:64 (with subgroups of 64); or the ICD file (.json) of "
+        "a driver. VKGROUP_DEVICE sets the default. "
+        "Exit codes: 0 success, 1 a verdict against the device or the shader, "
+        "2 wrong usage or input, 3 no such device or missing capability.",
     )
     whole.add_argument("--version", action=_Version)
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -133,7 +133,7 @@ def parser(with_options: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
 
 
 class _Version(argparse.Action):
-    """Print the version; looked up only then."""
+    """Print the version, which is looked up only if it is asked for."""
 
     def __init__(self, option_strings: Sequence[str], dest: str) -> None:
         super().__init__(option_strings, dest, nargs=0, help="show the version")

@@ -1,7 +1,7 @@
-"""What a shared library asks of the dynamic linker: its soname and the libraries it needs.
+"""Reader of a shared library's soname and needed libraries, and the order in which to load libraries.
 
 Only the dynamic section is read (System V ABI, "Dynamic Section"), so that no tool such as
-``readelf`` has to be installed.
+``readelf`` has to be installed. ``docs/decisions/libraries.md`` compares this reader with pyelftools.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Dynamic:
 
 
 def read_dynamic(library: Path) -> Dynamic | None:
-    """Read a library's dynamic section; None for a file that is no ELF library of 64 bits.
+    """Read a library's dynamic section; None for a file that is not a valid 64-bit ELF library.
 
     Every supported driver is built for a 64-bit architecture (amd64, arm64), so the 32-bit
     layout is left out.
@@ -40,7 +40,7 @@ def read_dynamic(library: Path) -> Dynamic | None:
     order = "<" if data[5] == 1 else ">"
     try:
         return _parse(data, order)
-    except (struct.error, ValueError):
+    except (struct.error, ValueError, OverflowError):  # an offset may exceed the file, or 63 bits
         return None
 
 
@@ -76,14 +76,13 @@ def _parse(data: bytes, order: str) -> Dynamic | None:
 
 
 def load_order(library: Path, available: list[Path]) -> list[Path]:
-    """Those of `available` that `library` reaches, each after everything it needs itself.
+    """Return the libraries of `available` that `library` needs, each after the libraries it needs itself.
 
-    Loading them one by one in this order, and then `library`, satisfies every request for one of
-    their sonames without a search path: the dynamic linker recognises what is already loaded by
-    its soname.
+    If they are loaded in this order, and then `library`, no search path is necessary: the dynamic
+    linker recognizes a loaded library by its soname.
     """
-    found = {path: read_dynamic(path) for path in available}
-    by_soname = {(d.soname or path.name): path for path, d in found.items() if d is not None}
+    sections = {path: read_dynamic(path) for path in available}
+    by_soname = {(d.soname or path.name): path for path, d in sections.items() if d is not None}
     order: list[Path] = []
     visited: set[Path] = set()
 
@@ -92,7 +91,7 @@ def load_order(library: Path, available: list[Path]) -> list[Path]:
             path = by_soname.get(soname)
             if path is not None and path not in visited:
                 visited.add(path)
-                visit(found[path])
+                visit(sections[path])
                 order.append(path)
 
     visit(read_dynamic(library))

@@ -14,27 +14,27 @@ from vkgroup.errors import InvalidInput
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Times subgroup operations beside their shared-memory alternatives, other packages, and what the"
-        " device can do at most."
+        "Measure subgroup operations against their shared-memory alternatives, other packages, and the"
+        " limits of the device."
     )
     parser.epilog = (
-        "Exit codes: 0 all results right, 1 a wrong result or, with --compare, a slower row, 2 bad usage or"
-        " input, 3 no such device or missing capability. What is measured and how: docs/bench.md."
+        "Exit codes: 0 all results right, 1 a wrong result or, with --compare, a slower row, 2 wrong usage or"
+        " input, 3 no such device or missing capability. Method: docs/bench.md."
     )
     parser.add_argument(
         "names",
         metavar="NAME",
         nargs="*",
-        help="benchmarks: globs, or beginnings up to a dot, as in reduce or 'scan.*.uint32' (default: all but"
-        " micro and ceiling)",
+        help="benchmarks: globs, or beginnings up to a dot, as in reduce or 'scan.*.uint32' (default: all"
+        " except micro and ceiling)",
     )
     add_device(parser, "measure")
-    _add_how(parser.add_argument_group("how it is measured"))
+    _add_how(parser.add_argument_group("measurement"))
     output = parser.add_argument_group("output")
     output.add_argument("--json", metavar="F", help="write Google Benchmark's JSON; - is standard output")
-    add_db(output, "to record the rows in as they come")
+    add_db(output, "in which to record each row")
     output.add_argument("--plot", metavar="F.png", type=Path, help="draw the results (.png, .svg or .pdf)")
-    output.add_argument("--list", action="store_true", help="list the benchmarks, without any device")
+    output.add_argument("--list", action="store_true", help="list the benchmarks; needs no device")
     output.add_argument(
         "--compare",
         metavar=("A.json", "B.json"),
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         type=percent,
         default=choices.BENCH_THRESHOLD,
-        help=f"per cent of change that --compare calls slower or faster (default:"
+        help=f"change in per cent from which --compare reports slower or faster (default:"
         f" {100 * choices.BENCH_THRESHOLD:g})",
     )
 
@@ -59,26 +59,32 @@ def _add_how(group: argparse._ArgumentGroup) -> None:
         metavar="N[,N]…",
         type=_sizes,
         default=(),
-        help="sizes, as 1000003, 2^20, 64k or 1M; with --sweep size the largest (default: the largest on a"
-        " GPU, on a CPU what there is time for)",
+        help="sizes, as in 1000003, 2^20, 64k or 1M; with --sweep size the largest (default: the largest on"
+        " a GPU; on a CPU the largest that fits into --seconds)",
     )
     group.add_argument(
-        "--sweep", metavar="P", help="a row for each size, or for each workgroup, items or other parameter"
+        "--sweep",
+        metavar="P",
+        help="one row for each value of a parameter: size, workgroup, items or another",
     )
     group.add_argument(
         "--seconds",
         metavar="S",
         type=seconds,
         default=choices.BENCH_SECONDS,
-        help=f"for the rounds of one row; warming up comes on top (default: {choices.BENCH_SECONDS:g})",
+        help=f"time for the rounds of one row, without the warm-up (default: {choices.BENCH_SECONDS:g})",
     )
-    group.add_argument("--seed", metavar="N", type=natural, help="of all data (default: a new one, printed)")
-    group.add_argument("--smoke", action="store_true", help="verify at the smallest sizes and time nothing")
+    group.add_argument(
+        "--seed", metavar="N", type=natural, help="seed of all data (default: a new one, which is printed)"
+    )
+    group.add_argument(
+        "--smoke", action="store_true", help="verify results at the smallest sizes, and measure no time"
+    )
     group.add_argument(
         "--peers",
         metavar="P[,P]…",
         type=_words,
-        help="other packages to time: their names, or none (default: all that are installed)",
+        help="other packages to measure: names, or none (default: all that are installed)",
     )
 
 

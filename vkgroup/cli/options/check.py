@@ -15,24 +15,24 @@ _LARGEST = 128
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Is a compute shader right on every subgroup size? Runs it on the reference device at each, with"
-        " lanes in order and shuffled, and on the real devices that are present."
+        "Check a compute shader: run it on the reference device at every subgroup size, with lanes in order"
+        " and shuffled, and on the real devices of this machine, and report errors and differences."
     )
     parser.epilog = (
-        "B is a binding's name, its number in set 0, or SET.NUMBER. Exit codes: 0 nothing found, 1 something,"
-        " 2 bad usage or input, 3 missing capability. What is found and compared, what is made up, and the"
-        " fields of the JSON: docs/check.md."
+        "B is a binding's name, its number in set 0, or SET.NUMBER. Exit codes: 0 no finding, 1 findings,"
+        " 2 wrong usage or input, 3 missing capability. Findings: docs/check.md. Inputs and comparison:"
+        " docs/check-comparison.md. Fields of the JSON: docs/check-json.md."
     )
     shaders.add_arguments(parser)
     _add_where(parser.add_argument_group("where it runs"))
-    _add_inputs(parser.add_argument_group("what it works on", "What is not given is made up."))
+    _add_inputs(parser.add_argument_group("inputs", "Inputs that are not given are generated."))
     parser.add_argument(
         "--repro",
         metavar="DIR",
         type=Path,
-        help="make a folder with all that it takes to repeat them",
+        help="write a folder that repeats the findings on any machine",
     )
-    parser.add_argument("--json", metavar="F", help="write everything as JSON; - is standard output")
+    parser.add_argument("--json", metavar="F", help="write all results as JSON; - is standard output")
 
 
 def _add_where(group: argparse._ArgumentGroup) -> None:
@@ -40,14 +40,14 @@ def _add_where(group: argparse._ArgumentGroup) -> None:
         "--subgroup-size",
         metavar="N[,N]…",
         type=_sizes,
-        help=f"sizes to try (default: {', '.join(map(str, choices.CHECK_SIZES))}, and those of the devices)",
+        help=f"sizes to run (default: {', '.join(map(str, choices.CHECK_SIZES))}, and those of devices)",
     )
     group.add_argument(
         "--device",
         metavar="D",
         dest="devices",
         action="append",
-        help="run on this device as well; may be repeated; none: only on the reference device"
+        help="also run on this device; may be repeated; none: only the reference device"
         " (default: VKGROUP_DEVICE, else all)",
     )
     group.add_argument(
@@ -55,14 +55,14 @@ def _add_where(group: argparse._ArgumentGroup) -> None:
         metavar="S",
         type=seconds,
         default=choices.CHECK_TIMEOUT,
-        help=f"seconds that one run may take (default: {choices.CHECK_TIMEOUT:g})",
+        help=f"time limit of one run in seconds (default: {choices.CHECK_TIMEOUT:g})",
     )
     group.add_argument(
         "--step-limit",
         metavar="N",
         type=_positive,
         default=choices.CHECK_STEP_LIMIT,
-        help=f"rounds after which a loop hangs (default: {choices.CHECK_STEP_LIMIT})",
+        help=f"rounds after which a loop counts as endless (default: {choices.CHECK_STEP_LIMIT})",
     )
 
 
@@ -85,7 +85,7 @@ def _add_inputs(group: argparse._ArgumentGroup) -> None:
         metavar="N",
         type=natural,
         default=0,
-        help="of what is made up, and of the shuffled lanes (default: 0)",
+        help="seed of the generated inputs and of the shuffled lanes (default: 0)",
     )
 
 

@@ -7,4 +7,4 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--json", metavar="F", help="write everything as JSON (- is standard output)")
+    parser.add_argument("--json", metavar="F", help="write the list as JSON (- is standard output)")

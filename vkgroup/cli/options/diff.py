@@ -8,25 +8,23 @@ from vkgroup.cli.arguments import add_db
 from vkgroup.cli.options.history import add_choice, add_threshold
 
 SHOWN = 20
-"""Lines of each list, unless told otherwise."""
+"""Default number of lines of each list."""
 
 _NAMED = "a run's id or the beginning of it, latest, latest~1, …; or a folder or file with a run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.description = (
-        "Compares two runs by case, by capability and by speed, as far as both have what can be compared."
-    )
+    parser.description = "Compare the cases, capabilities and speed of two runs, if both runs contain them."
     parser.epilog = (
-        "Exit codes: 0 nothing newly fails, 1 something does that did not (a case, a benchmark's results), "
-        "2 bad usage or input. What is compared and how: docs/history.md."
+        "Exit codes: 0 no new failure, 1 a new failure (a case, or a benchmark with wrong results), "
+        "2 wrong usage or input. What is compared: docs/history.md."
     )
     parser.add_argument(
         "old", metavar="A", nargs="?", default="latest~1", help=f"{_NAMED} (default: latest~1)"
     )
     parser.add_argument("new", metavar="B", nargs="?", default="latest", help="the same (default: latest)")
-    add_db(parser, "that has the runs")
+    add_db(parser, "that contains the runs")
     add_choice(parser)
     add_threshold(parser)
     parser.add_argument(
@@ -36,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=SHOWN,
         help=f"lines of each list (default: {SHOWN}; 0: all)",
     )
-    parser.add_argument("--json", metavar="F", help="write everything as JSON (- is standard output)")
+    parser.add_argument("--json", metavar="F", help="write all results as JSON (- is standard output)")
 
 
 def _limit(text: str) -> int:

@@ -14,12 +14,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of draws."""
     group = parser.add_argument_group(
         "fragment shaders",
-        "One triangle covers the image, unless vertices say otherwise. --out NAME=F.npy writes the output "
-        "NAME, --out depth=F.npy the depths.",
+        "Without vertices, one triangle covers the image. --out NAME=F.npy writes the output NAME, "
+        "--out depth=F.npy the depths.",
     )
-    group.add_argument("--size", metavar="W,H", type=_size, help="draw so many pixels; W,H,D of rays too")
+    group.add_argument("--size", metavar="W,H", type=_size, help="size in pixels; for rays also W,H,D")
     group.add_argument(
-        "--vertex", metavar="SHADER", type=Path, help="vertex shader; none passes --vertices on"
+        "--vertex", metavar="SHADER", type=Path, help="vertex shader (default: one that passes --vertices on)"
     )
     group.add_argument(
         "--vertices",
@@ -27,20 +27,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=pairs.pair,
-        help="values of a vertex shader's input; without one: position, and the fragment shader's inputs",
+        help="values of an input of the vertex shader; without a vertex shader: position, and inputs of the "
+        "fragment shader",
     )
-    group.add_argument("--count", metavar="N", type=int, help="draw so many vertices")
+    group.add_argument("--count", metavar="N", type=int, help="number of vertices to draw")
     group.add_argument(
         "--tessellation",
         metavar=("CONTROL", "EVALUATION"),
         nargs=2,
         type=Path,
-        help="tessellation shaders, which get patches",
+        help="tessellation shaders; they receive patches",
     )
-    group.add_argument("--patch-vertices", metavar="N", type=int, default=3, help="of a patch (default: 3)")
+    group.add_argument(
+        "--patch-vertices", metavar="N", type=int, default=3, help="vertices per patch (default: 3)"
+    )
     group.add_argument("--geometry", metavar="SHADER", type=Path, help="geometry shader")
-    group.add_argument("--mesh", metavar="SHADER", type=Path, help="mesh shader; --groups says how many")
-    group.add_argument("--task", metavar="SHADER", type=Path, help="task shader before it")
+    group.add_argument(
+        "--mesh", metavar="SHADER", type=Path, help="mesh shader; --groups gives the number of workgroups"
+    )
+    group.add_argument("--task", metavar="SHADER", type=Path, help="task shader before the mesh shader")
     group.add_argument(
         "--topology", choices=choices.TOPOLOGIES, help="default: triangles, or patches with --tessellation"
     )
@@ -51,17 +56,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=pairs.pair,
-        help="format of an output (rgba8, r32ui, …), or F.npy with what is there before",
+        help="format of an output (rgba8, r32ui, …), or F.npy with its initial contents",
     )
     group.add_argument(
-        "--depth", metavar="FORMAT", help="test depths: d32f, d16, or F.npy with depths before"
+        "--depth", metavar="FORMAT", help="enable the depth test: d32f, d16, or F.npy with the initial depths"
     )
     group.add_argument("--depth-compare", choices=choices.COMPARISONS, default="less", help="default: less")
-    group.add_argument(
-        "--samples", type=int, choices=choices.SAMPLES, default=1, help="samples of each pixel"
-    )
+    group.add_argument("--samples", type=int, choices=choices.SAMPLES, default=1, help="samples per pixel")
     group.add_argument("--sample-shading", action="store_true", help="run the shader for each sample")
-    group.add_argument("--all-samples", action="store_true", help="write every sample, resolving none")
+    group.add_argument("--all-samples", action="store_true", help="write every sample, without resolving")
 
 
 def _size(text: str) -> tuple[int, ...]:

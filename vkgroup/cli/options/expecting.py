@@ -1,4 +1,4 @@
-"""Options of ``vkgroup conform`` for continuous integration: what is expected, which part, how long."""
+"""Options of ``vkgroup conform`` for continuous integration: expected results, shards, time limits."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 def add_expecting(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     for option, purpose in (
-        ("--baseline", "files of expected failures, NAME,STATUS a line (deqp-runner's format)"),
+        ("--baseline", "files of expected failures, one NAME,STATUS per line (format of deqp-runner)"),
         ("--skips", "files of regular expressions: cases to leave out"),
-        ("--flakes", "files of regular expressions: cases that fail at times"),
+        ("--flakes", "files of regular expressions: flaky cases"),
     ):
         parser.add_argument(
             option, metavar="F", type=Path, nargs="+", action="extend", default=[], help=purpose
         )
     parser.add_argument(
-        "--save-baseline", metavar="F", type=Path, help="write the failures found, or bring F up to date"
+        "--save-baseline", metavar="F", type=Path, help="write the failures to F, or update F"
     )
     parser.add_argument(
         "--annotations",
         metavar="|".join(choices.ANNOTATIONS),
         choices=choices.ANNOTATIONS,
-        help="what is unexpected, for GitHub (printed) or GitLab (a file in the results' folder)",
+        help="report unexpected results for GitHub (printed) or GitLab (a file in the results' folder)",
     )
     parser.add_argument(
-        "--shard", metavar="I/N", type=_shard, help="judge only the I-th of N parts of the cases"
+        "--shard", metavar="I/N", type=_shard, help="run only the I-th of N parts of the cases"
     )
     parser.add_argument(
         "--shuffle",
@@ -43,13 +43,13 @@ def add_expecting(parser: argparse.ArgumentParser) -> None:
         type=int,
         nargs="?",
         const=True,
-        help="judge in another order, of this seed (default: --seed's)",
+        help="run in a random order with this seed (default: that of --seed)",
     )
     parser.add_argument(
         "--time-limit",
         metavar="S",
         type=seconds,
-        help="seconds the run may take: what is not reached is missing, and --resume goes on",
+        help="time limit of the run in seconds; cases not reached are missing, and --resume continues",
     )
 
 

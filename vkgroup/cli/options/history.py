@@ -11,13 +11,15 @@ from vkgroup.cli.arguments import add_db, percent
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.description = "Lists the runs in a database, the latest first; or adds, exports or removes some."
+    parser.description = "List the runs in a database, the latest first, or add, export or remove runs."
     add_db(parser, "to list")
     add_choice(parser)
     parser.add_argument("--json", metavar="F", help="write the list as JSON (- is standard output)")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
-    adding = actions.add_parser("add", help="add recorded runs; those that are there already are left alone")
-    adding.add_argument("file", metavar="F", type=Path, help="database; made where there is none")
+    adding = actions.add_parser(
+        "add", help="add recorded runs; runs that are already present are not changed"
+    )
+    adding.add_argument("file", metavar="F", type=Path, help="database; created if it does not exist")
     adding.add_argument(
         "runs",
         metavar="RUN",
@@ -49,6 +51,6 @@ def add_threshold(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         type=percent,
         default=choices.BENCH_THRESHOLD,
-        help="per cent by which a time must have changed, beyond the intervals, to be told (default:"
+        help="change of a time in per cent, beyond the intervals, from which it is reported (default:"
         f" {100 * choices.BENCH_THRESHOLD:g})",
     )

@@ -1,4 +1,4 @@
-"""Options of the form ``NAME=VALUE``: bindings with their files, constants with their numbers."""
+"""Options of the form ``NAME=VALUE``: bindings with files, constants with numbers."""
 
 from __future__ import annotations
 

@@ -10,5 +10,5 @@ from vkgroup.cli.arguments import add_db, add_device
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_device(parser, "probe")
-    add_db(parser, "to record it in")
-    parser.add_argument("--json", metavar="F", help="write everything as JSON (- is standard output)")
+    add_db(parser, "in which to record the results")
+    parser.add_argument("--json", metavar="F", help="write all results as JSON (- is standard output)")

@@ -12,18 +12,17 @@ from vkgroup.cli.options.history import add_choice, add_threshold
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Show runs in one HTML file, which needs no network: what devices can do, conformance as a map, each"
-        " failure lane by lane, findings of checks, benchmarks as charts; and what changed from the first run"
-        " to the others."
+        "Show runs in one HTML file that needs no network: capabilities, a map of conformance, each failure"
+        " by lane, findings of checks, charts of benchmarks, and the changes since the first run."
     )
     parser.epilog = (
         "RUN is the folder of a run (`vkgroup conform --out`), its results.jsonl (.xz too), what"
         " `vkgroup probe --json`, `vkgroup check --json` or `vkgroup bench --json` wrote, or a run in a"
         " database: its id or the beginning of it, latest, latest~1, …. Charts of benchmarks need"
-        " pip install 'vkgroup[report]'. What is in the report: docs/report.md."
+        " pip install 'vkgroup[report]'. Contents of the report: docs/report.md."
     )
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="what to show; two or more are compared")
-    add_db(parser, "that has the runs which are no paths")
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="runs to show; two or more are compared")
+    add_db(parser, "that contains the runs that are not paths")
     add_choice(parser)
     add_threshold(parser)
     parser.add_argument(

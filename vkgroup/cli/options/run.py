@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=pairs.pair,
-        help="bind zeros and write the result to a file (printed without :F.npy); B=F.npy for an --in",
+        help="bind zeros, and write (without :F.npy: print) the result; B=F.npy for a binding of --in",
     )
     add_device(parser, "run on")
     pairs.add_constants(parser)
@@ -41,5 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     drawing.add_arguments(parser)
     tracing.add_arguments(parser)
     parser.add_argument("--full-subgroups", action="store_true", help="require full subgroups")
-    parser.add_argument("--repeat", metavar="N", type=int, default=1, help="run this many times in a row")
-    parser.add_argument("--timeout", metavar="S", type=seconds, default=10.0, help="seconds (default: 10)")
+    parser.add_argument(
+        "--repeat", metavar="N", type=int, default=1, help="number of runs, one after the other"
+    )
+    parser.add_argument(
+        "--timeout", metavar="S", type=seconds, default=10.0, help="time limit in seconds (default: 10)"
+    )

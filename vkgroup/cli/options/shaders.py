@@ -1,4 +1,4 @@
-"""A shader named on the command line, and how it is compiled: options of several commands."""
+"""Options of several commands: the shader, and how it is compiled."""
 
 from __future__ import annotations
 
@@ -14,19 +14,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "shader",
         metavar="SHADER",
         type=Path,
-        help="GLSL or HLSL, the suffix telling its stage (.comp, .vert, .comp.glsl, …), or .spv, .spvasm",
+        help="GLSL or HLSL, with the stage as suffix (.comp, .vert, .comp.glsl, …), or .spv, .spvasm",
     )
     parser.add_argument(
-        "--stage", metavar="S", choices=choices.STAGES, help="the stage, where the suffix does not tell it"
+        "--stage", metavar="S", choices=choices.STAGES, help="the stage, if the suffix does not give it"
     )
     parser.add_argument(
-        "--dialect", choices=choices.DIALECTS, help="default: hlsl for .hlsl, vulkan for the rest"
+        "--dialect", choices=choices.DIALECTS, help="default: hlsl for .hlsl, otherwise vulkan"
     )
     parser.add_argument(
         "-D", dest="defines", metavar="NAME[=V]", action="append", default=[], help="define a macro (as 1)"
     )
     parser.add_argument(
-        "-I", dest="include_paths", metavar="DIR", action="append", default=[], help="look here for #include"
+        "-I",
+        dest="include_paths",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="folder in which to search for #include",
     )
     parser.add_argument("--entry-point", metavar="NAME", default="main", help="default: main")
     parser.add_argument(

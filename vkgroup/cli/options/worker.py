@@ -11,16 +11,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "address",
         metavar="ADDRESS",
-        help="the scheduler's address (tcp://host:8786), or the file that it wrote (.json)",
+        help="address of the scheduler (tcp://host:8786), or the file that it wrote (.json)",
     )
     parser.add_argument(
         "--device",
         metavar="D",
         default=os.environ.get("VKGROUP_DEVICE") or "all",
-        help="devices to offer (default: VKGROUP_DEVICE, else all): one, several with commas between them, "
-        "or all: every GPU, or, where there is none, every software device",
+        help="devices to offer (default: VKGROUP_DEVICE, else all): one, several separated by commas, "
+        "or all: every GPU, or every software device if there is no GPU",
     )
-    parser.add_argument("--jobs", metavar="N", type=_positive, help="worker processes (default: one a core)")
+    parser.add_argument(
+        "--jobs", metavar="N", type=_positive, help="worker processes (default: one per core)"
+    )
 
 
 def _positive(text: str) -> int:
