@@ -132,9 +132,9 @@ def test_the_help_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert left.value.code == 0
     text = " ".join(capsys.readouterr().out.split())
     for words in (
-        "right on every subgroup size? Runs it",
+        "run it on the reference device at every subgroup size",
         "where it runs:",
-        "what it works on:",
+        "inputs: Inputs that are not given are generated.",
         "(default: 60)",
     ):
         assert words in text
