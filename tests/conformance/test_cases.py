@@ -10,14 +10,16 @@ import pytest
 from vkgroup.conformance import all_cases, cases_by_name, family_of, select
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import STAGES, subgroup_cases
-from vkgroup.conformance.operands import CLUSTER_SIZES, choices
+from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import FRAGMENT_PATTERNS, OTHER_PATTERNS, PATTERNS
 from vkgroup.conformance.shapes import SHAPES
 from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
-from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.operations import BUILTIN_VARIABLES, Category
-from vkgroup.reference.types import LONG_TYPES
-from vkgroup.spirv import STAGES as VULKAN_STAGES
+from vkgroup.spec.categories import Category
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.limits import SUBGROUP_SIZES
+from vkgroup.spec.operations import BUILTIN_VARIABLES
+from vkgroup.spec.stages import STAGES as VULKAN_STAGES
+from vkgroup.spec.types import LONG_TYPES
 
 NARROW = ("all", "partial", "odd")
 
@@ -127,7 +129,7 @@ def test_floats_meet_rounding_and_special_data() -> None:
 
 def test_every_cluster_size_and_shape_and_required_size() -> None:
     adds = select(("clustered.compute.subgroupClusteredAdd.int.*",))
-    assert {case.operand for case in adds} == {f"c{n}" for n in CLUSTER_SIZES}
+    assert {case.operand for case in adds} == {f"c{n}" for n in SUBGROUP_SIZES}
     assert {case.shape for case in adds} == SHAPES.keys()
     assert {case.subgroup_size for case in adds} == {0, 1, 2, 4, 8, 16, 32, 64, 128}
 
