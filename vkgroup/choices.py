@@ -17,22 +17,6 @@ OPTIMIZATIONS = ("performance", "size")
 VULKAN_VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4")
 """What a shader may be compiled for."""
 
-STAGES = (
-    *(
-        "vertex",
-        "vert",
-        "tessellation_control",
-        "tesc",
-        "tessellation_evaluation",
-        "tese",
-        "geometry",
-        "geom",
-    ),
-    *("fragment", "frag", "compute", "comp", "task", "mesh", "raygen", "rgen", "any_hit", "rahit"),
-    *("closest_hit", "rchit", "miss", "rmiss", "intersection", "rint", "callable", "rcall"),
-)
-"""The shader stages, each by its name and by the suffix of its files."""
-
 HITS = ("closest_hit", "any_hit", "intersection")
 """The stages of a hit group."""
 

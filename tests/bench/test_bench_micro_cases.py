@@ -8,9 +8,10 @@ import pytest
 from vkgroup.bench import micro_expected, micro_feed, micro_shared
 from vkgroup.bench.catalogue import definitions
 from vkgroup.bench.micro_cases import Case, all_cases
-from vkgroup.reference.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.reference.operations import OPERATIONS
-from vkgroup.reference.types import TYPES
+from vkgroup.reference.dtypes import dtype_of
+from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
+from vkgroup.spec.operations import OPERATIONS
+from vkgroup.spec.types import TYPES
 
 CASES = {case.name: case for case in all_cases()}
 ROWS = {**OPERATIONS, **EXTENDED_OPERATIONS}
@@ -54,7 +55,7 @@ def test_operands_make_results_that_are_defined(size: int) -> None:
         assert values.shape == (3, size, case.type.components)
         once = micro_expected.applied(case, values)
         assert once.defined.any(), case.name
-        assert once.value.dtype == case.result.scalar.dtype, case.name
+        assert once.value.dtype == dtype_of(case.result.scalar), case.name
 
 
 @pytest.mark.parametrize("name", ["subgroupAdd.uint", "subgroupShuffle.int", "subgroupInclusiveMul.uint16_t"])

@@ -14,7 +14,6 @@ from vkgroup.cli.main import COMMANDS
 from vkgroup.compiler import Target
 from vkgroup.compiler.optimizer import LEVELS
 from vkgroup.dispatch.drawing import TOPOLOGIES
-from vkgroup.spirv import STAGE_NAMES
 
 SHADER = Path(__file__).parents[2] / "shaders/tutorial/sum.comp"
 RECORDED = Path(__file__).parents[2] / "bench/results/nvidia-h200/bench_rows.json"
@@ -81,7 +80,6 @@ def test_a_command_imports_what_it_needs(words: list[str], needed: set[str], tmp
 
 
 def test_the_words_of_the_command_line_are_those_of_what_they_choose() -> None:
-    assert tuple(STAGE_NAMES) == choices.STAGES
     assert tuple(TOPOLOGIES) == choices.TOPOLOGIES
     assert tuple(LEVELS) == choices.OPTIMIZATIONS
     versions = {".".join(map(str, target.vulkan_version)) for target in Target}

@@ -9,7 +9,7 @@ from sources import BY_STAGE, COMPUTE, diagnostics_of, places
 
 from vkgroup.compiler import Target, compile_file, compile_source, disassemble, validate
 from vkgroup.errors import CompileError
-from vkgroup.spirv import STAGES, Stage
+from vkgroup.spec.stages import STAGES, Stage
 
 EXTENDED_TYPES = ("int8", "int16", "int64", "float16")
 SUBGROUP_CATEGORIES = (

@@ -6,8 +6,8 @@ import pytest
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.errors import CompileError
-from vkgroup.reference.categories import KHR_CATEGORIES
-from vkgroup.reference.operations import BUILTIN_VARIABLES
+from vkgroup.spec.categories import KHR_CATEGORIES
+from vkgroup.spec.operations import BUILTIN_VARIABLES
 from vkgroup.spirv import Module, grammar
 
 PARTS = [category.value for category in KHR_CATEGORIES]

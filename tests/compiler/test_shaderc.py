@@ -8,7 +8,7 @@ import pytest
 from fronts import RICH, both, comparable
 from sources import BY_STAGE, COMPUTE
 
-from vkgroup.compiler import Target, compile_source, shaderc, validate
+from vkgroup.compiler import Target, compile_source, validate
 from vkgroup.errors import CompilerUnavailable
 
 pytestmark = pytest.mark.usefixtures("glslc")
@@ -72,7 +72,3 @@ def test_executable_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("VKGROUP_GLSLC", str(tmp_path / "none"))
     with pytest.raises(CompilerUnavailable, match="no executable"):
         compile_source(COMPUTE, stage="compute", compiler="shaderc")
-
-
-def test_kinds_cover_every_stage() -> None:
-    assert set(shaderc._KINDS) == set(BY_STAGE)

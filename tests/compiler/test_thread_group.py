@@ -9,7 +9,7 @@ from sources import diagnostics_of, places
 
 from vkgroup.compiler import compile_source, disassemble, optimize
 from vkgroup.compiler.program import link
-from vkgroup.reference.thread_group_operations import STAGES, THREAD_GROUP_OPERATIONS
+from vkgroup.spec.thread_group_operations import STAGES, THREAD_GROUP_OPERATIONS
 from vkgroup.spirv import Module
 from vkgroup.spirv.source_extensions import source_extensions
 

@@ -14,6 +14,7 @@ from vkgroup.conformance.stages import WIDTH
 from vkgroup.conformance.stages.base import group_of_block
 from vkgroup.conformance.stages.fragment import quad_of
 from vkgroup.conformance.verdict import expected_of
+from vkgroup.reference.dtypes import dtype_of
 
 ACTIVE = {"all": lambda lane: lane >= 0, "partial": lambda lane: lane >= 0, "odd": lambda lane: lane % 2 == 1}
 
@@ -75,7 +76,9 @@ class Imaginary:
                 flat[:, ::2] = 1
                 planes = flat.T
             else:
-                planes = to_planes(flat.astype(result_type(entry.case).scalar.dtype), result_type(entry.case))
+                planes = to_planes(
+                    flat.astype(dtype_of(result_type(entry.case).scalar)), result_type(entry.case)
+                )
             self.outputs[entry.at : entry.at + entry.planes * n] = planes.ravel()
 
     def instances(self):

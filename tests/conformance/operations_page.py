@@ -7,13 +7,14 @@ from pathlib import Path
 
 from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.operands import CHOICES, Operand, choices
-from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.operations import Category, Operation
+from vkgroup.spec.categories import Category
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import Operation
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 _KIND = {
-    "clustered": "`subgroupClustered…`: clusters",
-    "partitioned": "`subgroupPartitioned…NV`: ballots",
+    "cluster_size": "`subgroupClustered…`: clusters",
+    "ballot": "`subgroupPartitioned…NV`: ballots",
 }
 
 
@@ -36,11 +37,16 @@ def categories_table() -> str:
     return "\n".join(lines)
 
 
+def _operations_of(family: dict[str, Operand]) -> list[str]:
+    """Return the operations that have a family of choices."""
+    return [name for name in SUBGROUP_OPERATIONS if choices(name) is family]
+
+
 def _mark(family: dict[str, Operand], operand: Operand) -> str:
     """Return what stands around a choice's name: how much it is combined with."""
     if operand.narrow:
         return "*"
-    operation = next(name for name in SUBGROUP_OPERATIONS if choices(name) is family)
+    operation = _operations_of(family)[0]
     met = (case for case in subgroup_cases() if (case.operation, case.operand) == (operation, operand.name))
     return "**" if any(case.subgroup_size for case in met) else ""
 
@@ -64,7 +70,8 @@ def operands_table() -> str:
             mark = _mark(found, operand)
             cells[kind_of(operand)].append(f"{mark}`{operand.name}`{mark}")
         row = " | ".join(", ".join(cell) or "·" for cell in cells.values())
-        lines.append(f"| {_KIND.get(family, f'`{family}`')} | {row} |")
+        names = _KIND.get(family) or ", ".join(f"`{name}`" for name in _operations_of(found))
+        lines.append(f"| {names} | {row} |")
     return "\n".join(lines)
 
 

@@ -12,10 +12,11 @@ from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.cases import STAGES, subgroup_cases
 from vkgroup.conformance.shapes import SHAPES
 from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
-from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.operations import BUILTIN_VARIABLES, Category
-from vkgroup.reference.types import LONG_TYPES
-from vkgroup.spirv import STAGES as VULKAN_STAGES
+from vkgroup.spec.categories import Category
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import BUILTIN_VARIABLES
+from vkgroup.spec.stages import STAGES as VULKAN_STAGES
+from vkgroup.spec.types import LONG_TYPES
 
 NARROW = ("all", "partial", "odd")
 

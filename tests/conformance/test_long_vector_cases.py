@@ -35,8 +35,9 @@ from vkgroup.conformance.program import build
 from vkgroup.conformance.support import missing
 from vkgroup.opening import select as select_device
 from vkgroup.reference.device.capabilities import capabilities_of
-from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.types import LONG_TYPES, SCALARS, GlslType, type_named
+from vkgroup.reference.dtypes import dtype_of
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.types import LONG_TYPES, SCALARS, GlslType, type_named
 from vkgroup.spirv import VectorType
 from vkgroup.spirv.declarations import Declarations
 
@@ -76,7 +77,7 @@ def test_the_feature_is_named_where_it_is_missing() -> None:
 
 @pytest.mark.parametrize("type_", LONG_TYPES.values(), ids=str)
 def test_values_come_back_from_words(type_: GlslType) -> None:
-    values = np.random.default_rng(0).integers(0, 2, (5, COMPONENTS)).astype(type_.scalar.dtype)
+    values = np.random.default_rng(0).integers(0, 2, (5, COMPONENTS)).astype(dtype_of(type_.scalar))
     found, sound = from_planes(to_planes(values, type_), type_)
     assert sound.all()
     assert np.array_equal(found, values)
@@ -100,7 +101,7 @@ def test_the_same_declarations_are_valid_for_vectors_that_the_tools_know(monkeyp
     monkeypatch.setattr(long_vectors, "CAPABILITY", 1)
     monkeypatch.setattr(long_vectors, "EXTENSION", "SPV_KHR_storage_buffer_storage_class")
     four = {name: GlslType(name, type_.scalar, 4) for name, type_ in LONG_TYPES.items()}
-    monkeypatch.setattr("vkgroup.reference.types.LONG_TYPES", four)
+    monkeypatch.setattr("vkgroup.spec.types.LONG_TYPES", four)
     assert type_named("vec8_int").components == 4
     chosen = [case for case in CASES if case.stage == "compute" and case.pattern == "all"]
     for start in range(5):

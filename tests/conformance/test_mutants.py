@@ -23,8 +23,10 @@ from vkgroup.conformance.mutants.operators import OPERATORS
 from vkgroup.conformance.program import build
 from vkgroup.device import Subgroup
 from vkgroup.opening import select as select_device
-from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.operations import BUILTIN_VARIABLES, WORKGROUP_STAGES, Category
+from vkgroup.spec.categories import Category
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import BUILTIN_VARIABLES
+from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spirv.editor import Editor
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"

@@ -19,6 +19,7 @@ from vkgroup.conformance.stages.graphics import INTERFACES
 from vkgroup.device import Subgroup, query
 from vkgroup.opening import open_device
 from vkgroup.opening import select as select_device
+from vkgroup.spec.stages import STAGE_BITS
 
 ADD = "arithmetic.{}.subgroupAdd.uvec2.all.exact"
 
@@ -64,7 +65,7 @@ class TestSupport:
 
     DEVICE = replace(
         EVERYTHING,
-        subgroup=Subgroup(32, tuple(query.STAGES), EVERYTHING.subgroup.supported_operations, False),
+        subgroup=Subgroup(32, tuple(STAGE_BITS), EVERYTHING.subgroup.supported_operations, False),
         features=EVERYTHING.features
         | {
             "vertexPipelineStoresAndAtomics",

@@ -27,7 +27,7 @@ from vkgroup.conformance.thread_group.program import (
 from vkgroup.conformance.thread_group.records import activity_fault, executions, layout_faults
 from vkgroup.device import Capabilities, SmBuiltins, Subgroup
 from vkgroup.opening import select as select_device
-from vkgroup.reference.thread_group_operations import THREAD_GROUP_OPERATIONS
+from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
 
 CASES = tuple(all_cases())
 BY_NAME = {case.name: case for case in CASES}

@@ -7,8 +7,13 @@ from dataclasses import replace
 import pytest
 
 from vkgroup.compiler import Target, compile_source
-from vkgroup.device import Capabilities, Subgroup, features, limits, query, requirements, vk
+from vkgroup.device import Capabilities, Subgroup, features, limits, vk
 from vkgroup.device.requirements import missing
+from vkgroup.spec.capabilities import CAPABILITIES, EXTENSIONS
+from vkgroup.spec.categories import OPERATION_BITS
+from vkgroup.spec.features import STRUCTS
+from vkgroup.spec.limits import DESCRIPTOR_LIMITS
+from vkgroup.spec.stages import STAGE_BITS
 from vkgroup.spirv import Module, grammar
 
 COMPUTE = (
@@ -20,14 +25,14 @@ ALL = Capabilities(
     name="everything",
     type="cpu",
     api_version=(1, 3, 0),
-    subgroup=Subgroup(8, tuple(query.STAGES), tuple(query.OPERATIONS), True),
+    subgroup=Subgroup(8, tuple(STAGE_BITS), tuple(OPERATION_BITS), True),
     features=frozenset(
         need
-        for needs in [*requirements.CAPABILITIES.values(), "maintenance4", "scalarBlockLayout"]
+        for needs in [*CAPABILITIES.values(), "maintenance4", "scalarBlockLayout"]
         for need in needs.split("|")
     )
     | {"shaderSubgroupExtendedTypes", "subgroupBroadcastDynamicId", "uniformBufferStandardLayout"},
-    extensions={need: 1 for needs in requirements.EXTENSIONS.values() for need in needs.split("|")},
+    extensions={need: 1 for needs in EXTENSIONS.values() for need in needs.split("|")},
 )
 
 
@@ -44,24 +49,24 @@ def module_of(
 
 
 def known_names() -> set[str]:
-    names = {name for struct in features.STRUCTS for name in struct.make().fields}
+    names = {name for struct in STRUCTS for name in features.make(struct).fields}
     return names | {name for name, _ in vk.ffi.typeof("VkPhysicalDeviceFeatures").fields}
 
 
 def test_the_tables_name_capabilities_that_exist() -> None:
-    assert set(requirements.CAPABILITIES) <= set(grammar().enumeration("Capability").values())
+    assert set(CAPABILITIES) <= set(grammar().enumeration("Capability").values())
 
 
-@pytest.mark.parametrize("table", [requirements.CAPABILITIES, requirements.EXTENSIONS])
+@pytest.mark.parametrize("table", [CAPABILITIES, EXTENSIONS])
 def test_the_tables_name_features_that_are_read(table: dict[str, str]) -> None:
     needs = {need for text in table.values() for need in text.split("|") if need}
-    plain = {n for n in needs if not n.startswith("VK_") and not n[0].isdigit()} - set(query.OPERATIONS)
+    plain = {n for n in needs if not n.startswith("VK_") and not n[0].isdigit()} - set(OPERATION_BITS)
     assert plain <= known_names()
 
 
 def test_extensions_in_the_tables_are_enabled() -> None:
     """A need that a device meets by an extension is met only if that extension is enabled, or core."""
-    needs = {need for text in requirements.CAPABILITIES.values() for need in text.split("|")}
+    needs = {need for text in CAPABILITIES.values() for need in text.split("|")}
     extensions = {need: 1 for need in needs if need.startswith("VK_")}
     structs = features.usable_structs((1, 1), extensions)
     assert set(features.wanted_extensions(structs, extensions)) == set(extensions)
@@ -128,7 +133,7 @@ def test_a_missing_category_is_named(call: str, category: str) -> None:
     declarations = "layout(binding = 0) buffer B { uint d[]; };"
     module = module_of(f"d[0] = {call};", declarations, f"GL_KHR_shader_subgroup_{category}")
     assert missing(module, ALL) == []
-    left = tuple(name for name in query.OPERATIONS if name != category)
+    left = tuple(name for name in OPERATION_BITS if name != category)
     without = replace(ALL, subgroup=Subgroup(8, ("compute",), left))
     assert missing(module, without) == [f"VK_SUBGROUP_FEATURE_{category.upper()}_BIT"]
 
@@ -144,7 +149,7 @@ def test_partitions_need_either_extension_that_promises_them() -> None:
     promoted = replace(neither, features=ALL.features | {"shaderSubgroupPartitioned"})
     assert missing(module, promoted) == missing(module, older) == []
     assert missing(module, neither) == ["VK_NV_shader_subgroup_partitioned or shaderSubgroupPartitioned"]
-    left = tuple(name for name in query.OPERATIONS if name != "partitioned_nv")
+    left = tuple(name for name in OPERATION_BITS if name != "partitioned_nv")
     without = replace(ALL, subgroup=Subgroup(8, ("compute",), left))
     assert missing(module, without) == ["VK_SUBGROUP_FEATURE_PARTITIONED_BIT_NV"]
 
@@ -155,7 +160,7 @@ def test_subgroups_in_a_stage_without_them_are_named() -> None:
         "layout(binding = 0) buffer B { uint d[]; };",
         "GL_KHR_shader_subgroup_basic",
     )
-    without = replace(ALL, subgroup=Subgroup(8, ("fragment",), tuple(query.OPERATIONS)))
+    without = replace(ALL, subgroup=Subgroup(8, ("fragment",), tuple(OPERATION_BITS)))
     assert missing(module, without) == ["subgroup operations in the compute stage (supportedStages)"]
 
 
@@ -205,7 +210,7 @@ LIMITS = {
     "maxBoundDescriptorSets": 2,
     "maxComputeWorkGroupSize": (64, 64, 4),
     "maxComputeWorkGroupInvocations": 64,
-    **{name: 2 for names in limits._DESCRIPTORS.values() for name in names},
+    **{name: 2 for names in DESCRIPTOR_LIMITS.values() for name in names},
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup.drivers import Driver
-from vkgroup.spirv import RAY_STAGES
+from vkgroup.spec.stages import RAY_STAGES
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "ray-tracing.md"
 

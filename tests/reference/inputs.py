@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from vkgroup.reference.operations import OperandKind
+from vkgroup.reference.dtypes import dtype_of
+from vkgroup.spec.operations import OperandKind
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 BEYOND = (2**31, 2**32 - 1)
@@ -35,10 +36,10 @@ def values_of(rng, scalar, shape):
     if scalar.kind == "bool":
         return rng.random(shape) < rng.choice([0.0, 0.1, 0.5, 0.9, 1.0])
     make = floats if scalar.kind == "float" else integers
-    values = make(rng, shape, scalar.dtype)
+    values = make(rng, shape, dtype_of(scalar))
     kind = rng.integers(3)
     if kind == 0:
-        return rng.choice(make(rng, 3, scalar.dtype), shape)
+        return rng.choice(make(rng, 3, dtype_of(scalar)), shape)
     if kind == 1:
         same = np.broadcast_to(values[:, :1], shape)
         return np.where(rng.random(shape) < rng.choice([0.0, 0.02]), values, same)

@@ -12,6 +12,8 @@ import math
 
 import numpy as np
 
+from vkgroup.reference.dtypes import dtype_of
+
 UNDEFINED = object()
 
 
@@ -94,14 +96,14 @@ def wrap(number, scalar):
 def add(a, b, scalar):
     if scalar.kind == "float":
         with np.errstate(all="ignore"):
-            return scalar.dtype.type(a) + scalar.dtype.type(b)
+            return dtype_of(scalar).type(a) + dtype_of(scalar).type(b)
     return wrap(int(a) + int(b), scalar)
 
 
 def mul(a, b, scalar):
     if scalar.kind == "float":
         with np.errstate(all="ignore"):
-            return scalar.dtype.type(a) * scalar.dtype.type(b)
+            return dtype_of(scalar).type(a) * dtype_of(scalar).type(b)
     return wrap(int(a) * int(b), scalar)
 
 

@@ -10,13 +10,14 @@ from inputs import SIZES, generators, masks_of, operand_of, values_of
 from test_semantics_extended import ballots_of
 
 from vkgroup.errors import Unsupported
-from vkgroup.reference.extended_operations import EXTENDED_OPERATIONS
 from vkgroup.reference.interpreter.groups import GROUPS
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.subgroups import Subgroups
 from vkgroup.reference.interpreter.values import Value, single
-from vkgroup.reference.operations import OPERATIONS, OperandKind
-from vkgroup.reference.types import TYPES
+from vkgroup.reference.registry import reference_of
+from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
+from vkgroup.spec.operations import OPERATIONS, OperandKind
+from vkgroup.spec.types import TYPES
 from vkgroup.spirv import ScalarType, VectorType
 
 ROWS = [row for row in (*OPERATIONS.values(), *EXTENDED_OPERATIONS.values()) if row.result is not None]
@@ -110,7 +111,7 @@ def test_the_result_is_what_the_semantics_say(row, data) -> None:
     _, site, active, arguments = drawn(data, row)
     direction = [] if row.direction is None else [row.direction]
     result = run(site, active, *arguments, *direction)
-    lanes = row.reference(*arguments[:1], active, *arguments[1:])
+    lanes = reference_of(row.name)(*arguments[:1], active, *arguments[1:])
     expected, defined = chosen(lanes.value, active), chosen(lanes.defined, active)
     assert result.data.shape == expected.shape
     assert result.data.dtype == expected.dtype

@@ -16,12 +16,15 @@ import pytest
 from inputs import SIZES, values_of
 
 from vkgroup.compiler import Target, compile_source
-from vkgroup.reference.extended_operations import EXTENDED_OPERATIONS
+from vkgroup.reference.dtypes import dtype_of
 from vkgroup.reference.interpreter.execute import execute
 from vkgroup.reference.interpreter.memory import Memory
 from vkgroup.reference.interpreter.program import Program
-from vkgroup.reference.operations import OPERATIONS, ExtendedCategory, OperandKind
-from vkgroup.reference.types import SCALARS, TYPES
+from vkgroup.reference.registry import reference_of
+from vkgroup.spec.categories import ExtendedCategory
+from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
+from vkgroup.spec.operations import OPERATIONS, OperandKind
+from vkgroup.spec.types import SCALARS, TYPES
 
 WORKGROUPS, INVOCATIONS, CLUSTER_SIZE = 2, 60, 4
 COUNT = WORKGROUPS * INVOCATIONS
@@ -113,7 +116,7 @@ def storage(scalar):
 
 
 def stored(scalar):
-    return np.uint32 if scalar.kind == "bool" else scalar.dtype
+    return np.uint32 if scalar.kind == "bool" else dtype_of(scalar)
 
 
 def binding(scalar, result):
@@ -319,7 +322,7 @@ def reference_arguments(row, type_, value, operands, size):
         elif operand.kind is OperandKind.BALLOT:
             arguments.append(as_rows(operands, size))
         elif place == 0:
-            arguments.append(as_rows(value.astype(type_.scalar.dtype), size))
+            arguments.append(as_rows(value.astype(dtype_of(type_.scalar)), size))
         else:
             arguments.append(as_rows(operands[:, 0], size))
     return arguments
@@ -338,7 +341,7 @@ def check(row, types, flow, size):
             place = values[type_]
             value = inputs[type_.scalar][:, place : place + type_.components]
             arguments = reference_arguments(row, type_, value, operands, size)
-            lanes = row.reference(*arguments[:1], active, *arguments[1:])
+            lanes = reference_of(row.name)(*arguments[:1], active, *arguments[1:])
             expected, defined = from_rows(lanes.value, size), from_rows(lanes.defined, size)
             result = row.result_type(type_)
             part = slice(results[type_], results[type_] + result.components)

@@ -6,9 +6,9 @@ import pytest
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.errors import CompileError
-from vkgroup.reference.categories import KHR_CATEGORIES
-from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS, Category, OperandKind
-from vkgroup.reference.types import SCALARS, TYPES
+from vkgroup.spec.categories import KHR_CATEGORIES, Category
+from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS, OperandKind
+from vkgroup.spec.types import SCALARS, TYPES
 from vkgroup.spirv import grammar
 
 CLUSTER_SIZE = 4

@@ -11,6 +11,7 @@ import pytest
 import vkgroup
 from vkgroup.device import requirements
 from vkgroup.dispatch import Device
+from vkgroup.spec.capabilities import CAPABILITIES, EXTENSIONS
 from vkgroup.spirv import Module
 
 LANES = 32
@@ -285,7 +286,7 @@ def bindings_of(device: Device, module: Module) -> dict[int, object]:
 
 
 def test_every_declared_feature_that_a_module_may_need_is_tried(reference: Device) -> None:
-    tables = (*requirements.CAPABILITIES.values(), *requirements.EXTENSIONS.values())
+    tables = (*CAPABILITIES.values(), *EXTENSIONS.values())
     known = {need for needs in tables for need in needs.split("|")} | {"scalarBlockLayout", "maintenance4"}
     declared = reference.capabilities.features & known
     elsewhere = {name for name in declared if "Sampled" in name or "Texel" in name or "Gather" in name}

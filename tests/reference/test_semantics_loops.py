@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inputs import SIZES, generators, masks_of, operand_of, values_of
 
-from vkgroup.reference import semantics
-from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS
-from vkgroup.reference.types import TYPES
+from vkgroup.reference.dtypes import dtype_of
+from vkgroup.reference.registry import reference_of
+from vkgroup.reference.semantics.lanes import Lanes
+from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
+from vkgroup.spec.types import TYPES
 
 
 def same(got, expected, dtype) -> bool:
@@ -24,7 +26,7 @@ def same(got, expected, dtype) -> bool:
     return got.tobytes() == expected.tobytes()
 
 
-def compare(lanes: semantics.Lanes, row: int, expected, active) -> None:
+def compare(lanes: Lanes, row: int, expected, active) -> None:
     """Assert that a subgroup's lanes are as the loop says, where both define them."""
     for lane in range(len(active)):
         if not active[lane]:
@@ -60,12 +62,12 @@ def test_function_is_what_the_loop_gives(operation, data) -> None:
         arguments.append(operand)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        lanes = operation.reference(*arguments)
+        lanes = reference_of(operation.name)(*arguments)
     assert lanes.value.shape == lanes.defined.shape
     result = operation.result_type(type_)
     if result is not None:
         assert lanes.value.shape == (*shape, result.components)
-        assert lanes.value.dtype == result.scalar.dtype
+        assert lanes.value.dtype == dtype_of(result.scalar)
     for row in range(shape[0]):
         second = operand[row].tolist() if isinstance(operand, np.ndarray) else operand
         numbers = list(value[row]) if type_.scalar.kind == "float" else value[row].tolist()
@@ -80,8 +82,8 @@ def test_variable_is_what_the_loop_gives(variable, data) -> None:
     rng = data.draw(generators)
     shape = (data.draw(st.integers(1, 5)), data.draw(st.sampled_from(SIZES)))
     active = masks_of(rng, shape)
-    lanes = variable.reference(active)
-    assert lanes.value.dtype == variable.type.scalar.dtype
+    lanes = reference_of(variable.name)(active)
+    assert lanes.value.dtype == dtype_of(variable.type.scalar)
     for row in range(shape[0]):
         compare(lanes, row, loop(shape[1], row, shape[0]), active[row])
 
@@ -90,8 +92,8 @@ def test_variable_is_what_the_loop_gives(variable, data) -> None:
 @given(generators, st.integers(1, 4), st.integers(1, 4), st.sampled_from(SIZES))
 def test_subgroups_are_counted_in_each_workgroup(rng, workgroups, count, size) -> None:
     active = masks_of(rng, (workgroups * count, size))
-    number = semantics.num_subgroups(active, subgroups_per_workgroup=count)
-    index = semantics.subgroup_id(active, subgroups_per_workgroup=count)
+    number = reference_of("gl_NumSubgroups")(active, subgroups_per_workgroup=count)
+    index = reference_of("gl_SubgroupID")(active, subgroups_per_workgroup=count)
     for row in range(len(active)):
         compare(number, row, plain.VARIABLES["gl_NumSubgroups"](size, row % count, count), active[row])
         compare(index, row, plain.VARIABLES["gl_SubgroupID"](size, row % count, count), active[row])

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from inputs import generators, masks_of
 
-from vkgroup.reference import semantics
-from vkgroup.reference.semantics.thread_group import PIXELS
-from vkgroup.reference.thread_group_operations import STAGES, THREAD_GROUP_OPERATIONS
+from vkgroup.reference.registry import reference_of
+from vkgroup.reference.semantics.thread_group import PIXELS, is_legal_id_nv, tgballot
+from vkgroup.spec.thread_group_operations import STAGES, THREAD_GROUP_OPERATIONS
 
 SIZES = (1, 2, 4, 8, 16, 32)
 
@@ -37,7 +37,7 @@ def shape_of(rng: np.random.Generator) -> tuple[int, int]:
 
 
 def reference(name: str):
-    found = THREAD_GROUP_OPERATIONS[name].reference
+    found = reference_of(name)
     assert found is not None
     return found
 
@@ -57,8 +57,8 @@ def test_masks_are_shifts_of_the_id_whoever_is_active(name: str, rng: np.random.
 
 def test_ids_and_sizes() -> None:
     active = np.array([[True, False, True, True]])
-    assert semantics.thread_in_warp_nv(active).value[0, :, 0].tolist() == [0, 1, 2, 3]
-    assert semantics.warp_size_nv(active).value[0, :, 0].tolist() == [4] * 4
+    assert reference_of("gl_ThreadInWarpNV")(active).value[0, :, 0].tolist() == [0, 1, 2, 3]
+    assert reference_of("gl_WarpSizeNV")(active).value[0, :, 0].tolist() == [4] * 4
 
 
 @settings(max_examples=60, deadline=None)
@@ -66,8 +66,8 @@ def test_ids_and_sizes() -> None:
 def test_ballots_have_the_bits_of_active_threads_alone(rng: np.random.Generator) -> None:
     active = masks_of(rng, shape_of(rng))
     value = rng.random((*active.shape, 1)) < 0.5
-    ballot = semantics.ballot_thread_nv(value, active)
-    threads = semantics.active_threads_nv(active)
+    ballot = reference_of("ballotThreadNV")(value, active)
+    threads = reference_of("activeThreadsNV")(active)
     for row in range(len(active)):
         present = sum(1 << thread for thread, there in enumerate(active[row]) if there)
         true = sum(1 << thread for thread, there in enumerate(active[row]) if there and value[row, thread, 0])
@@ -82,7 +82,7 @@ def test_ballots_have_the_bits_of_active_threads_alone(rng: np.random.Generator)
 def test_tgballot_is_the_documents_loop(dtype, rng: np.random.Generator) -> None:
     active = masks_of(rng, shape_of(rng))
     vector = rng.integers(-1 if dtype is not np.uint32 else 0, 2, (*active.shape, 4)).astype(dtype)
-    lanes = semantics.tgballot(vector, active)
+    lanes = tgballot(vector, active)
     for row in range(len(active)):
         result = [0, 0, 0, 0]
         for thread in np.flatnonzero(active[row]).tolist():
@@ -97,16 +97,14 @@ def test_tgballot_is_the_documents_loop(dtype, rng: np.random.Generator) -> None
 def test_tgballot_of_one_is_the_active_mask() -> None:
     active = np.array([[True, False, True, True, False, False, False, True]])
     ones = np.ones((*active.shape, 4), np.int32)
-    assert semantics.tgballot(ones, active).value[0, 0].tolist() == [0b10001101] * 4
-    assert (
-        semantics.tgballot(ones, active).value[..., :1] == semantics.active_threads_nv(active).value
-    ).all()
+    assert tgballot(ones, active).value[0, 0].tolist() == [0b10001101] * 4
+    assert (tgballot(ones, active).value[..., :1] == reference_of("activeThreadsNV")(active).value).all()
 
 
 def test_tgballot_compares_floats_with_zero() -> None:
     active = np.ones((1, 4), np.bool_)
     value = np.array([[[0.0], [-0.0], [np.nan], [1e-45]]], np.float32)
-    assert (semantics.tgballot(value, active).value == 0b1100).all()
+    assert (tgballot(value, active).value == 0b1100).all()
 
 
 def test_tgballot_writes_the_components_that_the_mask_names() -> None:
@@ -115,7 +113,7 @@ def test_tgballot_writes_the_components_that_the_mask_names() -> None:
     value = np.ones((1, 2, 4), np.uint32)
     old = np.full((1, 2, 4), 77, np.uint32)
     written = np.array([[[True, False, True, False], [False] * 4]])
-    lanes = semantics.tgballot(value, active, destination=old, written=written)
+    lanes = tgballot(value, active, destination=old, written=written)
     assert lanes.value.tolist() == [[[3, 77, 3, 77], [77, 77, 77, 77]]]
 
 
@@ -146,16 +144,16 @@ def test_swizzles_read_and_add_in_whole_quads(which: str, rng: np.random.Generat
 def test_a_swizzle_with_one_operand_moves_bits() -> None:
     active = np.ones((1, 4), np.bool_)
     value = np.array([[[-0.0], [1.0], [np.inf], [-1.5]]], np.float32)
-    moved = semantics.quad_swizzle0_nv(value, active).value
+    moved = reference_of("quadSwizzle0NV")(value, active).value
     assert np.signbit(moved).all()
-    assert not np.signbit(semantics.quad_swizzle0_nv(value, active, np.zeros_like(value)).value).any()
+    assert not np.signbit(reference_of("quadSwizzle0NV")(value, active, np.zeros_like(value)).value).any()
 
 
 def test_one_inactive_thread_makes_zeros_for_all_four() -> None:
     value = np.arange(1, 9, dtype=np.float32).reshape(1, 8, 1)
     active = np.ones((1, 8), np.bool_)
     active[0, 6] = False
-    result = semantics.quad_swizzle_x_nv(value, active, value)
+    result = reference_of("quadSwizzleXNV")(value, active, value)
     assert result.value[0, :, 0].tolist() == [3.0, 3.0, 7.0, 7.0, 0.0, 0.0, 0.0, 0.0]
     assert result.defined[0, :, 0].tolist() == [True] * 6 + [False, True]
 
@@ -163,7 +161,7 @@ def test_one_inactive_thread_makes_zeros_for_all_four() -> None:
 def test_helper_threads_are_those_without_coverage() -> None:
     active = np.array([[True, True, True, False]])
     covered = np.array([[True, False, True, True]])
-    lanes = semantics.helper_thread_nv(active, covered)
+    lanes = reference_of("gl_HelperThreadNV")(active, covered)
     assert lanes.value[0, :3, 0].tolist() == [False, True, False]
     assert lanes.defined[0, :, 0].tolist() == [True, True, True, False]
 
@@ -171,7 +169,7 @@ def test_helper_threads_are_those_without_coverage() -> None:
 def test_ids_of_processors_are_below_their_count_and_one_a_warp() -> None:
     active = np.array([[True, True, False], [True, True, True], [True, True, True]])
     value = np.array([[3, 3, 9], [3, 4, 3], [8, 8, 8]], np.uint32)
-    legal = semantics.is_legal_id_nv(value, active, 8)
+    legal = is_legal_id_nv(value, active, 8)
     assert legal.tolist() == [[True, True, True], [True, False, True], [False, False, False]]
 
 
@@ -187,11 +185,3 @@ def test_the_table_has_each_name_once_with_its_stages() -> None:
     fragment = {name for name, row in THREAD_GROUP_OPERATIONS.items() if row.stages == ("fragment",)}
     assert fragment == {"gl_HelperThreadNV", *(f"quadSwizzle{which}NV" for which in SOURCES)}
     assert all(row.stages == STAGES for name, row in THREAD_GROUP_OPERATIONS.items() if name not in fragment)
-    without = {name for name, row in THREAD_GROUP_OPERATIONS.items() if row.reference is None}
-    assert without == {name for name, row in THREAD_GROUP_OPERATIONS.items() if row.sm_builtin}
-
-
-@pytest.mark.parametrize("row", THREAD_GROUP_OPERATIONS.values(), ids=lambda row: row.name)
-def test_a_row_names_its_place_and_the_reference_names_the_row(row) -> None:
-    assert row.name in row.section
-    assert row.reference is None or row.name in row.reference.__doc__

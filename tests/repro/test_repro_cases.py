@@ -87,7 +87,8 @@ def test_inputs_and_outputs_are_those_of_the_dispatch(made: tuple[Path, Result])
 def test_the_readme_says_what_is_wrong_and_what_is_required(made: tuple[Path, Result]) -> None:
     text = (made[0] / "README.md").read_text()
     assert "12 of 384 active lanes are wrong" in text
-    assert "Return whether `value` is equal in all active lanes, in every component." in text
+    assert r"> “The function subgroupAllEqual() returns true if \<value> for all active" in text
+    assert "KHR_shader_subgroup, revision 6, section 8.18." in text
     assert "| 0 | yes |" in text
     assert "**wrong**" in text
     assert "vkgroup run all-equal" in text

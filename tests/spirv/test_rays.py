@@ -6,7 +6,8 @@ import pytest
 
 from vkgroup.compiler import compile_source
 from vkgroup.errors import InvalidModule
-from vkgroup.spirv import RAY_STAGES, Module
+from vkgroup.spec.stages import RAY_STAGES
+from vkgroup.spirv import Module
 from vkgroup.spirv.types import OpaqueType, ScalarType, StructType, VectorType
 
 HEAD = "#version 460\n#extension GL_EXT_ray_tracing : require\n"

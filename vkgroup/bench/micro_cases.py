@@ -12,16 +12,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.reference.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.reference.operations import (
-    OPERATIONS,
-    Category,
-    ExtendedCategory,
-    Operand,
-    OperandKind,
-    Operation,
-)
-from vkgroup.reference.types import TYPES, GlslType
+from vkgroup.spec.categories import Category, ExtendedCategory
+from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
+from vkgroup.spec.operations import OPERATIONS, Operand, OperandKind, Operation
+from vkgroup.spec.types import TYPES, GlslType
 
 Lanes = NDArray[np.uint32]
 

@@ -22,7 +22,7 @@ from vkgroup.conformance.glsl_types import from_planes, planes
 from vkgroup.dispatch import Device, Pipeline
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.pipelines import full_subgroups, subgroup_size
-from vkgroup.reference.semantics import Lanes
+from vkgroup.reference.semantics.lanes import Lanes
 
 _MOST_SUBGROUPS = 32
 """Subgroups of the workgroup in which throughput is measured, where the device has room for them."""

@@ -11,9 +11,11 @@ from vkgroup.bench import micro_feed
 from vkgroup.bench.micro_cases import Case
 from vkgroup.conformance.data import RECIPES, Request, recipe_name
 from vkgroup.conformance.glsl_types import to_planes
-from vkgroup.reference.operations import OperandKind
-from vkgroup.reference.semantics import Lanes
+from vkgroup.reference.dtypes import dtype_of
+from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.groups import OPERATORS, identity
+from vkgroup.reference.semantics.lanes import Lanes
+from vkgroup.spec.operations import OperandKind
 
 Array = NDArray[Any]
 
@@ -39,7 +41,7 @@ def operands(case: Case, size: int, chains: int, generator: np.random.Generator)
         recipe_name(operation.name, operation.operator, operation.operands[0].kind.value, "exact")
     ]
     request = Request(type_, max(size, _LEAST_INVOCATIONS))
-    values = np.empty(shape, type_.scalar.dtype)
+    values = np.empty(shape, dtype_of(type_.scalar))
     for chain in range(chains):
         # Of the recipe's four workgroups each has data of another kind.
         values[chain] = recipe(generator, request)[0][(chain + 2) % 4, :size]
@@ -50,7 +52,7 @@ def input_words(case: Case, values: Array) -> NDArray[np.uint32]:
     """Return the words of a case's place in the inputs: the planes of its operands and its identity."""
     name = "And" if case.operation.name == "subgroupQuadAll" else case.operation.operator or "Or"
     operator = OPERATORS[name]
-    dtype = case.type.scalar.dtype
+    dtype = dtype_of(case.type.scalar)
     neutral = identity(operator, dtype) if dtype.kind in operator.kinds else dtype.type(0)
     last = np.full((1, case.type.components), neutral, dtype)
     return to_planes(np.concatenate([values.reshape(-1, case.type.components), last]), case.type).ravel()
@@ -78,7 +80,7 @@ def applied(case: Case, values: Array) -> Lanes:
             given = np.broadcast_to(given, (chains, *given.shape))
         arguments.append(given)
     with np.errstate(all="ignore"):
-        return case.operation.reference(*arguments)
+        return reference_of(case.operation.name)(*arguments)
 
 
 def can_step(case: Case) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.reference.types import GlslType
+from vkgroup.spec.types import GlslType
 
 Array = NDArray[Any]
 

@@ -20,9 +20,10 @@ from string import Template
 from vkgroup.bench import micro_feed, micro_shared
 from vkgroup.bench.micro_cases import SUBSETS, Case
 from vkgroup.conformance.glsl_types import planes, reader, writer
-from vkgroup.conformance.intrinsics import EXTENSION, INTRINSICS
-from vkgroup.reference.operations import Category, OperandKind
-from vkgroup.reference.types import GlslType
+from vkgroup.conformance.intrinsics import EXTENSION, intrinsic_of
+from vkgroup.spec.categories import Category
+from vkgroup.spec.operations import OperandKind
+from vkgroup.spec.types import GlslType
 
 KINDS = ("subgroup", "shared", "feed")
 """What a chain applies: the function, its alternative through shared memory, nothing."""
@@ -132,8 +133,10 @@ _BY_INDEX = """    place = gl_LocalInvocationIndex;
 
 def _instruction(case: Case) -> str:
     """Return the declaration of a function by its instruction."""
+    intrinsic = intrinsic_of(case.operation.name)
+    assert intrinsic is not None
     operands = [case.type.name] + ["uint"] * len(case.arguments)
-    return INTRINSICS[case.operation.name].declaration(case.operation.name, case.result.name, operands)
+    return intrinsic.declaration(case.operation.name, case.result.name, operands)
 
 
 def _call(case: Case, size: int) -> str:
@@ -143,8 +146,9 @@ def _call(case: Case, size: int) -> str:
         # What depends on nothing cannot be part of a chain, unless a chain decides whether it happens.
         return f"x && {case.operation.name}()"
     name, arguments = case.operation.name, ["x", *arguments]
-    if name in INTRINSICS:
-        return INTRINSICS[name].call(name, arguments)
+    intrinsic = intrinsic_of(name)
+    if intrinsic is not None:
+        return intrinsic.call(name, arguments)
     return f"{name}({', '.join(arguments)})"
 
 
@@ -233,7 +237,7 @@ def _declarations(entries: Sequence[Entry]) -> str:
         lines.append(f"{type_} identity_{micro_shared.combine_name(operator, type_)};")
         lines.append(micro_shared.combine(operator, type_))
     cases = [entry.case for entry in entries if entry.kind == "subgroup"]
-    lines += dict.fromkeys(_instruction(case) for case in cases if case.operation.name in INTRINSICS)
+    lines += dict.fromkeys(_instruction(case) for case in cases if case.operation.by_instruction)
     return "\n".join(lines)
 
 
@@ -246,7 +250,7 @@ def _extensions(entries: Sequence[Entry], clock: bool) -> str:
         for type_ in types:
             names |= {*type_.scalar.extensions, *type_.scalar.subgroup_extensions}
             names |= {*micro_feed.extensions(type_)}
-        if case.operation.name in INTRINSICS:
+        if case.operation.by_instruction:
             names.add(EXTENSION)
         elif entry.kind == "subgroup":
             names.add(case.operation.category.extension)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from string import Template
 
 from vkgroup.bench.micro_cases import Case
-from vkgroup.reference.types import GlslType
+from vkgroup.spec.types import GlslType
 
 #: Where a lane reads from, over ``lane``, ``SIZE`` and the arguments {0} and {1}.
 _SOURCES: Mapping[str, str] = {

@@ -34,6 +34,7 @@ from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.blocks import pack_specialization
 from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
 from vkgroup.reference.interpreter.program import Instrument, Program
+from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import Module
 
 SIZES = choices.CHECK_SIZES
@@ -50,8 +51,6 @@ TIMEOUT = choices.CHECK_TIMEOUT
 
 MAX_INVOCATIONS = 1 << 22
 """Maximum number of invocations of a dispatch, which limits time and memory."""
-
-_QUAD = 4
 
 
 @dataclass
@@ -76,7 +75,7 @@ class _Check:
         order = sorted(sizes, key=lambda size: (size != 32, size != min(sizes), size))
         hanging = 0
         for size in order:
-            if size < _QUAD and self._uses_quads():
+            if size < QUAD_SIZE and self._uses_quads():
                 self.not_covered.append((f"size {size}", "quads need subgroups of at least 4 invocations"))
                 continue
             for shuffled in (False, True):
@@ -180,7 +179,7 @@ class _Check:
         for run in [*self.runs, *self.further]:
             if run.configuration == where:
                 return None if run.disturbed else run
-        if size < _QUAD and self._uses_quads():
+        if size < QUAD_SIZE and self._uses_quads():
             return None
         try:
             self.further.append(self.dispatch.run(where))

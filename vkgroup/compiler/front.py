@@ -28,7 +28,8 @@ from vkgroup.compiler.source import Request, clean, failure, read
 from vkgroup.compiler.target import Target
 from vkgroup.compiler.tools import tools_version
 from vkgroup.errors import CompileError, Diagnostic, InvalidModule
-from vkgroup.spirv import STAGE_NAMES, STAGES, Module, Stage, rename_entry_point, set_source
+from vkgroup.spec.stages import STAGE_NAMES, STAGES, Stage
+from vkgroup.spirv import Module, rename_entry_point, set_source
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 

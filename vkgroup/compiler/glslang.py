@@ -70,29 +70,6 @@ const resource *glslang_default_resource(void);
 #: interface of version 13 has nothing in its place.
 _SET_ENTRY_POINT = ("_ZN7glslang7TShader13setEntryPointEPKc", "?setEntryPoint@TShader@glslang@@QEAAXPEBD@Z")
 
-#: ``glslang_stage_t``.
-_STAGES = {
-    name: number
-    for number, name in enumerate(
-        (
-            "vertex",
-            "tessellation_control",
-            "tessellation_evaluation",
-            "geometry",
-            "fragment",
-            "compute",
-            "raygen",
-            "intersection",
-            "any_hit",
-            "closest_hit",
-            "miss",
-            "callable",
-            "task",
-            "mesh",
-        )
-    )
-}
-
 _GLSL, _HLSL, _CLIENT_VULKAN, _CLIENT_OPENGL, _TARGET_SPIRV, _CORE_PROFILE = 1, 2, 1, 2, 1, 2
 _OPENGL_VERSION = 450
 _SPIRV_RULES, _VULKAN_RULES, _READ_HLSL = 1 << 3, 1 << 4, 1 << 6
@@ -241,7 +218,7 @@ def shader_input(glslang: Glslang, request: Request, code: Any, handle: Any) -> 
     messages |= 0 if request.dialect == "gl" else _VULKAN_RULES
     messages |= _READ_HLSL if is_hlsl else 0
     entry = glslang.ffi.new("input *")
-    entry.language, entry.stage = (_HLSL if is_hlsl else _GLSL), _STAGES[request.stage.name]
+    entry.language, entry.stage = (_HLSL if is_hlsl else _GLSL), request.stage.glslang
     # Version 13 knows no Vulkan newer than 1.3; for the front end 1.4 is no different.
     entry.client, entry.client_version = _CLIENT_VULKAN, (1 << 22) | (min(vulkan[1], 3) << 12)
     if request.dialect == "gl":

@@ -61,23 +61,6 @@ int shaderc_result_get_compilation_status(void *result);
 const char *shaderc_result_get_error_message(void *result);
 """
 
-#: ``shaderc_shader_kind``.
-_KINDS = {
-    "vertex": 0,
-    "fragment": 1,
-    "compute": 2,
-    "geometry": 3,
-    "tessellation_control": 4,
-    "tessellation_evaluation": 5,
-    "raygen": 14,
-    "any_hit": 15,
-    "closest_hit": 16,
-    "miss": 17,
-    "intersection": 18,
-    "callable": 19,
-    "task": 26,
-    "mesh": 27,
-}
 _LANGUAGE_HLSL, _TARGET_VULKAN, _TARGET_OPENGL, _CORE_PROFILE = 1, 0, 1, 1
 _OPENGL_VERSION = 450
 _RELATIVE_INCLUDE = 0
@@ -191,7 +174,7 @@ def _compile_by_library(library: _Library, request: Request) -> tuple[Module, De
             library.compiler,
             text,
             len(text),
-            _KINDS[request.stage.name],
+            request.stage.shaderc,
             request.name.encode(),
             entry.encode(),
             options,

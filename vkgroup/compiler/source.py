@@ -10,7 +10,7 @@ from pathlib import Path
 from vkgroup.compiler.gl.limits import Limits
 from vkgroup.compiler.target import Target
 from vkgroup.errors import CompileError, Diagnostic
-from vkgroup.spirv import Stage
+from vkgroup.spec.stages import Stage
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b", re.MULTILINE)
 

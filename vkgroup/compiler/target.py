@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from vkgroup.spirv import Stage
+from vkgroup.spec.stages import Stage
 
 
 class Target(Enum):

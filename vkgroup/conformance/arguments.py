@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.operands import PARTITION_FUNCTIONS, Operand, choices
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.reference.operations import Category
+from vkgroup.spec.categories import Category
 
 Words = NDArray[np.uint32]
 Indices = NDArray[np.int64]

@@ -14,25 +14,20 @@ from operator import attrgetter
 from vkgroup.collector import resting
 from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.long_vectors import takes
-from vkgroup.conformance.operands import choices
+from vkgroup.conformance.operands import choices, represents
 from vkgroup.conformance.patterns import PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
-from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES, RAY_STAGES
-from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.operations import (
-    BUILTIN_VARIABLES,
-    WORKGROUP_STAGES,
-    BuiltinVariable,
-    Category,
-    Operation,
-)
-from vkgroup.reference.types import LONG_TYPES, GlslType, type_named
+from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
+from vkgroup.spec import stages
+from vkgroup.spec.categories import Category
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
+from vkgroup.spec.operations import BUILTIN_VARIABLES, BuiltinVariable, Operation
+from vkgroup.spec.stages import WORKGROUP_STAGES, Stage
+from vkgroup.spec.types import LONG_TYPES, GlslType, type_named
 
-REQUIRED_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-"""Subgroup sizes that a pipeline may require: the powers of two up to 128."""
-
-QUAD_SIZE = 4
-"""The smallest subgroup that holds a quad, which fragments are shaded in."""
+REQUIRED_SIZES = SUBGROUP_SIZES
+"""Subgroup sizes that a pipeline may require."""
 
 _SPECIAL_MOVE_PATTERNS = ("all", "partial")
 
@@ -74,48 +69,38 @@ _SOME_TYPES = ("float", "vec3", "int", "uvec2", "uint64_t", "f16vec4", "bool")
 
 _IN_WORKGROUPS = Axes(("all",), _MAIN_PATTERNS, inexact=("all",), sized=("all",), types=_SOME_TYPES)
 _OTHER = Axes(("all",), _MAIN_PATTERNS, inexact=("all",), types=_SOME_TYPES)
-_AXES: dict[str, Axes] = {
+_SPECIAL_AXES: dict[str, Axes] = {
     "compute": Axes(
         tuple(PATTERNS),
         ("all", "partial", "odd", "data_mask", "nested", "loop"),
         sized=("all", "partial", "data_mask"),
         shapes=tuple(shape for shape in SHAPES if shape != "1d"),
     ),
-    "vertex": _OTHER,
-    "tessellation_control": _OTHER,
-    "tessellation_evaluation": _OTHER,
-    "geometry": _OTHER,
     "fragment": Axes(
         ("all", "partial"), ("all", "partial", "data_mask", "demote"), sized=("all",), least_size=QUAD_SIZE
     ),
-    "task": _IN_WORKGROUPS,
-    "mesh": _IN_WORKGROUPS,
-    **dict.fromkeys(RAY_STAGES, _OTHER),
 }
+
+
+def _axes(stage: Stage) -> Axes:
+    """Return the axes of a stage's cases."""
+    return _SPECIAL_AXES.get(stage.name) or (_IN_WORKGROUPS if stage.workgroups else _OTHER)
+
+
+# Compute shaders come first, as they are tested most thoroughly.
+_AXES = {
+    stage.name: _axes(stage) for stage in sorted(stages.STAGES, key=lambda stage: stage.name != "compute")
+}
+STAGES = tuple(_AXES)
+"""The shader stages that the suite judges."""
+
 # Elsewhere operands are the representatives, but for those that say which lanes belong together.
 _WITH_EVERY_OPERAND = ("compute", "fragment")
 _SHAPED = (Category.CLUSTERED.value, Category.QUAD.value)
 
-STAGES = tuple(_AXES)
-"""The shader stages that the suite judges."""
-
 # Of long vectors: the sizes that GPUs of all kinds require; broadcasts have them all.
 _BROADCASTS = ("subgroupBroadcast", "subgroupBroadcastFirst")
 _LONG_SIZES = (8, 32, 64)
-
-# The choices that stand for their operation where not all are combined: one of each kind.
-_REPRESENTATIVES = {
-    "subgroupBroadcast": ("last", "dynamic"),
-    "subgroupShuffle": ("data",),
-    "subgroupShuffleXor": ("by1", "dynamic", "data"),
-    "subgroupShuffleUp": ("by1", "dynamic", "data"),
-    "subgroupShuffleDown": ("by1", "dynamic", "data"),
-    "subgroupBallotBitExtract": ("data",),
-    "subgroupQuadBroadcast": ("q2", "dynamic"),
-    "subgroupRotate": ("by2", "dynamic"),
-    "subgroupClusteredRotate": ("by2_c4", "dynamic_c4"),
-}
-_OTHER_REPRESENTATIVES = ("c4", "equal")
 
 # Where choices that are narrow are met, and partitions with data that rounds or is special.
 _NARROW_PATTERNS = ("all", "partial", "odd")
@@ -198,7 +183,7 @@ class Case:
 
 def _represents(case: Case) -> bool:
     """Whether a case's operand stands for all operands of its operation."""
-    return case.operand in ("", *_REPRESENTATIVES.get(case.operation, _OTHER_REPRESENTATIVES))
+    return represents(case.operation, case.operand)
 
 
 def _combined(case: Case) -> bool:

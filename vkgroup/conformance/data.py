@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.reference.types import GlslType
+from vkgroup.reference.dtypes import dtype_of
+from vkgroup.spec.types import GlslType
 
 Array = NDArray[Any]
 
@@ -53,7 +54,7 @@ Recipe = Callable[[np.random.Generator, Request], tuple[Array, Array]]
 
 
 def _bits(generator: np.random.Generator, request: Request) -> Array:
-    dtype = request.type.scalar.dtype
+    dtype = dtype_of(request.type.scalar)
     if dtype == np.bool_:
         return generator.integers(0, 2, request.shape).astype(np.bool_)
     if dtype.kind == "f":
@@ -107,7 +108,7 @@ def equalities(generator: np.random.Generator, request: Request) -> tuple[Array,
     values[0], values[3] = same[0], same[3]
     values[2] = np.where(few[2], values[2], same[2])
     decoys = _bits(generator, request).copy()
-    if request.type.scalar.dtype == np.bool_:
+    if dtype_of(request.type.scalar) == np.bool_:
         decoys = ~values
     return values, decoys
 
@@ -142,7 +143,7 @@ def uniform_ballots(generator: np.random.Generator, request: Request) -> tuple[A
 
 def sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Summands: any integers; floating-point integers up to 15, whose sums of 128 are exact in float16."""
-    dtype = request.type.scalar.dtype
+    dtype = dtype_of(request.type.scalar)
     if dtype.kind != "f":
         return moves(generator, request)
     values = generator.integers(1, 16, request.shape) * generator.choice([-1, 1], request.shape)
@@ -151,7 +152,7 @@ def sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array
 
 def products(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Factors: odd integers, so that no product vanishes; signed powers of two in float16's range."""
-    dtype = request.type.scalar.dtype
+    dtype = dtype_of(request.type.scalar)
     if dtype.kind != "f":
         return _bits(generator, request) | dtype.type(1), _bits(generator, request) | dtype.type(1)
     return _signed_powers(generator, request), _signed_powers(generator, request)
@@ -164,12 +165,12 @@ def _signed_powers(generator: np.random.Generator, request: Request) -> Array:
         where = generator.choice(request.invocations, 12, replace=False)
         exponents[index[0], where, index[1]] = generator.choice([-1, 1], 12)
     signs = generator.choice([-1.0, 1.0], request.shape)
-    return np.asarray(np.ldexp(signs, exponents.astype(int)).astype(request.type.scalar.dtype))
+    return np.asarray(np.ldexp(signs, exponents.astype(int)).astype(dtype_of(request.type.scalar)))
 
 
 def rounded_sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Positive summands of full precision: their sum rounds, without cancellation."""
-    dtype = request.type.scalar.dtype
+    dtype = dtype_of(request.type.scalar)
     return (
         generator.uniform(0.5, 1.0, request.shape).astype(dtype),
         generator.uniform(4.0, 8.0, request.shape).astype(dtype),
@@ -178,7 +179,7 @@ def rounded_sums(generator: np.random.Generator, request: Request) -> tuple[Arra
 
 def rounded_products(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Factors near 1 of full precision: 128 of them stay between 1e-3 and 1e3."""
-    dtype = request.type.scalar.dtype
+    dtype = dtype_of(request.type.scalar)
     return (
         generator.uniform(0.95, 1.05, request.shape).astype(dtype),
         generator.uniform(2.0, 3.0, request.shape).astype(dtype),
@@ -187,7 +188,7 @@ def rounded_products(generator: np.random.Generator, request: Request) -> tuple[
 
 def _mostly(generator: np.random.Generator, request: Request, ones: bool) -> Array:
     """Words of which each bit is rarely the odd one out, so that And and Or of many do not saturate."""
-    dtype = request.type.scalar.dtype
+    dtype = dtype_of(request.type.scalar)
     rarity = np.array([0.02, 0.2, 0.005, 0.08]).reshape(WORKGROUPS, 1, 1)
     if dtype == np.bool_:
         values = _few_true(generator, request)
@@ -223,7 +224,7 @@ def disjunctions(generator: np.random.Generator, request: Request) -> tuple[Arra
 
 def parities(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Values for Xor: any integers; few Booleans that are true."""
-    if request.type.scalar.dtype == np.bool_:
+    if dtype_of(request.type.scalar) == np.bool_:
         return disjunctions(generator, request)
     return moves(generator, request)
 
@@ -231,7 +232,7 @@ def parities(generator: np.random.Generator, request: Request) -> tuple[Array, A
 def orders(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Values for Min and Max; the decoys are the extremes of both directions."""
     values = _bits(generator, request)
-    low, high = _extremes(request.type.scalar.dtype)[:2]
+    low, high = _extremes(dtype_of(request.type.scalar))[:2]
     decoys = np.where(generator.random(request.shape) < 0.5, low, high).astype(values.dtype)
     return values, decoys
 
@@ -255,14 +256,14 @@ def special_floats(denormals: bool, dtype: np.dtype[Any]) -> Array:
 
 def special_moves(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Special values, to be moved without a bit changed."""
-    dtype = request.type.scalar.dtype
+    dtype = dtype_of(request.type.scalar)
     pool = special_floats(True, dtype) if dtype.kind == "f" else _extremes(dtype)
     return generator.choice(pool, request.shape), _bits(generator, request)
 
 
 def special_orders(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Special values for Min and Max: many NaN, one workgroup of nothing else, one without infinities."""
-    dtype = request.type.scalar.dtype
+    dtype = dtype_of(request.type.scalar)
     if dtype.kind != "f":
         return generator.choice(_extremes(dtype), request.shape), _bits(generator, request)
     values = generator.choice(special_floats(request.denormals, dtype), request.shape)
@@ -275,7 +276,7 @@ def special_orders(generator: np.random.Generator, request: Request) -> tuple[Ar
 
 def special_sums(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Summands with one infinity, with both, with NaN, with signed zeros and denormals."""
-    dtype: np.dtype[Any] = request.type.scalar.dtype
+    dtype: np.dtype[Any] = dtype_of(request.type.scalar)
     values = generator.integers(-8, 9, request.shape).astype(dtype)
     chance = generator.random(request.shape)
     values[0][chance[0] < 0.1] = np.inf
@@ -289,7 +290,7 @@ def special_sums(generator: np.random.Generator, request: Request) -> tuple[Arra
 
 def special_products(generator: np.random.Generator, request: Request) -> tuple[Array, Array]:
     """Factors with infinities, with zeros, with both (which make NaN), with NaN."""
-    dtype = request.type.scalar.dtype
+    dtype = dtype_of(request.type.scalar)
     values = generator.choice(np.array([1.0, -1.0], dtype), request.shape)
     chance = generator.random(request.shape)
     values[0][chance[0] < 0.1] = np.inf
@@ -366,5 +367,5 @@ def make(recipe: str, request: Request, seed: int) -> tuple[Array, Array]:
     generator = np.random.default_rng([seed, crc32(key.encode())])
     values, decoys = RECIPES[recipe](generator, request)
     flat = (WORKGROUPS * request.invocations, request.type.components)
-    dtype = request.type.scalar.dtype
+    dtype = dtype_of(request.type.scalar)
     return np.asarray(values, dtype).reshape(flat), np.asarray(decoys, dtype).reshape(flat)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.long_vectors import component as part
 from vkgroup.conformance.long_vectors import constructor, putter
-from vkgroup.reference.types import GlslType
+from vkgroup.reference.dtypes import dtype_of
+from vkgroup.spec.types import GlslType
 
 # Scalar name → GLSL that makes it from the words {w} and {next}, its lowest bit being bit {bit} of {w}.
 _READ = {
@@ -52,7 +53,7 @@ _WRITE = {
 
 def _bytes(type_: GlslType) -> int:
     """Return the bytes of one value."""
-    return type_.components * type_.scalar.dtype.itemsize
+    return type_.components * dtype_of(type_.scalar).itemsize
 
 
 def planes(type_: GlslType) -> int:
@@ -62,7 +63,7 @@ def planes(type_: GlslType) -> int:
 
 def _component(type_: GlslType, component: int) -> tuple[int, int]:
     """Return the word in which a component begins, and its lowest bit there."""
-    start = component * type_.scalar.dtype.itemsize
+    start = component * dtype_of(type_.scalar).itemsize
     return start // 4, start % 4 * 8
 
 
@@ -125,7 +126,7 @@ def from_planes(planes_: NDArray[np.uint32], type_: GlslType) -> tuple[NDArray[A
     raw = np.ascontiguousarray(planes_.T).view(np.uint8)
     held = np.ascontiguousarray(raw[:, : _bytes(type_)])
     padding = np.all(raw[:, _bytes(type_) :] == 0, axis=1)
-    if type_.scalar.dtype == np.bool_:
+    if dtype_of(type_.scalar) == np.bool_:
         return held != 0, (held <= 1) & padding[:, None]
-    values = held.view(type_.scalar.dtype)
+    values = held.view(dtype_of(type_.scalar))
     return values, np.broadcast_to(padding[:, None], values.shape)

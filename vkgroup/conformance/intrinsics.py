@@ -1,9 +1,13 @@
-"""Subgroup functions that glslang does not have, declared by their instructions (GL_EXT_spirv_intrinsics)."""
+"""Subgroup functions that glslang lacks, declared by their SPIR-V instructions (GL_EXT_spirv_intrinsics)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+
+from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS, SUBGROUP_OPERATIONS
+from vkgroup.spirv import grammar
 
 EXTENSION = "GL_EXT_spirv_intrinsics"
 
@@ -12,11 +16,11 @@ _SUBGROUP = "3u"  # SPIR-V, Scope
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """What it takes to declare an instruction as a function.
+    """The declaration of an instruction as a GLSL function.
 
     Attributes
     ----------
-    extension, capability : what the module declares.
+    extension, capability : the SPIR-V extension and the number of the capability; "" for no extension.
     opcode : the instruction's number.
     scoped : whether its first operand is the scope.
     """
@@ -35,8 +39,9 @@ class Intrinsic:
         result, operands : GLSL types.
         """
         types = ", ".join(["uint", *operands] if self.scoped else operands)
+        extensions = f'extensions = ["{self.extension}"], ' if self.extension else ""
         return (
-            f'spirv_instruction(extensions = ["{self.extension}"], capabilities = [{self.capability}], '
+            f"spirv_instruction({extensions}capabilities = [{self.capability}], "
             f"id = {self.opcode}) {result} {name}_({types});"
         )
 
@@ -45,18 +50,18 @@ class Intrinsic:
         return f"{name}_({', '.join([_SUBGROUP, *arguments] if self.scoped else arguments)})"
 
 
-_ROTATE = Intrinsic("SPV_KHR_subgroup_rotate", 6026, 4431, scoped=True)
-
-INTRINSICS: dict[str, Intrinsic] = {
-    "subgroupRotate": _ROTATE,
-    "subgroupClusteredRotate": _ROTATE,
-    "subgroupQuadAll": Intrinsic("SPV_KHR_quad_control", 5087, 5110),
-    "subgroupQuadAny": Intrinsic("SPV_KHR_quad_control", 5087, 5111),
-    "ballotARB": Intrinsic("SPV_KHR_shader_ballot", 4423, 4421),
-    "readInvocationARB": Intrinsic("SPV_KHR_shader_ballot", 4423, 4432),
-    "readFirstInvocationARB": Intrinsic("SPV_KHR_shader_ballot", 4423, 4422),
-    "allInvocationsARB": Intrinsic("SPV_KHR_subgroup_vote", 4431, 4428),
-    "anyInvocationARB": Intrinsic("SPV_KHR_subgroup_vote", 4431, 4429),
-    "allInvocationsEqualARB": Intrinsic("SPV_KHR_subgroup_vote", 4431, 4430),
-}
-"""By the GLSL name of the function: those that glslang 13 lacks, or has with other types."""
+@cache
+def intrinsic_of(operation: str) -> Intrinsic | None:
+    """Return the declaration of a function that GLSL compilers lack; None for others and for variables."""
+    row = EXTENDED_OPERATIONS.get(operation) or SUBGROUP_OPERATIONS.get(operation)
+    if row is None or not row.by_instruction:
+        return None
+    opcode = grammar().opcodes[row.opcode(row.types[0])]
+    instruction = grammar().instruction(opcode)
+    assert instruction is not None
+    return Intrinsic(
+        row.category.spirv_extension,
+        grammar().number("Capability", row.category.capability),
+        opcode,
+        scoped=instruction.operands[0].kind == "IdScope",
+    )

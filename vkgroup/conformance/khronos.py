@@ -14,10 +14,11 @@ from functools import cache
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.legacy_ballot.table import OLDER
 from vkgroup.conformance.operands import choices
-from vkgroup.conformance.stages import FRAMEBUFFER, RAY_STAGES
-from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.operations import BUILTIN_VARIABLES, OperandKind
-from vkgroup.reference.types import type_named
+from vkgroup.conformance.stages import FRAMEBUFFER
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import BUILTIN_VARIABLES, OperandKind
+from vkgroup.spec.stages import PRIMITIVE_STAGES, RAY_STAGES, STAGES
+from vkgroup.spec.types import type_named
 
 PREFIX = "dEQP-VK."
 
@@ -65,13 +66,8 @@ class _Test:
         return "" if self.size is None else f".size{self.size or '*'}"
 
 
-_GRAPHICS = ("vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment")
-_PLACES = {"compute": ("compute",), "graphics": _GRAPHICS, "ray_tracing": RAY_STAGES}
-_SHORT = {
-    "tess_control": "tessellation_control",
-    "tess_eval": "tessellation_evaluation",
-    **{stage: stage for stage in ("vertex", "geometry", "fragment", "mesh", "task")},
-}
+_PLACES = {"compute": ("compute",), "graphics": PRIMITIVE_STAGES, "ray_tracing": RAY_STAGES}
+_SHORT = {stage.khronos: stage.name for stage in STAGES if stage.khronos}
 _OLDER = re.compile(r"^ext_shader_subgroup_(ballot|vote)\.")
 _SIZE = re.compile(r"_requiredsubgroupsize(\d*)")
 _STAGE_LAST = re.compile(rf"_?({'|'.join(_SHORT)})$")

@@ -1,4 +1,4 @@
-"""How programs speak of vectors of eight components, which the compiler does not know (SPV_EXT_long_vector).
+"""GLSL for vectors of eight components, which the compiler does not know (SPV_EXT_long_vector).
 
 GL_EXT_spirv_intrinsics names SPIR-V's types and instructions in GLSL: a vector type of eight components, the
 instructions that make one and take it apart, and each group operation on it, from the operation's own row.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from vkgroup.reference.operations import OperandKind, Operation
-from vkgroup.reference.types import GlslType
+from vkgroup.spec.operations import OperandKind, Operation
+from vkgroup.spec.types import GlslType
 from vkgroup.spirv import grammar
 
 EXTENSION = "SPV_EXT_long_vector"
@@ -18,27 +18,6 @@ CAPABILITY = 5425
 
 _TYPE_VECTOR, _CONSTRUCT, _EXTRACT = 23, 80, 81
 _SUBGROUP = 3
-
-_CAPABILITIES = {
-    "vote": "GroupNonUniformVote",
-    "arithmetic": "GroupNonUniformArithmetic",
-    "ballot": "GroupNonUniformBallot",
-    "shuffle": "GroupNonUniformShuffle",
-    "shuffle_relative": "GroupNonUniformShuffleRelative",
-    "clustered": "GroupNonUniformClustered",
-    "quad": "GroupNonUniformQuad",
-    "partitioned": "GroupNonUniformPartitionedNV",
-    "rotate": "GroupNonUniformRotateKHR",
-    "rotate_clustered": "GroupNonUniformRotateKHR",
-}
-"""By category: the capability of its instructions."""
-
-_EXTENSIONS = {
-    "partitioned": "SPV_NV_shader_subgroup_partitioned",
-    "rotate": "SPV_KHR_subgroup_rotate",
-    "rotate_clustered": "SPV_KHR_subgroup_rotate",
-}
-"""By category: the extension of those that SPIR-V itself has not."""
 
 _MOST = 4
 
@@ -96,9 +75,9 @@ def _type(type_: GlslType) -> list[str]:
 
 def _operation(operation: Operation, type_: GlslType) -> list[str]:
     """Return an operation's instruction, and the function that gives it the scope."""
-    category = operation.category.value
-    capability = grammar().number("Capability", _CAPABILITIES[category])
-    extension = f'extensions = ["{_EXTENSIONS[category]}"], ' if category in _EXTENSIONS else ""
+    category = operation.category
+    capability = grammar().number("Capability", category.capability)
+    extension = f'extensions = ["{category.spirv_extension}"], ' if category.spirv_extension else ""
     opcode = grammar().opcodes[operation.opcode(type_)]
     result = type_.name if operation.result == "value" else str(operation.result)
     spec = grammar().instruction(opcode)

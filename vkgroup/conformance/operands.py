@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.spec.categories import Category
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.limits import SUBGROUP_SIZES
+from vkgroup.spec.operations import OperandKind, Operation
+
 Lanes = NDArray[np.uint32]
 Labels = Callable[[Lanes, Lanes], NDArray[np.integer[Any]]]
-
-CLUSTER_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-"""Every cluster size that some subgroup size allows (KHR_shader_subgroup: a power of two, at least 1)."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,7 @@ _QUAD_IDS = (
     _leader("an index", _ids_below(lambda size: 4)),
 )
 
-_CLUSTERS = tuple(Operand(f"c{n}", f"clusters of {n}", literal=_always(n), cluster=n) for n in CLUSTER_SIZES)
+_CLUSTERS = tuple(Operand(f"c{n}", f"clusters of {n}", literal=_always(n), cluster=n) for n in SUBGROUP_SIZES)
 
 _LARGEST = 2**32 - 1
 
@@ -202,7 +204,7 @@ _REPRESENTATIVE_CLUSTER = 4
 def _clustered_rotations() -> Iterator[Operand]:
     """Yield two rotations in clusters of every size, and every rotation in clusters of one size."""
     for rotation in _ROTATIONS:
-        for n in CLUSTER_SIZES if rotation.name in ("by1", "dynamic") else (_REPRESENTATIVE_CLUSTER,):
+        for n in SUBGROUP_SIZES if rotation.name in ("by1", "dynamic") else (_REPRESENTATIVE_CLUSTER,):
             yield replace(
                 rotation,
                 name=f"{rotation.name}_c{n}",
@@ -283,7 +285,7 @@ _BIT_INDICES = (
 CHOICES: dict[str, dict[str, Operand]] = {
     family: {operand.name: operand for operand in operands}
     for family, operands in {
-        "subgroupBroadcast": (
+        "uniform id": (
             _FIRST,
             _MIDDLE,
             _LAST,
@@ -292,28 +294,53 @@ CHOICES: dict[str, dict[str, Operand]] = {
             _ID_SPECIALIZED,
             _ID_FROM_LEADER,
         ),
-        "subgroupShuffle": _SHUFFLE_IDS,
-        "subgroupShuffleXor": _MASKS,
-        "subgroupShuffleUp": _DELTAS,
-        "subgroupShuffleDown": _DELTAS,
-        "subgroupBallotBitExtract": _BIT_INDICES,
-        "subgroupQuadBroadcast": _QUAD_IDS,
-        "subgroupRotate": _ROTATIONS,
-        "subgroupClusteredRotate": tuple(_clustered_rotations()),
-        "clustered": _CLUSTERS,
-        "partitioned": _PARTITIONS,
+        "id": _SHUFFLE_IDS,
+        "mask": _MASKS,
+        "delta": _DELTAS,
+        "index": _BIT_INDICES,
+        "quad id": _QUAD_IDS,
+        "uniform delta": _ROTATIONS,
+        "uniform delta, cluster_size": tuple(_clustered_rotations()),
+        "cluster_size": _CLUSTERS,
+        "ballot": _PARTITIONS,
     }.items()
 }
-"""Operation (or ``"clustered"`` and ``"partitioned"`` for all such reductions and scans) → its choices by
-name."""
+"""Choices by name, by the family of the operands (see `family_of`)."""
 
-_FAMILIES = {"subgroupClustered": "clustered", "subgroupPartitioned": "partitioned"}
+REPRESENTATIVES: dict[str, tuple[str, ...]] = {
+    "uniform id": ("last", "dynamic"),
+    "id": ("data",),
+    "mask": ("by1", "dynamic", "data"),
+    "delta": ("by1", "dynamic", "data"),
+    "index": ("data",),
+    "quad id": ("q2", "dynamic"),
+    "uniform delta": ("by2", "dynamic"),
+    "uniform delta, cluster_size": ("by2_c4", "dynamic_c4"),
+    "cluster_size": ("c4",),
+    "ballot": ("equal",),
+}
+"""By family: the choices that stand for all where not all are combined, one of each kind."""
+
+
+def family_of(operation: Operation) -> str:
+    """Return the family of an operation's operands after the first, ``"uniform id"``; "" without any."""
+    words = []
+    for operand in operation.operands[1:]:
+        if operand.kind is OperandKind.ID and operation.category is Category.QUAD:
+            words.append("quad id")
+        else:
+            words.append(f"uniform {operand.kind.value}" if operand.uniform else operand.kind.value)
+    return ", ".join(words)
 
 
 @cache
 def choices(operation: str) -> dict[str, Operand]:
     """Return the choices of an operation's other operands; empty where it has none."""
-    if operation in CHOICES:
-        return CHOICES[operation]
-    families = (family for prefix, family in _FAMILIES.items() if operation.startswith(prefix))
-    return CHOICES.get(next(families, ""), {})
+    row = SUBGROUP_OPERATIONS.get(operation)
+    return {} if row is None else CHOICES.get(family_of(row), {})
+
+
+def represents(operation: str, operand: str) -> bool:
+    """Return whether a choice stands for all choices of an operation; true where it has no operand."""
+    row = SUBGROUP_OPERATIONS.get(operation)
+    return not operand or row is None or operand in REPRESENTATIVES[family_of(row)]

@@ -28,13 +28,14 @@ from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Memory
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.float_modes import execution_modes
 from vkgroup.conformance.glsl_types import planes, reader, to_planes, writer
-from vkgroup.conformance.intrinsics import EXTENSION, INTRINSICS
+from vkgroup.conformance.intrinsics import EXTENSION, Intrinsic, intrinsic_of
 from vkgroup.conformance.patterns import Pattern, patterns_of
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.conformance.stages import Stage, stage_of
-from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.operations import BUILTIN_VARIABLES, Category
-from vkgroup.reference.types import TYPES, GlslType, type_named
+from vkgroup.spec.categories import Category
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import BUILTIN_VARIABLES
+from vkgroup.spec.types import TYPES, GlslType, type_named
 
 Words = NDArray[np.uint32]
 
@@ -122,8 +123,9 @@ def _call(case: Case, arguments: Sequence[str]) -> str:
         return case.operation
     if long_vectors.is_long(case.glsl_type):
         return long_vectors.called(SUBGROUP_OPERATIONS[case.operation], case.glsl_type, arguments)
-    if case.operation in INTRINSICS:
-        return INTRINSICS[case.operation].call(case.operation, arguments)
+    intrinsic = intrinsic_of(case.operation)
+    if intrinsic is not None:
+        return intrinsic.call(case.operation, arguments)
     return f"{case.operation}({', '.join(arguments)})"
 
 
@@ -230,14 +232,15 @@ class _Builder:
         argument = self.arguments.of(case)
         if argument is not None:
             arguments += argument.glsl
-        if case.operation in INTRINSICS and not long_vectors.is_long(case.glsl_type):
-            self._declare(case, len(arguments) - 1)
+        intrinsic = intrinsic_of(case.operation)
+        if intrinsic is not None and not long_vectors.is_long(case.glsl_type):
+            self._declare(case, intrinsic, len(arguments) - 1)
         return self.spelling.call(case, arguments), feed, argument
 
-    def _declare(self, case: Case, words: int) -> None:
+    def _declare(self, case: Case, intrinsic: Intrinsic, words: int) -> None:
         """Declare a case's operation on its type as a function of a value and so many words."""
         operands = [case.type, *["uint"] * words]
-        intrinsic, result = INTRINSICS[case.operation], result_type(case).name
+        result = result_type(case).name
         self.intrinsics[intrinsic.declaration(case.operation, result, operands)] = None
 
     def _add_barrier(self, case: Case) -> None:
@@ -268,7 +271,7 @@ def _extensions(cases: list[Case], ballot: bool) -> set[str]:
     if ballot:
         names.add(Category.BALLOT.extension)
     for case in cases:
-        names.add(EXTENSION if case.operation in INTRINSICS else Category(case.category).extension)
+        names.add(EXTENSION if intrinsic_of(case.operation) else Category(case.category).extension)
         names.update([EXTENSION] if long_vectors.is_long(case.glsl_type) else [])
         for scalar in {case.glsl_type.scalar, result_type(case).scalar}:
             names.update(scalar.extensions + scalar.subgroup_extensions)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
+from vkgroup.spec.limits import QUAD_SIZE
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
@@ -28,7 +29,6 @@ RECORD = ("recorded", "lane", "subgroup")
 
 WORKGROUPS, LOCAL_SIZE = 64, 128
 _WIDTH, _HEIGHT, _VERTICES = 64, 32, 1024
-_QUAD = 4
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ _TABLE = (
         _FIRST,
         "gl_Position = vec4(0.0, 0.0, 0.0, 1.0);\n    gl_PointSize = 1.0;",
         "vertexPipelineStoresAndAtomics",
-        _QUAD,
+        QUAD_SIZE,
     ),
     RecordingStage(
         "fragment",
@@ -85,7 +85,7 @@ _TABLE = (
         _FIRST,
         "color = 1u;",
         "fragmentStoresAndAtomics",
-        _QUAD,
+        QUAD_SIZE,
     ),
 )
 

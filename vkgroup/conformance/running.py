@@ -12,8 +12,9 @@ from vkgroup.conformance import barriers
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.program import SLOT_PLANES, Program
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages import RAY_STAGES, TICKETS, FramebufferStage, TicketStage
+from vkgroup.conformance.stages import TICKETS, FramebufferStage, TicketStage
 from vkgroup.conformance.tracing import trace
+from vkgroup.spec.stages import STAGE_NAMES, Pipeline
 from vkgroup.spirv import Module
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def execute(executor: Executor, program: Program, module: Module, subgroup_size:
     outputs = executor.buffer("outputs", program.output_words * 4, host=True)
     outputs.write(_blank(program))
     bindings[1] = outputs
-    if program.stage.name == "compute":
+    pipelines = STAGE_NAMES[program.stage.name].pipelines
+    if Pipeline.COMPUTE in pipelines:
         with (
             executor.device.pipeline(
                 module, specialization=program.specialization, subgroup_size=subgroup_size or None
@@ -56,7 +58,7 @@ def execute(executor: Executor, program: Program, module: Module, subgroup_size:
             pipeline.bind(bindings) as bound,
         ):
             bound.dispatch((WORKGROUPS, 1, 1), timeout=executor.timeout)
-    elif program.stage.name in RAY_STAGES:
+    elif Pipeline.RAYS in pipelines:
         around = program.stage.around(program.planes)
         trace(
             executor,

@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 from vkgroup.conformance.barriers import BARRIERS
-from vkgroup.conformance.cases import QUAD_SIZE, Case
+from vkgroup.conformance.cases import Case
 from vkgroup.conformance.declared import lacking_stages
 from vkgroup.conformance.long_vectors import is_long
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.stages import FRAMEBUFFER, GROUP_CELLS, RAY_STAGES, stage_of
+from vkgroup.conformance.stages import FRAMEBUFFER, GROUP_CELLS, stage_of
 from vkgroup.device import Capabilities
-from vkgroup.reference.operations import WORKGROUP_STAGES, Category
+from vkgroup.spec.categories import Category
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.limits import QUAD_SIZE
+from vkgroup.spec.operations import OperandKind
+from vkgroup.spec.stages import QUAD_STAGES, STAGES, WORKGROUP_STAGES, Pipeline, stages_of
 
-STORES = ("vertexPipelineStoresAndAtomics", "fragmentStoresAndAtomics")
+STORES = tuple(dict.fromkeys(stage.store_feature for stage in STAGES if stage.store_feature))
 """The features with which stages may write to buffers."""
 
-_POINTS = ("shaderTessellationAndGeometryPointSize", STORES[0])
 STAGE_FEATURES: dict[str, tuple[str, ...]] = {
-    "vertex": (STORES[0],),
-    "tessellation_control": ("tessellationShader", *_POINTS),
-    "tessellation_evaluation": ("tessellationShader", *_POINTS),
-    "geometry": ("geometryShader", *_POINTS),
-    "fragment": (STORES[1],),
-    "task": ("taskShader", "meshShader"),
-    "mesh": ("meshShader",),
-    **dict.fromkeys(RAY_STAGES, ("rayTracingPipeline", "accelerationStructure")),
+    stage.name: (*stage.features, *filter(None, [stage.store_feature]))
+    for stage in STAGES
+    if stage.features or stage.store_feature
 }
 """The features that cases of a stage need."""
 
 # The features of the patterns in which fragments leave.
 _LEAVES = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
 
-_DRAWN = ("vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment", "task", "mesh")
-
-# Elsewhere a device has quad operations only if it says so (Vulkan 1.4, quadOperationsInAllStages).
-QUAD_STAGES = ("fragment", "compute")
-
-_FEATURES = {
-    Category.ROTATE: ("shaderSubgroupRotate",),
-    Category.ROTATE_CLUSTERED: ("shaderSubgroupRotate", "shaderSubgroupRotateClustered"),
-}
-
-# Choices that leave the operand's value to memory need it to be no constant expression.
-_CONSTANT_IDS = ("subgroupBroadcast", "subgroupQuadBroadcast")
+_DRAWN = stages_of(Pipeline.PRIMITIVES) + stages_of(Pipeline.MESHES)
 
 
 def preserved_denormals(capabilities: Capabilities) -> frozenset[int]:
@@ -95,7 +82,7 @@ def _missing_category(category: Category, capabilities: Capabilities) -> list[st
     """Return the bit of a category, and the features that came with those that are no part of Vulkan 1.1."""
     declared = category.declared in capabilities.subgroup.supported_operations
     needs = [] if declared else [category.feature]
-    needs += [name for name in _FEATURES.get(category, ()) if name not in capabilities.features]
+    needs += [name for name in category.features if name not in capabilities.features]
     if category is Category.PARTITIONED:
         nv = "VK_NV_shader_subgroup_partitioned"
         if nv not in capabilities.extensions and "shaderSubgroupPartitioned" not in capabilities.features:
@@ -151,9 +138,15 @@ def _missing_operand(case: Case, capabilities: Capabilities) -> list[str]:
     if operand.observes and not has_ballot(capabilities):
         needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT (to make the operand)")
     dynamic_ids = "subgroupBroadcastDynamicId"
-    if operand.dynamic and case.operation in _CONSTANT_IDS and dynamic_ids not in capabilities.features:
+    if operand.dynamic and _has_constant_id(case.operation) and dynamic_ids not in capabilities.features:
         needs.append(dynamic_ids)
     return needs
+
+
+def _has_constant_id(operation: str) -> bool:
+    """Return whether GLSL asks for a constant id in an operation."""
+    operands = SUBGROUP_OPERATIONS[operation].operands
+    return any(operand.kind is OperandKind.ID and operand.constant for operand in operands)
 
 
 def _invocations(case: Case) -> int:

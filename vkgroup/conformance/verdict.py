@@ -15,9 +15,11 @@ from vkgroup.conformance.instances import Instances, hex_of
 from vkgroup.conformance.program import Entry, Program, result_type
 from vkgroup.conformance.results import Status
 from vkgroup.reference import precision
-from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.operations import BUILTIN_VARIABLES, Category
-from vkgroup.reference.semantics import Lanes
+from vkgroup.reference.registry import reference_of
+from vkgroup.reference.semantics.lanes import Lanes
+from vkgroup.spec.categories import Category
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import BUILTIN_VARIABLES
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]
@@ -144,7 +146,7 @@ def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
         legal = precision.interval(operation.operator, operation.group_operation, value, active, *others)
         return Expected(legal.low, legal.high, legal.defined, bits=False)
     arguments = [active, *others] if value is None else [value, active, *others]
-    lanes: Lanes = operation.reference(*arguments)
+    lanes: Lanes = reference_of(operation.name)(*arguments)
     as_number = operation.operator is not None and case.glsl_type.scalar.kind == "float"
     return Expected(lanes.value, lanes.value, lanes.defined, bits=not as_number)
 
@@ -174,7 +176,7 @@ def _expected_variable(entry: Entry, instances: Instances) -> Expected:
         value = np.broadcast_to(of_row.reshape(-1, 1, 1).astype(np.uint32), (rows, size, 1))
         defined = np.broadcast_to(instances.active[..., None], value.shape)
         return Expected(value, value, defined, bits=True)
-    lanes: Lanes = BUILTIN_VARIABLES[name].reference(instances.active)
+    lanes: Lanes = reference_of(name)(instances.active)
     return Expected(lanes.value, lanes.value, lanes.defined, bits=True)
 
 

@@ -7,24 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.errors import Unsupported
+from vkgroup.spec.limits import DESCRIPTOR_LIMITS
+from vkgroup.spec.stages import WORKGROUP_STAGES
 from vkgroup.spirv import EntryPoint, Reflection, StageVariable, Value
 
-#: Stages with workgroups, as the names of their limits have them.
-_WORKGROUPS = {"compute": "Compute", "task": "Task", "mesh": "Mesh"}
-
-#: Kinds of descriptors that are counted together, and the limits on their number.
-_DESCRIPTORS = {
-    kinds: (f"maxPerStageDescriptor{name}", f"maxDescriptorSet{name}")
-    for name, kinds in {
-        "StorageBuffers": ("storage_buffer",),
-        "UniformBuffers": ("uniform_buffer",),
-        "StorageImages": ("storage_image", "storage_texel_buffer"),
-        "SampledImages": ("sampled_image", "combined_image_sampler", "uniform_texel_buffer"),
-        "Samplers": ("sampler", "combined_image_sampler"),
-        "AccelerationStructures": ("acceleration_structure",),
-        "InputAttachments": ("input_attachment",),
-    }.items()
-}
+_WORKGROUPS = {stage: stage.capitalize() for stage in WORKGROUP_STAGES}
+"""Stages with workgroups, and how Vulkan's names of limits spell them."""
 
 
 def exceeded(
@@ -56,7 +44,7 @@ def exceeded(
     counts: Counter[str] = Counter()
     for binding in reflection.bindings:
         counts[binding.kind] += binding.count or 0
-    for kinds, names in _DESCRIPTORS.items():
+    for kinds, names in DESCRIPTOR_LIMITS.items():
         count = sum(counts[kind] for kind in kinds)
         over += [_text(name, count, limits) for name in names if count > limits.get(name, count)]
     return over

@@ -18,6 +18,7 @@ from vkgroup.device.owner import Owner
 from vkgroup.device.query import queue_family, read_capabilities
 from vkgroup.device.sharing import CudaSharing, sharing_of
 from vkgroup.errors import DeviceLost, DriverError, NoDevice, Unsupported, ValidationError
+from vkgroup.spec.features import NOT_ENABLED, ROBUSTNESS
 
 #: Buffers for arrays are kept in sizes of powers of two between these, so many of each.
 _SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
@@ -44,7 +45,7 @@ class LogicalDevice(Owner):
     """A VkDevice with one queue.
 
     The features in its capabilities that vkgroup knows are enabled, except
-    `vkgroup.device.features.NOT_ENABLED`.
+    `vkgroup.spec.features.NOT_ENABLED`.
 
     Attributes
     ----------
@@ -96,10 +97,10 @@ class LogicalDevice(Owner):
             )
         structs = features.usable_structs(capabilities.api_version[:2], capabilities.extensions)
         self.enabled_extensions = features.wanted_extensions(structs, capabilities.extensions)
-        self.enabled_features = capabilities.features - features.NOT_ENABLED
+        self.enabled_features = capabilities.features - NOT_ENABLED
         if not robust:
-            self.enabled_features -= features.ROBUSTNESS
-        self._structs = [struct.make() for struct in structs]
+            self.enabled_features -= ROBUSTNESS
+        self._structs = [features.make(struct) for struct in structs]
 
     def _create(self) -> int:
         """Create the VkDevice with all wanted features; returns its queue family."""

@@ -13,67 +13,12 @@ from vkgroup.device.capabilities import (
     Subgroup,
     Timestamps,
 )
-
-#: Stage names by the bits of VkShaderStageFlagBits, in the order of the pipeline.
-STAGES = {
-    "vertex": 0x1,
-    "tessellation_control": 0x2,
-    "tessellation_evaluation": 0x4,
-    "geometry": 0x8,
-    "fragment": 0x10,
-    "compute": 0x20,
-    "task": 0x40,
-    "mesh": 0x80,
-    "raygen": 0x100,
-    "any_hit": 0x200,
-    "closest_hit": 0x400,
-    "miss": 0x800,
-    "intersection": 0x1000,
-    "callable": 0x2000,
-}
-
-#: Categories by the bits of VkSubgroupFeatureFlagBits; those of rotate are newer than the headers.
-OPERATIONS = {
-    "basic": 0x1,
-    "vote": 0x2,
-    "arithmetic": 0x4,
-    "ballot": 0x8,
-    "shuffle": 0x10,
-    "shuffle_relative": 0x20,
-    "clustered": 0x40,
-    "quad": 0x80,
-    "partitioned_nv": 0x100,
-    "rotate": 0x200,
-    "rotate_clustered": 0x400,
-}
+from vkgroup.spec.categories import OPERATION_BITS
+from vkgroup.spec.limits import LIMIT_STRUCTS, PROPERTY_STRUCTS
+from vkgroup.spec.stages import STAGE_BITS
 
 _TYPES = {0: "other", 1: "integrated_gpu", 2: "discrete_gpu", 3: "virtual_gpu", 4: "cpu"}
 _HEAP_FLAGS = {"device_local": 0x1, "multi_instance": 0x2}
-
-_PROPERTIES: tuple[tuple[str, str, tuple[int, int] | None], ...] = (
-    ("VkPhysicalDeviceIDProperties", "", (1, 1)),
-    ("VkPhysicalDeviceSubgroupProperties", "", (1, 1)),
-    ("VkPhysicalDeviceMaintenance3Properties", "", (1, 1)),
-    ("VkPhysicalDeviceDriverProperties", "VK_KHR_driver_properties", (1, 2)),
-    ("VkPhysicalDeviceFloatControlsProperties", "VK_KHR_shader_float_controls", (1, 2)),
-    ("VkPhysicalDeviceSubgroupSizeControlProperties", "VK_EXT_subgroup_size_control", (1, 3)),
-    ("VkPhysicalDeviceMaintenance4Properties", "VK_KHR_maintenance4", (1, 3)),
-    ("VkPhysicalDeviceShaderSMBuiltinsPropertiesNV", "VK_NV_shader_sm_builtins", None),
-    ("VkPhysicalDeviceCooperativeMatrixPropertiesKHR", "VK_KHR_cooperative_matrix", None),
-    ("VkPhysicalDeviceMeshShaderPropertiesEXT", "VK_EXT_mesh_shader", None),
-    ("VkPhysicalDeviceAccelerationStructurePropertiesKHR", "VK_KHR_acceleration_structure", None),
-    ("VkPhysicalDeviceRayTracingPipelinePropertiesKHR", "VK_KHR_ray_tracing_pipeline", None),
-)
-
-
-_LIMITS = (
-    "VkPhysicalDeviceMaintenance3Properties",
-    "VkPhysicalDeviceMaintenance4Properties",
-    "VkPhysicalDeviceMeshShaderPropertiesEXT",
-    "VkPhysicalDeviceAccelerationStructurePropertiesKHR",
-    "VkPhysicalDeviceRayTracingPipelinePropertiesKHR",
-)
-"""Those that are limits."""
 
 
 def names_of(flags: int, bits: dict[str, int]) -> tuple[str, ...]:
@@ -157,7 +102,7 @@ def read_capabilities(functions: vk.Functions, physical: Any, limit: tuple[int, 
         sm_builtins=SmBuiltins(builtins.shaderSMCount, builtins.shaderWarpsPerSM) if builtins else None,
         cooperative_matrices=_cooperative_matrices(functions, physical) if matrices else (),
         cooperative_matrix_stages=(
-            names_of(matrices.cooperativeMatrixSupportedStages, STAGES) if matrices else ()
+            names_of(matrices.cooperativeMatrixSupportedStages, STAGE_BITS) if matrices else ()
         ),
         memory_heaps=_heaps(functions, physical),
     )
@@ -169,7 +114,7 @@ def _read_properties(
     """Fill the property structs that this device knows; by C name."""
     structs = {
         name: vk.new(name)
-        for name, extension, since in _PROPERTIES
+        for name, extension, since in PROPERTY_STRUCTS
         if (since is not None and version[:2] >= since) or extension in extensions
     }
     head = vk.new("VkPhysicalDeviceProperties2")
@@ -186,7 +131,7 @@ def _read_features(
         core = vk.ffi.new("VkPhysicalDeviceFeatures *")
         functions.vkGetPhysicalDeviceFeatures(physical, core)
     else:
-        structs = [struct.make() for struct in features.usable_structs(version[:2], extensions)]
+        structs = [features.make(struct) for struct in features.usable_structs(version[:2], extensions)]
         head = vk.new("VkPhysicalDeviceFeatures2")
         vk.chain([head, *structs])
         functions.vkGetPhysicalDeviceFeatures2(physical, head)
@@ -209,8 +154,8 @@ def _subgroup(properties: Any) -> Subgroup:
         return Subgroup()
     return Subgroup(
         size=int(properties.subgroupSize),
-        supported_stages=names_of(properties.supportedStages, STAGES),
-        supported_operations=names_of(properties.supportedOperations, OPERATIONS),
+        supported_stages=names_of(properties.supportedStages, STAGE_BITS),
+        supported_operations=names_of(properties.supportedOperations, OPERATION_BITS),
         quad_operations_in_all_stages=bool(properties.quadOperationsInAllStages),
     )
 
@@ -223,7 +168,7 @@ def _size_control(properties: Any, flags: frozenset[str]) -> SizeControl:
         min_size=int(properties.minSubgroupSize),
         max_size=int(properties.maxSubgroupSize),
         max_compute_workgroup_subgroups=int(properties.maxComputeWorkgroupSubgroups),
-        required_size_stages=names_of(properties.requiredSubgroupSizeStages, STAGES),
+        required_size_stages=names_of(properties.requiredSubgroupSizeStages, STAGE_BITS),
         compute_full_subgroups="computeFullSubgroups" in flags,
     )
 
@@ -231,7 +176,7 @@ def _size_control(properties: Any, flags: frozenset[str]) -> SizeControl:
 def _limits(limits: Any, properties: dict[str, Any]) -> dict[str, Any]:
     """Turn `VkPhysicalDeviceLimits` into plain values, and add the later limits on sizes."""
     values = {name: _plain(getattr(limits, name)) for name, _ in vk.ffi.typeof(limits).fields}
-    for struct in _LIMITS:
+    for struct in LIMIT_STRUCTS:
         if struct in properties:
             values.update(_members(properties[struct]))
     return values

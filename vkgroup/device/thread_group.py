@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vkgroup.device.capabilities import Capabilities
+from vkgroup.spec.limits import LARGEST_WARP
 from vkgroup.spirv import Module
 from vkgroup.spirv.source_extensions import source_extensions
 
 EXTENSION = "GL_NV_shader_thread_group"
 """The `OpSourceExtension` of a module that was compiled from a source with the extension."""
-
-MOST_THREADS = 32
-"""Threads of the largest warp: the document's ids go from 0 to 31, and its masks and ballots have 32 bits."""
 
 _VARYING_SIZES_SINCE = (1, 6)
 
@@ -48,6 +46,6 @@ def missing_for_thread_group(
         if module.version >= _VARYING_SIZES_SINCE:
             # Vulkan 1.3, "Appendix A: SPIR-V 1.6": any size of the device may come without being asked for.
             size = max(size, capabilities.size_control.max_size)
-    if size <= MOST_THREADS or EXTENSION not in source_extensions(module):
+    if size <= LARGEST_WARP or EXTENSION not in source_extensions(module):
         return []
-    return [f"subgroups of at most {MOST_THREADS} invocations, for {EXTENSION} (they may have {size})"]
+    return [f"subgroups of at most {LARGEST_WARP} invocations, for {EXTENSION} (they may have {size})"]

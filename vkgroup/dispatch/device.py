@@ -33,7 +33,8 @@ from vkgroup.dispatch.sequence import Sequence, Step
 from vkgroup.dispatch.textures import check_sampler
 from vkgroup.errors import InvalidDispatch
 from vkgroup.sampler import Sampler, make_sampler
-from vkgroup.spirv import STAGES, ImageType, Module
+from vkgroup.spec.stages import STAGES
+from vkgroup.spirv import ImageType, Module
 
 _SUFFIXES = (".glsl", ".hlsl", ".spv", ".spvasm", *(f".{stage.suffix}" for stage in STAGES))
 

@@ -8,9 +8,10 @@ from itertools import combinations
 from vkgroup.gl.errors import InvalidOperation
 from vkgroup.gl.program import Program, require_program
 from vkgroup.gl.tokens import Name, stages_of
+from vkgroup.spec.stages import PRIMITIVE_STAGES
 
 #: The stages of drawing, in order. A compute program between them is no matter (ARB_compute_shader, 2.11.12).
-_IN_ORDER = ("vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment")
+_IN_ORDER = PRIMITIVE_STAGES
 
 
 class ProgramPipeline:

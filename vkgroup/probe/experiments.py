@@ -18,7 +18,7 @@ from vkgroup.probe.outcome import Observation
 from vkgroup.probe.reconvergence import CONSTRUCTS, Reconvergence, keys, reconvergence
 from vkgroup.probe.size import SubgroupSize, met_size
 from vkgroup.probe.subject import Subject
-from vkgroup.reference.operations import Category
+from vkgroup.spec.categories import Category
 
 
 @dataclass(frozen=True)

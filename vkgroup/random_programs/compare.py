@@ -13,7 +13,8 @@ from vkgroup.conformance.reconvergence.nodes import walk
 from vkgroup.random_programs.glsl import HEAD
 from vkgroup.random_programs.nodes import Operate, Program, Record, type_of
 from vkgroup.random_programs.subjects import Observation
-from vkgroup.reference.types import TYPES, GlslType
+from vkgroup.reference.dtypes import dtype_of
+from vkgroup.spec.types import TYPES, GlslType
 
 Words = NDArray[np.uint32]
 
@@ -133,8 +134,8 @@ def _value(words: Words, type_: GlslType) -> NDArray[Any]:
 
 def _components(unknown: NDArray[np.bool_], type_: GlslType) -> NDArray[np.bool_]:
     """Return which components lie in a word that is undefined."""
-    first = np.arange(type_.components) * type_.scalar.dtype.itemsize // 4
-    last = (np.arange(1, type_.components + 1) * type_.scalar.dtype.itemsize - 1) // 4
+    first = np.arange(type_.components) * dtype_of(type_.scalar).itemsize // 4
+    last = (np.arange(1, type_.components + 1) * dtype_of(type_.scalar).itemsize - 1) // 4
     return np.asarray(unknown[first] | unknown[last])
 
 

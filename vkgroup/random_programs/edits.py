@@ -31,7 +31,7 @@ from vkgroup.random_programs.nodes import (
     type_of,
 )
 from vkgroup.random_programs.rules import ANY_ACTIVE
-from vkgroup.reference.types import TYPES
+from vkgroup.spec.types import TYPES
 
 Change = Callable[[int, Statement], Block | None]
 """Number of a statement and the statement → what takes its place; None leaves it, and looks inside."""

@@ -18,8 +18,8 @@ from vkgroup.random_programs.nodes import (
 )
 from vkgroup.random_programs.rules import ANY_ACTIVE, FIRST_ACTIVE, LAST_ACTIVE, Place
 from vkgroup.random_programs.vocabulary import CLUSTERS, Vocabulary
-from vkgroup.reference.operations import OPERATIONS, Operand, OperandKind
-from vkgroup.reference.types import TYPES, GlslType
+from vkgroup.spec.operations import OPERATIONS, Operand, OperandKind
+from vkgroup.spec.types import TYPES, GlslType
 
 LANE = Builtin("gl_SubgroupInvocationID")
 _BUILTINS = (

@@ -29,8 +29,8 @@ from vkgroup.random_programs.nodes import (
 )
 from vkgroup.random_programs.rules import Place, function_place, may_be_undefined
 from vkgroup.random_programs.vocabulary import Vocabulary
-from vkgroup.reference.operations import OPERATIONS
-from vkgroup.reference.types import TYPES
+from vkgroup.spec.operations import OPERATIONS
+from vkgroup.spec.types import TYPES
 
 LOCAL_SIZES = ((32, 1), (64, 1), (8, 1), (13, 1), (37, 1), (61, 1), (1, 1), (4, 4), (8, 8), (5, 3), (7, 9))
 """Shapes of workgroups: full and partial subgroups, one and two dimensions."""

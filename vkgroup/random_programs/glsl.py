@@ -40,8 +40,9 @@ from vkgroup.random_programs.nodes import (
     called_functions,
     type_of,
 )
-from vkgroup.reference.operations import OPERATIONS, Category
-from vkgroup.reference.types import TYPES
+from vkgroup.spec.categories import Category
+from vkgroup.spec.operations import OPERATIONS
+from vkgroup.spec.types import TYPES
 
 Words = NDArray[np.uint32]
 

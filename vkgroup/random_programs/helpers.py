@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vkgroup.conformance.glsl_types import planes, writer
-from vkgroup.reference.types import TYPES, GlslType
+from vkgroup.spec.types import TYPES, GlslType
 
 _COMPONENTS = "xyzw"
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from vkgroup.conformance.reconvergence.nodes import Promise, walk
-from vkgroup.reference.operations import OPERATIONS
-from vkgroup.reference.types import TYPES
+from vkgroup.spec.operations import OPERATIONS
+from vkgroup.spec.types import TYPES
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class FromWord:
 
 @dataclass(frozen=True)
 class Communicate:
-    """A subgroup operation, used with `type` (see `vkgroup.reference.operations.Operation.types`)."""
+    """A subgroup operation, used with `type` (see `vkgroup.spec.operations.Operation.types`)."""
 
     operation: str
     type: str

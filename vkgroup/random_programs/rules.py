@@ -41,7 +41,7 @@ from vkgroup.random_programs.nodes import (
     Switch,
     ToWord,
 )
-from vkgroup.reference.operations import OPERATIONS, OperandKind
+from vkgroup.spec.operations import OPERATIONS, OperandKind
 
 _UNIFORM_BUILTINS = {
     Promise.WORKGROUP: {"gl_WorkGroupID.x", "gl_SubgroupSize"},

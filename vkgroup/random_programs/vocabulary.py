@@ -7,8 +7,9 @@ from fnmatch import fnmatchcase
 
 from vkgroup.conformance.reconvergence.nodes import Promise
 from vkgroup.device import Capabilities
-from vkgroup.reference.operations import OPERATIONS, Category
-from vkgroup.reference.types import SCALARS, TYPES
+from vkgroup.spec.categories import Category
+from vkgroup.spec.operations import OPERATIONS
+from vkgroup.spec.types import SCALARS, TYPES
 
 _BARRIERS = frozenset(name for name, operation in OPERATIONS.items() if operation.result is None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,11 @@ from vkgroup.conformance.glsl_types import from_planes
 from vkgroup.conformance.instances import hex_of
 from vkgroup.conformance.program import result_type
 from vkgroup.conformance.verdict import Expected, JudgedLanes, legal
-from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.operations import BUILTIN_VARIABLES
-from vkgroup.reference.types import type_named
+from vkgroup.reference.registry import specification_of
 from vkgroup.repro.values import Array, Files, Json, load
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import BUILTIN_VARIABLES
+from vkgroup.spec.types import type_named
 
 Flags = npt.NDArray[np.bool_]
 
@@ -69,10 +69,10 @@ def write(files: Files, evidence: JudgedLanes, steps: list[Json]) -> Json:
 
 
 def specification(evidence: JudgedLanes) -> str:
-    """Return what the specification says of the operation: what the reference's function for it says."""
+    """Return the sentence of the specification that defines the operation; "" where there is none."""
     name = evidence.entry.case.operation
-    known = SUBGROUP_OPERATIONS.get(name) or BUILTIN_VARIABLES.get(name)
-    return "" if known is None else cleandoc(known.reference.__doc__ or "")
+    known = name in SUBGROUP_OPERATIONS or name in BUILTIN_VARIABLES
+    return specification_of(name) if known else ""
 
 
 def _places(evidence: JudgedLanes) -> Array | None:

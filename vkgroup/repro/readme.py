@@ -60,7 +60,9 @@ def _judged(record: Json) -> list[str]:
     result = record["result"]
     lines = ["## What is required", "", f"{record['sentence'].rstrip('.')}."]
     if record.get("specification"):
-        lines += ["", *(f"> {line}".rstrip() for line in record["specification"].splitlines()), ""]
+        # Quotations name operands as "<value>", which Markdown would take for a tag.
+        quoted = record["specification"].replace("<", r"\<")
+        lines += ["", *(f"> {line}".rstrip() for line in quoted.splitlines()), ""]
     if result["defined"] or result["undefined"]:
         lines.append(
             f"{result['defined']} results are defined and were judged; {result['undefined']} are left open "

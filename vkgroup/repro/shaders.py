@@ -7,7 +7,8 @@ from typing import Any
 
 from vkgroup.compiler import disassemble
 from vkgroup.errors import InvalidInput, VkgroupError
-from vkgroup.spirv import STAGE_NAMES, Module
+from vkgroup.spec.stages import STAGE_NAMES
+from vkgroup.spirv import Module
 
 FOLDER = "shaders"
 

@@ -18,7 +18,6 @@ from vkgroup.spirv.reflection import (
     PushConstants,
     Reflection,
 )
-from vkgroup.spirv.stages import RAY_STAGES, STAGE_NAMES, STAGES, Stage
 from vkgroup.spirv.subgroup_uses import SubgroupUse
 from vkgroup.spirv.types import (
     ArrayType,
@@ -36,9 +35,6 @@ from vkgroup.spirv.types import (
 )
 
 __all__ = [
-    "RAY_STAGES",
-    "STAGES",
-    "STAGE_NAMES",
     "ArrayType",
     "Binding",
     "Call",
@@ -61,7 +57,6 @@ __all__ = [
     "SampledImageType",
     "ScalarType",
     "SpecializationConstant",
-    "Stage",
     "StageVariable",
     "StructType",
     "SubgroupUse",

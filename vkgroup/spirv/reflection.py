@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from vkgroup.errors import InvalidModule
+from vkgroup.spec.stages import EXECUTION_MODELS
 from vkgroup.spirv.access import find_access
 from vkgroup.spirv.annotations import EntryPointDeclaration
 from vkgroup.spirv.constants import Constant, SpecializationConstant, Value
@@ -15,7 +16,6 @@ from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.interface import Interface, interface_of
 from vkgroup.spirv.module import Module
 from vkgroup.spirv.rays import RayInterface, find_rays
-from vkgroup.spirv.stages import EXECUTION_MODELS
 from vkgroup.spirv.subgroup_uses import SubgroupUse, find_subgroup_uses
 from vkgroup.spirv.types import (
     ArrayType,

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from vkgroup import choices
+from vkgroup.spec.stages import STAGE_NAMES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="GLSL or HLSL, with the stage as suffix (.comp, .vert, .comp.glsl, …), or .spv, .spvasm",
     )
     parser.add_argument(
-        "--stage", metavar="S", choices=choices.STAGES, help="the stage, if the suffix does not give it"
+        "--stage",
+        metavar="S",
+        choices=tuple(STAGE_NAMES),
+        help="the stage, if the suffix does not give it",
     )
     parser.add_argument(
         "--dialect", choices=choices.DIALECTS, help="default: hlsl for .hlsl, otherwise vulkan"

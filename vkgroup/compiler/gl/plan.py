@@ -22,10 +22,11 @@ from vkgroup.compiler.gl.stage import (
     innermost,
     uniform_locations,
 )
+from vkgroup.spec.stages import PRIMITIVE_STAGES
 from vkgroup.spirv.types import ArrayType, ImageType, SampledImageType, StructType, Type
 
 #: Stages in the order in which they feed each other.
-ORDER = ("vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment", "compute")
+ORDER = (*PRIMITIVE_STAGES, "compute")
 
 
 @dataclass

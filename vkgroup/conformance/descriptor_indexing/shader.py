@@ -14,7 +14,7 @@ from vkgroup.conformance.descriptor_indexing.kinds import (
     WRITE_ROW,
 )
 from vkgroup.conformance.descriptor_indexing.ways import WAYS, Way
-from vkgroup.reference.operations import Category
+from vkgroup.spec.categories import Category
 
 GROUPS = 4
 """Workgroups of a compute shader."""

@@ -16,7 +16,7 @@ from vkgroup.conformance.fragment.drawn import Drawn, Expect, Indices, Probe, Wa
 from vkgroup.conformance.fragment.scenes import SCENES
 from vkgroup.conformance.fragment.votes import votes
 from vkgroup.conformance.instances import unpack
-from vkgroup.reference.operations import OPERATIONS
+from vkgroup.reference.registry import reference_of
 
 SELF = "x | y << 8 | layer << 16"
 F = "float((x * 73u + y * 151u + x * y * 29u) % 256u)"
@@ -137,7 +137,7 @@ def _reference(operation: str, drawn: Drawn) -> Wanted:
     rows = np.flatnonzero(drawn.present)
     lane = np.arange(drawn.size, dtype=np.uint32)
     v = np.broadcast_to((lane * lane + 3)[None, :, None], (len(rows), drawn.size, 1))
-    lanes = OPERATIONS[operation].reference(v, active[rows])
+    lanes = reference_of(operation)(v, active[rows])
     value, defined = np.zeros(shape, np.uint32), np.zeros(shape, np.bool_)
     own = drawn.lane.ravel()[rows]
     value.ravel()[rows] = lanes.value[np.arange(len(rows)), own, 0]

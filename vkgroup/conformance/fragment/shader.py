@@ -11,7 +11,7 @@ from vkgroup.conformance.fragment.drawn import Drawn, Probe
 from vkgroup.conformance.fragment.probes import SELF, F, G, V
 from vkgroup.conformance.fragment.scenes import GONE, GRID, Scene
 from vkgroup.conformance.poison import POISON, poisoned
-from vkgroup.reference.operations import Category
+from vkgroup.spec.categories import Category
 
 Words = NDArray[np.uint32]
 

@@ -10,7 +10,7 @@ from vkgroup.conformance.cases import Case
 from vkgroup.conformance.hlsl.table import GLSL_OF, INTRINSICS, Intrinsic
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import Pattern, patterns_of
-from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS
+from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
 
 STAGES = ("compute", "fragment")
 

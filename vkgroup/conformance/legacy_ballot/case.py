@@ -10,7 +10,8 @@ from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES, Case
 from vkgroup.conformance.legacy_ballot.table import BALLOT, OLDER, Older
 from vkgroup.conformance.operands import choices
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.reference.operations import BUILTIN_VARIABLES, OPERATIONS, WORKGROUP_STAGES
+from vkgroup.spec.operations import BUILTIN_VARIABLES, OPERATIONS
+from vkgroup.spec.stages import WORKGROUP_STAGES
 
 EXAMPLE = "dynamic_instances"
 """The operation of the cases that run the document's example (issue 5)."""

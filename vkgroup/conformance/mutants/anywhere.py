@@ -8,13 +8,14 @@ from vkgroup.conformance.messages import serve_and_leave
 from vkgroup.conformance.mutants.judging import judge_group
 from vkgroup.conformance.worker import serve
 from vkgroup.device import query
+from vkgroup.spec.stages import STAGE_BITS
 
 _names_of = query.names_of
 
 
 def names_with_every_stage(flags: int, bits: dict[str, int]) -> tuple[str, ...]:
     """Return what `query.names_of` returns, but every stage where it is asked for stages."""
-    return tuple(bits) if bits is query.STAGES else _names_of(flags, bits)
+    return tuple(bits) if bits is STAGE_BITS else _names_of(flags, bits)
 
 
 def take_every_stage() -> None:

@@ -10,18 +10,15 @@ from dataclasses import replace
 
 from vkgroup.conformance import operands, support
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS
-from vkgroup.conformance.cases import QUAD_SIZE, Case
+from vkgroup.conformance.cases import Case
 from vkgroup.conformance.mutants.mutant import Mutant
 from vkgroup.conformance.mutants.site import opcode_of
 from vkgroup.conformance.program import result_type
 from vkgroup.device import Capabilities
-from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.operations import (
-    BUILTIN_VARIABLES,
-    OPCODE_PREFIXES,
-    Category,
-    Operation,
-)
+from vkgroup.spec.categories import Category
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.limits import QUAD_SIZE
+from vkgroup.spec.operations import BUILTIN_VARIABLES, OPCODE_PREFIXES, Operation
 
 Choice = tuple[str, str]
 """An operator and its choice."""

@@ -10,9 +10,10 @@ from vkgroup.conformance.instances import Instances
 from vkgroup.conformance.mutants.mutant import Mutant
 from vkgroup.conformance.program import Entry
 from vkgroup.conformance.verdict import Expected, expected_of, others_of
-from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.operations import Operation
-from vkgroup.reference.semantics import Lanes
+from vkgroup.reference.registry import reference_of
+from vkgroup.reference.semantics.lanes import Lanes
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import Operation
 
 LOCKSTEP = "lanes in lockstep keep the order of their accesses without a barrier"
 ALONE = "no subgroup has two active lanes, and alone this is the same"
@@ -88,7 +89,7 @@ def _reference(operation: Operation, entry: Entry, instances: Instances, active:
     """Return what an operation gives to lanes that are active."""
     others = others_of(entry, instances)
     value = [] if entry.feed is None else [entry.feed.values[instances.place]]
-    lanes: Lanes = operation.reference(*value, active, *others)
+    lanes: Lanes = reference_of(operation.name)(*value, active, *others)
     return lanes
 
 
@@ -106,7 +107,7 @@ def _planted(mutant: Mutant, entry: Entry, instances: Instances) -> Lanes | None
         arguments = [int(cluster)] if cluster else arguments if partitioned else []
     elif mutant.operator == "cluster":
         arguments = [*arguments[:-1], int(mutant.choice)]
-    lanes: Lanes = other.reference(value, instances.active, *arguments)
+    lanes: Lanes = reference_of(other.name)(value, instances.active, *arguments)
     return lanes
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vkgroup.conformance.cases import Case
-from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
-from vkgroup.reference.operations import BUILTIN_VARIABLES
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import BUILTIN_VARIABLES
 from vkgroup.spirv import Module
 from vkgroup.spirv.editor import Editor, Words
 from vkgroup.spirv.grammar import grammar

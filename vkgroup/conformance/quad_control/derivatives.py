@@ -35,8 +35,9 @@ from vkgroup.conformance.quad_control.values import (
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
-from vkgroup.reference.operations import Category
 from vkgroup.sampler import Sampler
+from vkgroup.spec.categories import Category
+from vkgroup.spec.limits import QUAD_SIZE
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
@@ -46,7 +47,6 @@ Shape = tuple[int, int, int]
 
 WORKGROUPS = 2
 SHOWN = 4
-_QUAD = 4
 _STEMS = {"dFdx": "derivativeX", "dFdy": "derivativeY", "fwidth": "derivativeWidth"}
 _QUAD_RULES = "Vulkan 1.4, Quad (derivative groups)"
 _DERIVATIVE_RULES = "Vulkan 1.4, Derivative Operations"
@@ -82,11 +82,11 @@ def layout_of(group: str, shape: Shape) -> Layout:
     index = np.arange(prod(shape))
     x, y, z = index % shape[0], index // shape[0] % shape[1], index // (shape[0] * shape[1])
     if group == "linear":
-        quad, place = index // _QUAD, index % _QUAD
+        quad, place = index // QUAD_SIZE, index % QUAD_SIZE
     else:
         quad = (z * (shape[1] // 2) + y // 2) * (shape[0] // 2) + x // 2
         place = y % 2 * 2 + x % 2
-    members = np.empty((len(index) // _QUAD, _QUAD), np.int64)
+    members = np.empty((len(index) // QUAD_SIZE, QUAD_SIZE), np.int64)
     members[quad, place] = index
     return Layout(x, y + shape[1] * z, quad, place, members[quad].T)
 
@@ -176,7 +176,7 @@ _PROBES = (
             f"broadcast{place}", f"broadcasts from place {place} are the derivative group's: {_QUAD_RULES}",
             f"float(subgroupQuadBroadcast(index, {place}u))", partial(_broadcast, place),
         )
-        for place in range(_QUAD)
+        for place in range(QUAD_SIZE)
     ),
     Probe(
         "lane", f"the place in the derivative group is that of the lane among four: {_QUAD_RULES}",
@@ -263,8 +263,8 @@ def missing_derivative(case: DerivativeCase, capabilities: Capabilities) -> list
     needs = [] if feature in capabilities.features else [feature]
     needs += lacking_stages(("compute",), capabilities)
     needs += lacking_operations(("quad",), capabilities)
-    if subgroup.size < _QUAD:
-        needs.append(f"a subgroup size of at least {_QUAD} (smaller ones hold no quad)")
+    if subgroup.size < QUAD_SIZE:
+        needs.append(f"a subgroup size of at least {QUAD_SIZE} (smaller ones hold no quad)")
     if prod(case.shape) > int(capabilities.limits["maxComputeWorkGroupInvocations"]):
         needs.append(f"maxComputeWorkGroupInvocations of at least {prod(case.shape)}")
     return needs
@@ -344,7 +344,7 @@ def _shown(
             "expected": [legal_text(legal, (index,)) for index in members.tolist()],
             "got": map(evidence.text_of, got[workgroup, members]),
         },
-        size=_QUAD,
+        size=QUAD_SIZE,
         unit="place in the quad",
         code=probe.code,
     )

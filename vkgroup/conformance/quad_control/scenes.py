@@ -20,8 +20,8 @@ from vkgroup.conformance.quad_control.values import image_levels
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
-from vkgroup.reference.operations import Category
 from vkgroup.sampler import Sampler
+from vkgroup.spec.categories import Category
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vkgroup.conformance import support
-from vkgroup.conformance.cases import QUAD_SIZE, REQUIRED_SIZES, STAGES, Case
+from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES, Case
 from vkgroup.conformance.instances import read
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.program import Spelling, build
@@ -21,6 +21,8 @@ from vkgroup.conformance.quad_control.intrinsics import EXTENSION, MAXIMAL_RECON
 from vkgroup.conformance.running import execute
 from vkgroup.conformance.verdict import Verdict, judge
 from vkgroup.device import Capabilities
+from vkgroup.spec.limits import QUAD_SIZE
+from vkgroup.spec.stages import QUAD_STAGES
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
@@ -81,7 +83,7 @@ def vote_cases() -> Iterator[VoteCase]:
         for operation in _CORE:
             for pattern in patterns_of(stage):
                 yield VoteCase(stage, operation, pattern)
-                if pattern == "all" and stage in support.QUAD_STAGES:
+                if pattern == "all" and stage in QUAD_STAGES:
                     yield from (
                         VoteCase(stage, operation, pattern, size)
                         for size in REQUIRED_SIZES

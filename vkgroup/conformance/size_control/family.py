@@ -7,7 +7,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from vkgroup.conformance import support
-from vkgroup.conformance.cases import QUAD_SIZE
 from vkgroup.conformance.declared import lacking_stages
 from vkgroup.conformance.size_control.case import SIZES, SizeCase
 from vkgroup.conformance.size_control.dispatches import judge_dispatches
@@ -21,6 +20,7 @@ from vkgroup.conformance.size_control.records import judge
 from vkgroup.conformance.size_control.stages import STAGES, StageRow
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
+from vkgroup.spec.limits import QUAD_SIZE
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor

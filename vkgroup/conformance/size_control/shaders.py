@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from vkgroup.conformance.stages import RAY_STAGES
+from vkgroup.conformance.cases import STAGES
+from vkgroup.spec.stages import WORKGROUP_STAGES
 
 SIDE = 32
 """Pixels of the target in x and y; as many points are drawn."""
@@ -46,22 +47,7 @@ _PLACE = f"""vec4 placed(uint index) {{
     return vec4((vec2(index % {SIDE}u, index / {SIDE}u) + 0.5) / {SIDE // 2}.0 - 1.0, 0.0, 1.0);
 }}"""
 
-NUMBERS = {
-    stage: number
-    for number, stage in enumerate(
-        (
-            "compute",
-            "vertex",
-            "tessellation_control",
-            "tessellation_evaluation",
-            "geometry",
-            "fragment",
-            "task",
-            "mesh",
-            *RAY_STAGES,
-        )
-    )
-}
+NUMBERS = {stage: number for number, stage in enumerate(STAGES)}
 """Number of each stage in the records."""
 
 
@@ -71,7 +57,7 @@ def observing(stage: str, framebuffer: bool) -> tuple[str, str]:
     if framebuffer:
         return "\n".join(declarations), ""
     declarations.append(_KEEP.format(most=MOST_RECORDS))
-    workgroups = stage in ("compute", "task", "mesh")
+    workgroups = stage in WORKGROUP_STAGES
     first = "first_group" if stage == "compute" else "0u"
     place = _WORKGROUP.format(first=first) if workgroups else "uvec4(0u)"
     return "\n".join(declarations), f"keep(seen(), subgroupBallot(true), {place});"

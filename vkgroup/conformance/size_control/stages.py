@@ -24,11 +24,11 @@ from vkgroup.conformance.size_control.shaders import (
     segments,
     workgroup_shader,
 )
-from vkgroup.conformance.stages import RAY_STAGES
 from vkgroup.conformance.stages.rays import RAY_INTERFACES
 from vkgroup.conformance.support import STAGE_FEATURES
 from vkgroup.conformance.tracing import trace
 from vkgroup.device import Capabilities
+from vkgroup.spec.stages import PRIMITIVE_STAGES, RAY_STAGES
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
@@ -247,7 +247,7 @@ _ROWS = (
     _graphics("fragment", ("fragment",), (), ("fragmentStoresAndAtomics",)),
     _graphics(
         "graphics",
-        ("vertex", "tessellation_control", "tessellation_evaluation", "geometry", "fragment"),
+        PRIMITIVE_STAGES,
         (*_TESSELLATION, "geometryShader"),
         (*_VERTEX_STORES, "fragmentStoresAndAtomics"),
     ),

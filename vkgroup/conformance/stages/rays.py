@@ -11,9 +11,6 @@ from vkgroup.conformance.stages.graphics import Interface
 SCENE = 9
 """The binding of the acceleration structure."""
 
-RAY_STAGES = ("raygen", "any_hit", "closest_hit", "miss", "intersection", "callable")
-"""The stages, as Vulkan numbers them."""
-
 SIZES = {False: (64, 32), True: (61, 33)}
 """Launched invocations in x and y, whole and partial."""
 
@@ -59,6 +56,6 @@ def _interface(stage: str, partial: bool) -> Interface:
 
 
 RAY_INTERFACES: dict[str, Callable[[bool], Interface]] = {
-    stage: with_arguments(_interface, stage) for stage in RAY_STAGES
+    stage: with_arguments(_interface, stage) for stage in _TABLE
 }
 """Stage → its interface, whole or partial."""

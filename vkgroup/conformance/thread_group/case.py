@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vkgroup.conformance.thread_group.flows import FLOWS, Flow
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
-from vkgroup.reference.thread_group_operations import THREAD_GROUP_OPERATIONS
+from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
 
 STAGES = ("compute", "vertex", "fragment")
 """The stages in which cases run; sources of the document's others (geometry, tessellation) compile."""

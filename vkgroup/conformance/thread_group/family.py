@@ -14,15 +14,14 @@ from vkgroup.conformance.thread_group.program import build
 from vkgroup.conformance.thread_group.running import run
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
-from vkgroup.device.thread_group import MOST_THREADS
-from vkgroup.reference.thread_group_operations import THREAD_GROUP_OPERATIONS
+from vkgroup.spec.limits import LARGEST_WARP, QUAD_SIZE
+from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
 
 _BATCH = 32
 _LLVM_BATCH = 16
-_QUAD = 4
 
 _STORES = {"vertex": "vertexPipelineStoresAndAtomics", "fragment": "fragmentStoresAndAtomics"}
 
@@ -47,11 +46,13 @@ class ThreadGroupFamily:
     def missing(self, case: ThreadGroupCase, capabilities: Capabilities) -> list[str]:
         """Return what the device does not declare."""
         subgroup, needs = capabilities.subgroup, []
-        if subgroup.size > MOST_THREADS:
-            needs.append(f"subgroups of at most {MOST_THREADS} invocations (it has {subgroup.size})")
+        if subgroup.size > LARGEST_WARP:
+            needs.append(f"subgroups of at most {LARGEST_WARP} invocations (it has {subgroup.size})")
         needs += lacking_stages((case.stage,), capabilities)
-        if case.stage == "vertex" and subgroup.size < _QUAD:
-            needs.append(f"quads of fragments, to draw, in subgroups of {subgroup.size} (from {_QUAD} on)")
+        if case.stage == "vertex" and subgroup.size < QUAD_SIZE:
+            needs.append(
+                f"quads of fragments, to draw, in subgroups of {subgroup.size} (from {QUAD_SIZE} on)"
+            )
         if case.stage in _STORES and _STORES[case.stage] not in capabilities.features:
             needs.append(_STORES[case.stage])
         operation = THREAD_GROUP_OPERATIONS.get(case.operation)

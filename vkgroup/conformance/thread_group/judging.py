@@ -22,9 +22,10 @@ from vkgroup.conformance.thread_group.records import (
 )
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
+from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.thread_group import PIXELS, is_legal_id_nv
-from vkgroup.reference.thread_group_operations import THREAD_GROUP_OPERATIONS
-from vkgroup.reference.types import TYPES
+from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
+from vkgroup.spec.types import TYPES
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
@@ -149,8 +150,7 @@ def _expected(case: ThreadGroupCase, program: Program, one: Executions) -> Expec
     if case.operation in OBSERVATIONS:
         return _OBSERVED[case.operation](one)
     operation = THREAD_GROUP_OPERATIONS[case.operation]
-    reference = operation.reference
-    assert reference is not None
+    reference = reference_of(operation.name)
     n, size = one.active.shape
     rows = np.arange(n)
     inputs = np.broadcast_to(program.inputs[:size], (n, size, program.inputs.shape[1]))
@@ -200,8 +200,7 @@ def _derivatives(one: Executions) -> Expected:
 def _masks_of_active(one: Executions) -> Expected:
     rows, masks = np.arange(len(one.index)), []
     for relation in ("Le", "Lt", "Ge", "Gt", "Eq"):
-        reference = THREAD_GROUP_OPERATIONS[f"gl_Thread{relation}MaskNV"].reference
-        assert reference is not None
+        reference = reference_of(f"gl_Thread{relation}MaskNV")
         masks.append(reference(one.active).value[rows, one.lane, 0] & one.mask)
     words = np.column_stack(masks)
     return Expected(words, np.broadcast_to(~one.ended[:, None], words.shape))

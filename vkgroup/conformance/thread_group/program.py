@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from vkgroup.conformance.thread_group.case import ThreadGroupCase
 from vkgroup.conformance.thread_group.flows import FLOWS, Flow
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
-from vkgroup.reference.semantics.thread_group import MOST_THREADS
-from vkgroup.reference.thread_group_operations import THREAD_GROUP_OPERATIONS
-from vkgroup.reference.types import TYPES
+from vkgroup.spec.limits import LARGEST_WARP
+from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
+from vkgroup.spec.types import TYPES
 
 WIDTH, HEIGHT = 32, 16
 """Pixels of a draw: even, so that helper threads lie inside the image."""
@@ -66,7 +66,7 @@ class Program:
     invocations : words of a plane.
     slot_planes : planes of one slot.
     source : GLSL of OpenGL.
-    inputs : (MOST_THREADS, 9) float32, the numbers of threads by their ids.
+    inputs : (LARGEST_WARP, 9) float32, the numbers of threads by their ids.
     """
 
     entries: tuple[Entry, ...]
@@ -115,11 +115,11 @@ def planes_of(case: ThreadGroupCase) -> int:
 
 def _inputs(seed: int) -> NDArray[np.float32]:
     """Return what the shader's `value` gives: eighths of integers below 2^19, whose sums need no rounding."""
-    word = np.arange(MOST_THREADS * _VALUES, dtype=np.uint32) + np.uint32(seed * 288 & 0xFFFFFFFF)
+    word = np.arange(LARGEST_WARP * _VALUES, dtype=np.uint32) + np.uint32(seed * 288 & 0xFFFFFFFF)
     word = word * np.uint32(2654435761)
     word = (word ^ word >> np.uint32(15)) * np.uint32(2246822519)
     integers = (word >> np.uint32(12)).astype(np.int64) - (1 << 19)
-    return (integers.astype(np.float32) / np.float32(8)).reshape(MOST_THREADS, _VALUES)
+    return (integers.astype(np.float32) / np.float32(8)).reshape(LARGEST_WARP, _VALUES)
 
 
 def _words(case: ThreadGroupCase) -> list[str]:

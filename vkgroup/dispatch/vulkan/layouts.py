@@ -9,9 +9,9 @@ from typing import Any
 
 from vkgroup.device import vk
 from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.query import STAGES
 from vkgroup.dispatch.base_pipeline import BasePipeline, Shader
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
+from vkgroup.spec.stages import STAGE_BITS
 
 # VkPipelineShaderStageCreateFlagBits.
 _VARYING_SIZE, _FULL_SUBGROUPS = 0x1, 0x2
@@ -147,7 +147,7 @@ def stage_info(
 
 def stage_bit(stage: str) -> int:
     """Return the VkShaderStageFlagBits of a stage by its name."""
-    return STAGES[stage]
+    return STAGE_BITS[stage]
 
 
 def _required_size(size: int | None) -> Any:

@@ -9,12 +9,13 @@ from typing import Any
 from vkgroup.device.capabilities import Capabilities, CooperativeMatrix, SizeControl, Subgroup
 from vkgroup.device.info import DeviceInfo
 from vkgroup.errors import Unsupported
+from vkgroup.spec.limits import SUBGROUP_SIZES
 
 DRIVER_NAME = "vkgroup"
 """`Capabilities.driver_name` of the reference device, and of no other."""
 
 DEFAULT_SIZE = 32
-SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+SIZES = SUBGROUP_SIZES
 """Subgroup sizes that the reference device can have."""
 
 MIN_SIZE, MAX_SIZE = SIZES[0], SIZES[-1]

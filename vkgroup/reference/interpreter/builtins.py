@@ -9,7 +9,8 @@ import numpy as np
 
 from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter.values import Data, Value, single
-from vkgroup.reference.operations import BUILTIN_VARIABLES
+from vkgroup.reference.registry import reference_of
+from vkgroup.spec.operations import BUILTIN_VARIABLES
 
 if TYPE_CHECKING:
     from vkgroup.reference.interpreter.machine import Machine
@@ -105,6 +106,6 @@ def built_in(name: str, machine: Machine) -> Value:
     variable = _FROM_SEMANTICS[name.removesuffix("KHR")]
     subgroups = machine.subgroups_of(None)
     # Inactive lanes hold zeros, which is what `collect` leaves out.
-    value = variable.reference(subgroups.active).value
+    value = reference_of(variable.name)(subgroups.active).value
     dims = (4,) if variable.type.name == "uvec4" else ()
     return single(subgroups.collect(np.ascontiguousarray(value), dims))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.subgroups import Subgroups
 from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, single
-from vkgroup.reference.semantics.quad import QUAD
+from vkgroup.spec.limits import QUAD_SIZE
 
 Flags = npt.NDArray[np.bool_]
 
@@ -72,9 +72,9 @@ def choice_cause(site: Site) -> int:
 def partial(subgroups: Subgroups, cause: int) -> Causes | None:
     """Return a cause in the lanes whose quad is not all active, (n,); None where there are none."""
     whole = quads(subgroups.active).all(axis=2)
-    if np.count_nonzero(whole) * QUAD == subgroups.count:
+    if np.count_nonzero(whole) * QUAD_SIZE == subgroups.count:
         return None
-    missing = np.repeat(~whole, QUAD, axis=1)[:, :, None]
+    missing = np.repeat(~whole, QUAD_SIZE, axis=1)[:, :, None]
     return subgroups.collect(np.where(missing, cause, 0).astype(np.uint16), ())
 
 
@@ -120,7 +120,7 @@ def difference(
 
 def quads(rows: Data) -> Data:
     """Split (rows, size, ...) into (rows, quads, 4, ...)."""
-    return rows.reshape(rows.shape[0], rows.shape[1] // QUAD, QUAD, *rows.shape[2:])
+    return rows.reshape(rows.shape[0], rows.shape[1] // QUAD_SIZE, QUAD_SIZE, *rows.shape[2:])
 
 
 def _lanes(split: Data, subgroups: Subgroups) -> Data:

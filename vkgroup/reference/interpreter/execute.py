@@ -32,6 +32,7 @@ from vkgroup.reference.interpreter.races import Accesses, Order
 from vkgroup.reference.interpreter.site import BEFORE_HARD
 from vkgroup.reference.interpreter.trace import Executed, Trace
 from vkgroup.reference.interpreter.values import HARD, Value, undefined
+from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import ScalarType
 
 SLICE = 1 << 16
@@ -40,7 +41,6 @@ SLICE = 1 << 16
 STEP_LIMIT = 1 << 22
 """Rounds of a loop after which it is said to hang, unless told otherwise."""
 
-_QUAD = 4
 
 Resources = Mapping[tuple[int, int], Sequence[Any]]
 
@@ -142,10 +142,10 @@ def _quads(program: Program, subgroup_size: int) -> npt.NDArray[np.int64] | None
     """Return the assignment that makes a compute shader's derivative groups quads; None where it has none."""
     if not program.derivative_group:
         return None
-    if subgroup_size < _QUAD:
+    if subgroup_size < QUAD_SIZE:
         raise Unsupported(
             f"Derivatives need quads, and a subgroup of {subgroup_size} has none.",
-            [f"a subgroup size of {_QUAD} or more for derivatives"],
+            [f"a subgroup size of {QUAD_SIZE} or more for derivatives"],
         )
     return (in_quads if program.derivative_group == "quads" else linear)(program.local_size)
 

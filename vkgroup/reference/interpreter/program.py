@@ -18,6 +18,7 @@ from vkgroup.reference.interpreter.liveness import Liveness, find_liveness
 from vkgroup.reference.interpreter.postdominators import post_dominators
 from vkgroup.reference.interpreter.site import CauseTable, Site
 from vkgroup.reference.interpreter.values import Leaf, Value, leaves_of
+from vkgroup.spec.stages import EXECUTION_MODELS
 from vkgroup.spirv import (
     CooperativeMatrixType,
     EntryPoint,
@@ -28,7 +29,6 @@ from vkgroup.spirv import (
     Type,
 )
 from vkgroup.spirv.declarations import Declarations
-from vkgroup.spirv.stages import EXECUTION_MODELS
 
 _ROOTS = {
     "StorageBuffer": "buffer",

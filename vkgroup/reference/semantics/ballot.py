@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vkgroup.reference.semantics.bits import pack, unpack
+from vkgroup.reference.semantics.definitions import defines
 from vkgroup.reference.semantics.lanes import (
     Flags,
     Lanes,
@@ -19,38 +20,50 @@ from vkgroup.reference.semantics.lanes import (
 )
 
 
+@defines("subgroupBroadcast")
 def subgroup_broadcast(value: Values, active: Flags, id: Words) -> Lanes:
-    """Return `value` of the lane `id`.
+    """“The function subgroupBroadcast() returns the <value> from the invocation whose
+    <gl_SubgroupInvocationID> is equal to <id>. <id> must be an integral constant expression. If the <id> is
+    an inactive invocation or is greater than or equal to <gl_SubgroupSize>, an undefined value is returned.”
 
-    Undefined if that lane is inactive or `id` is at least gl_SubgroupSize: KHR_shader_subgroup, section
-    8.18, subgroupBroadcast(). Undefined as well if the active lanes do not agree in `id`: the text asks for a
-    constant, SPIR-V 1.5 for a dynamically uniform value (OpGroupNonUniformBroadcast).
+    KHR_shader_subgroup, revision 6, section 8.18. The result is undefined as well if the active lanes do not
+    agree in `id`: the text requires a constant, SPIR-V 1.5 a dynamically uniform value
+    (OpGroupNonUniformBroadcast).
     """
     result = read(value, id.astype(np.int64), active)
     return Lanes(result.value, result.defined & same_in_all(id, active)[:, None, None])
 
 
+@defines("subgroupBroadcastFirst")
 def subgroup_broadcast_first(value: Values, active: Flags) -> Lanes:
-    """Return `value` of the active lane with the lowest gl_SubgroupInvocationID.
+    """“The function subgroupBroadcastFirst() returns the <value> from the active invocation with the lowest
+    <gl_SubgroupInvocationID>.”
 
-    KHR_shader_subgroup, section 8.18, subgroupBroadcastFirst().
+    KHR_shader_subgroup, revision 6, section 8.18.
     """
     return uniform(value[np.arange(len(value)), first_active(active)], active)
 
 
+@defines("subgroupBallot")
 def subgroup_ballot(value: Flags, active: Flags) -> Lanes:
-    """Return one bit for each lane: set where the lane is active and its `value` is true.
+    """“The function subgroupBallot() returns a set of bitfields containing the result of evaluating the
+    expression <value> in all active invocations in the subgroup. If <value> evaluates to true for an active
+    invocation then the bit corresponding to the <gl_SubgroupInvocationID> for the invocation is set to one in
+    the result, otherwise the bit is set to zero. Bits corresponding to inactive invocations are set to zero.”
 
-    KHR_shader_subgroup, section 8.18, subgroupBallot(). All other bits are zero.
+    KHR_shader_subgroup, revision 6, section 8.18.
     """
     return uniform(pack(value[:, :, 0] & active), active)
 
 
+@defines("subgroupInverseBallot")
 def subgroup_inverse_ballot(value: Words, active: Flags) -> Lanes:
-    """Return the lane's own bit of the ballot `value`.
+    """“The function subgroupInverseBallot() returns a bool that is true if the bit in <value> that
+    corresponds to the current invocation's <gl_SubgroupInvocationID> in <value> is true. All active
+    invocations must call subgroupInverseBallot() with the same <value>.”
 
-    KHR_shader_subgroup, section 8.18, subgroupInverseBallot(). Undefined if the active lanes of the
-    subgroup do not all pass the same `value`.
+    KHR_shader_subgroup, revision 6, section 8.18. The result is undefined if the active lanes do not all pass
+    the same `value`.
     """
     size = active.shape[1]
     lane = lane_index(size)
@@ -58,11 +71,13 @@ def subgroup_inverse_ballot(value: Words, active: Flags) -> Lanes:
     return Lanes(result.value, result.defined & same_in_all(value, active)[:, None, None])
 
 
+@defines("subgroupBallotBitExtract")
 def subgroup_ballot_bit_extract(value: Words, active: Flags, index: Words) -> Lanes:
-    """Return bit `index` of the ballot `value`.
+    """“The function subgroupBallotBitExtract() returns a bool that is true if the bit in <value> that
+    corresponds to <index> (where <index> begins at bit 0 of the first vector component) is 1, and false
+    otherwise. If <index> is greater than or equal to <gl_SubgroupSize>, an undefined result is returned.”
 
-    KHR_shader_subgroup, section 8.18, subgroupBallotBitExtract(). Undefined if `index` is at least
-    gl_SubgroupSize.
+    KHR_shader_subgroup, revision 6, section 8.18.
     """
     size = active.shape[1]
     inside = index < size
@@ -76,48 +91,60 @@ def _count(bit: Flags, active: Flags) -> Lanes:
     return everywhere(bit.sum(axis=2, dtype=np.uint32)[:, :, None], active)
 
 
+@defines("subgroupBallotBitCount")
 def subgroup_ballot_bit_count(value: Words, active: Flags) -> Lanes:
-    """Return how many bits of the ballot `value` are set, of those that stand for lanes.
+    """“The function subgroupBallotBitCount() returns the number of bits that are set to 1 in the bits used to
+    hold the subgroup invocations of <value>. The bits are counted across the components of <value>.”
 
-    KHR_shader_subgroup, section 8.18, subgroupBallotBitCount().
+    KHR_shader_subgroup, revision 6, section 8.18.
     """
     return _count(unpack(value, active.shape[1]), active)
 
 
+@defines("subgroupBallotInclusiveBitCount")
 def subgroup_ballot_inclusive_bit_count(value: Words, active: Flags) -> Lanes:
-    """Return how many bits of the ballot `value` are set for this and lower lanes.
+    """“The function subgroupBallotInclusiveBitCount() returns the number of bits that are set to 1 in the
+    ballot value for subgroup invocations with a lower, or equal to, <gl_SubgroupInvocationID>. The bits are
+    inclusively counted across the components of <value>.”
 
-    KHR_shader_subgroup, section 8.18, subgroupBallotInclusiveBitCount().
+    KHR_shader_subgroup, revision 6, section 8.18.
     """
     lane = lane_index(active.shape[1])
     return _count(unpack(value, lane.size) & (lane <= lane[:, None]), active)
 
 
+@defines("subgroupBallotExclusiveBitCount")
 def subgroup_ballot_exclusive_bit_count(value: Words, active: Flags) -> Lanes:
-    """Return how many bits of the ballot `value` are set for lower lanes.
+    """“The function subgroupBallotExclusiveBitCount() returns the number of bits that are set to 1 in the
+    ballot value for subgroup invocations with a lower <gl_SubgroupInvocationID>. The bits are exclusively
+    counted across the components of <value>.”
 
-    KHR_shader_subgroup, section 8.18, subgroupBallotExclusiveBitCount().
+    KHR_shader_subgroup, revision 6, section 8.18.
     """
     lane = lane_index(active.shape[1])
     return _count(unpack(value, lane.size) & (lane < lane[:, None]), active)
 
 
+@defines("subgroupBallotFindLSB")
 def subgroup_ballot_find_lsb(value: Words, active: Flags) -> Lanes:
-    """Return the number of the lowest bit set in the ballot `value`.
+    """“The function subgroupBallotFindLSB() returns the bit number of the least significant bit set to 1 in
+    the bits used to hold the subgroup invocations of <value>. If <value> is 0, an undefined value is
+    returned.”
 
-    KHR_shader_subgroup, section 8.18, subgroupBallotFindLSB(). Undefined if none of the bits that stand for
-    lanes is set.
+    KHR_shader_subgroup, revision 6, section 8.18. Only the bits that stand for lanes count.
     """
     bit = unpack(value, active.shape[1])
     lowest = bit.argmax(axis=2).astype(np.uint32)
     return Lanes(lowest[:, :, None], (active & bit.any(axis=2))[:, :, None])
 
 
+@defines("subgroupBallotFindMSB")
 def subgroup_ballot_find_msb(value: Words, active: Flags) -> Lanes:
-    """Return the number of the highest bit set in the ballot `value`.
+    """“The function subgroupBallotFindMSB() returns the bit number of the most significant bit set to 1 in
+    the bits used to hold the subgroup invocations of <value>. If <value> is 0, an undefined value is
+    returned.”
 
-    KHR_shader_subgroup, section 8.18, subgroupBallotFindMSB(). Undefined if none of the bits that stand for
-    lanes is set.
+    KHR_shader_subgroup, revision 6, section 8.18. Only the bits that stand for lanes count.
     """
     size = active.shape[1]
     bit = unpack(value, size)

@@ -1,8 +1,10 @@
-"""Reductions and scans of any operator: what the arithmetic and the clustered functions share.
+"""Reductions and scans with any operator: the arithmetic and the clustered functions.
 
-KHR_shader_subgroup, section 3.8: x(0) <op> x(1) <op> ... over the active invocations in the order of
-gl_SubgroupInvocationID, in the type of the values. Integers wrap modulo 2^bits. For floats that order is one
-of the many that an implementation may choose; `vkgroup.reference.precision` bounds all of them.
+They combine the values of the active invocations in the order of gl_SubgroupInvocationID, in the type of the
+values. Integers wrap modulo 2^bits. “The method that is used to perform the operation on each active
+invocation's <value> is implementation defined” (KHR_shader_subgroup, revision 6, section 8.18,
+subgroupAdd()), so that for floats this order is one of many; `vkgroup.reference.precision` bounds the results
+of all.
 """
 
 from __future__ import annotations
@@ -52,7 +54,11 @@ OPERATORS: dict[str, Operator] = {
 
 
 def identity(operator: Operator, dtype: np.dtype[Any]) -> np.generic:
-    """Return I() of KHR_shader_subgroup, section 3.8: what an exclusive scan gives the first active lane."""
+    """Return the result of an exclusive scan in the first active lane.
+
+    “I() is an identity function taken from the following table” (KHR_shader_subgroup, revision 6, section
+    3.8).
+    """
     value: Any = 0
     if operator.name == "Mul":
         value = 1
@@ -106,12 +112,15 @@ def _choice_is_open(group: str, value: Values, used: Flags, result: Values) -> F
 def reduce(operator: Operator, value: Values, active: Flags) -> Lanes:
     """Return x(0) <op> ... <op> x(n-1) over the n active lanes, in each of them.
 
+    “From the set of <value>s provided by active invocations within a subgroup, if for any two <value>s of
+    them is a NaN, the other is chosen. If all <value>s that are used by the current invocation are NaN, then
+    the result is undefined.” (KHR_shader_subgroup, revision 6, section 3.8, minimum and maximum.) A minimum
+    or maximum is undefined also where both +0.0 and -0.0 may be the result.
+
     Parameters
     ----------
     value : (subgroups, size, components)
     active : (subgroups, size)
-
-    A minimum or maximum is undefined where every value is NaN, and where both +0.0 and -0.0 may be it.
     """
     if not (operator.selects and value.dtype.kind == "f"):
         filled = np.where(active[:, :, None], value, _neutral(operator, value.dtype))
@@ -128,13 +137,17 @@ def reduce(operator: Operator, value: Values, active: Flags) -> Lanes:
 def scan(operator: Operator, group: str, value: Values, active: Flags) -> Lanes:
     """Return in the i-th active lane x(0) <op> ... <op> x(i), or up to x(i-1) if exclusive.
 
+    “The inclusive scan operations are defined, over the set of n active invocations within a subgroup, to
+    return [x(0), x(0) <op> x(1), ..., x(0) <op> x(1) <op> ... <op> x(n-1)], where x(i) is the <value> in the
+    i'th active invocation.” “The exclusive scan operations are defined, over the set of n active invocations
+    within a subgroup, to return [I(), x(0), x(0) <op> x(1), ..., x(0) <op> x(1) <op> ... <op> x(n-2)], where
+    x(i) is the <value> in the i'th active invocation.” (KHR_shader_subgroup, revision 6, section 3.8.) NaN
+    and zeros of either sign are as in `reduce`.
+
     Parameters
     ----------
     group : {"InclusiveScan", "ExclusiveScan"}
     value, active : as in `reduce`.
-
-    The first active lane of an exclusive scan gets `identity`. A minimum or maximum is undefined where it
-    is of values that are all NaN, and where both +0.0 and -0.0 may be it.
     """
     first = identity(operator, value.dtype)
     used = active[:, :, None]
@@ -162,9 +175,12 @@ def divides(cluster_size: int, size: int) -> bool:
 
 
 def clustered(operator: Operator, value: Values, active: Flags, cluster_size: int) -> Lanes:
-    """Return `reduce` within each cluster: `cluster_size` lanes from a multiple of `cluster_size` on.
+    """Return `reduce` within each cluster.
 
-    Undefined everywhere if `cluster_size` is no power of two or exceeds the size of the subgroup.
+    “A cluster as used by a clustered operation is defined such that for all invocations within the cluster,
+    their <gl_SubgroupInvocationID> is in [x, x+1, x+2, ..., x+n-1], where n is the cluster size, and x is a
+    multiple of n.” (KHR_shader_subgroup, revision 6, section 3.8.) The result is undefined everywhere if
+    `cluster_size` is no power of two or exceeds the size of the subgroup.
     """
     subgroups, size, components = value.shape
     if not divides(cluster_size, size):

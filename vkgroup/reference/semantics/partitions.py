@@ -1,4 +1,4 @@
-"""Partitions of a subgroup: which ballots are one, and reductions and scans in each of their subsets."""
+"""Partitions of a subgroup: valid ballots, and reductions and scans in each subset."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def subset_of(ballot: Words, active: Flags) -> tuple[npt.NDArray[np.int64], Flag
 
 
 class Subsets(NamedTuple):
-    """The subsets of partitions, each a row of its own with its lanes in their order.
+    """The subsets of partitions, one in each row, with their lanes in order.
 
     Attributes
     ----------
-    sources : (lanes,) the place of each lane that is in a subset, among (subgroups × size).
-    row, rank : (lanes,) its row, and its place there.
+    sources : (lanes,) the index of each lane that is in a subset, among (subgroups × size).
+    row, rank : (lanes,) its row, and its index there.
     members : (subsets, most) bool, where a row has a lane.
     """
 
@@ -57,15 +57,15 @@ class Subsets(NamedTuple):
     def gathered(self, value: Values) -> Values:
         """Return the values of the rows: (subgroups, size, components) → (subsets, most, components)."""
         components = value.shape[2]
-        found = np.zeros((*self.members.shape, components), dtype=value.dtype)
-        found[self.row, self.rank] = value.reshape(-1, components)[self.sources]
-        return found
+        result = np.zeros((*self.members.shape, components), dtype=value.dtype)
+        result[self.row, self.rank] = value.reshape(-1, components)[self.sources]
+        return result
 
     def scattered(self, rows: Values, shape: tuple[int, ...]) -> Values:
         """Return what the rows have for each lane, zeros elsewhere: the inverse of `gathered`."""
-        found = np.zeros((shape[0] * shape[1], shape[2]), dtype=rows.dtype)
-        found[self.sources] = rows[self.row, self.rank]
-        return found.reshape(shape)
+        result = np.zeros((shape[0] * shape[1], shape[2]), dtype=rows.dtype)
+        result[self.sources] = rows[self.row, self.rank]
+        return result.reshape(shape)
 
 
 def subsets_of(ballot: Words, active: Flags) -> Subsets:
@@ -78,8 +78,8 @@ def subsets_of(ballot: Words, active: Flags) -> Subsets:
     """
     size = active.shape[1]
     lowest, valid = subset_of(ballot, active)
-    place = np.flatnonzero(active & valid[:, None])
-    label = place // size * size + lowest.reshape(-1)[place]
+    index = np.flatnonzero(active & valid[:, None])
+    label = index // size * size + lowest.reshape(-1)[index]
     order = np.argsort(label, kind="stable")
     starts = np.flatnonzero(np.diff(label[order], prepend=-1))
     counts = np.diff(starts, append=len(order))
@@ -87,11 +87,15 @@ def subsets_of(ballot: Words, active: Flags) -> Subsets:
     rank = np.arange(len(order)) - starts[row]
     members = np.zeros((len(starts), int(counts.max(initial=1))), dtype=np.bool_)
     members[row, rank] = True
-    return Subsets(place[order], row, rank, members)
+    return Subsets(index[order], row, rank, members)
 
 
 def partitioned(operator: Operator, group: str, value: Values, active: Flags, ballot: Words) -> Lanes:
-    """Return a reduction or scan in each subset of the partition that the active lanes' ballots are.
+    """Return a reduction or scan in each subset of the partition that the active lanes' ballots form.
+
+    “The scan/reduce is computed for each subset of the partition.” “If the <ballot> parameter to any
+    partitioned subgroup operation is not a valid partition, then the result is undefined.”
+    (NV_shader_subgroup_partitioned, revision 1, section 3.8.)
 
     Parameters
     ----------
@@ -99,9 +103,6 @@ def partitioned(operator: Operator, group: str, value: Values, active: Flags, ba
     value : (subgroups, size, components)
     active : (subgroups, size)
     ballot : (subgroups, size, 4)
-
-    Every subset is treated as a subgroup of its own. Undefined in all lanes of a subgroup whose ballots are
-    no valid partition (NV_shader_subgroup_partitioned, section 3.8).
     """
     subsets = subsets_of(ballot, active)
     values = subsets.gathered(value)

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 
+from vkgroup.reference.semantics.definitions import defines
 from vkgroup.reference.semantics.groups import divides
 from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, lane_index, read, same_in_all
 
 
+@defines("subgroupRotate")
 def subgroup_rotate(value: Values, active: Flags, delta: Words) -> Lanes:
-    """Return `value` of the lane `delta` lanes on, the first lane following the last.
+    """“The function subgroupRotate() returns the <value> whose <gl_SubgroupInvocationID> is equal to the
+    remainder of the division of this invocation's <gl_SubgroupInvocationID> plus <delta> by
+    <gl_SubgroupSize>. If the selected invocation is inactive, an undefined value is returned. <delta> must be
+    dynamically uniform within the calling subgroub.”
 
-    KHR_shader_subgroup_rotate, section 8.18, subgroupRotate(). Undefined if that lane is inactive, and if
-    the active lanes do not agree in `delta`, which must be dynamically uniform.
+    KHR_shader_subgroup_rotate, revision 1, section 8.18. The result is undefined if the active lanes do not
+    agree in `delta`.
     """
     return subgroup_clustered_rotate(value, active, delta, active.shape[1])
 
 
+@defines("subgroupClusteredRotate")
 def subgroup_clustered_rotate(value: Values, active: Flags, delta: Words, cluster_size: int) -> Lanes:
-    """Return `value` of the lane that `subgroup_rotate` would take were this lane's cluster a subgroup.
+    """“Return the Value of the invocation whose id within the group is calculated as follows: LocalId =
+    SubgroupLocalInvocationId if Execution is Subgroup or LocalInvocationId if Execution is Workgroup
+    RotationGroupSize = ClusterSize when ClusterSize is present, otherwise RotationGroupSize = SubgroupMaxSize
+    if the Kernel capability is declared and SubgroupSize if not. Invocation ID = ( (LocalId + Delta) &
+    (RotationGroupSize - 1) ) + (LocalId & ~(RotationGroupSize - 1))”
 
-    KHR_shader_subgroup_rotate, section 8.18, subgroupClusteredRotate(); the index is SPIR-V's formula
-    (OpGroupNonUniformRotateKHR). Undefined as in `subgroup_rotate`, and everywhere if `cluster_size` is no
-    power of two or exceeds the size of the subgroup.
+    SPV_KHR_subgroup_rotate, revision 1, section Instructions, OpGroupNonUniformRotateKHR. The GLSL extension
+    lists the function without a sentence of its own. The result is undefined as in `subgroup_rotate`, and
+    everywhere if `cluster_size` is no power of two or exceeds the size of the subgroup.
     """
     if not divides(cluster_size, active.shape[1]):
         return Lanes(value, np.zeros(value.shape, dtype=np.bool_))

@@ -1,6 +1,7 @@
 """NV_shader_thread_group: variables, functions and instructions of warps (subgroups of at most 32 lanes).
 
-Masks and ballots are one uint here, not a uvec4. The size of a subgroup is a power of two up to 32.
+Masks and ballots are one uint here, not a uvec4. The size of a subgroup is a power of two up to 32. The
+optional `unswizzled` operand of a quadSwizzle function is added to the result.
 """
 
 from __future__ import annotations
@@ -10,12 +11,9 @@ from types import MappingProxyType
 import numpy as np
 
 from vkgroup.reference.semantics.bits import pack
+from vkgroup.reference.semantics.definitions import defines
 from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words, everywhere, lane_index, uniform
-
-MOST_THREADS = 32
-"""Threads of the largest warp: "the thread id is an unsigned integer in the range 0 to 31"."""
-
-_QUAD = 4
+from vkgroup.spec.limits import QUAD_SIZE
 
 PIXELS = MappingProxyType(
     {
@@ -24,7 +22,7 @@ PIXELS = MappingProxyType(
         "Vulkan": ((0, 0), (1, 0), (0, 1), (1, 1)),
     }
 )
-"""Place (x, y) of the threads 4N, 4N + 1, 4N + 2 and 4N + 3 in their quad, by what is rendered to.
+"""Pixel (x, y) of the threads 4N, 4N + 1, 4N + 2 and 4N + 3 in their quad, by the kind of render target.
 
 NV_shader_thread_group, section 8.3, gives the first two. KHR_shader_subgroup, section 3.8, gives Vulkan's, in
 Vulkan's coordinates: by numbers it is that of a framebuffer object, and as y counts down from the top,
@@ -47,68 +45,82 @@ def _shifted(bits: int, active: Flags) -> Words:
     return np.uint32(bits) << _id(active)
 
 
+@defines("gl_ThreadInWarpNV")
 def thread_in_warp_nv(active: Flags) -> Lanes:
-    """gl_ThreadInWarpNV: the thread's id in its warp, from 0 to gl_WarpSizeNV - 1.
+    """“The variable gl_ThreadInWarpNV hold the id of the thread within the thread group(or warp). This
+    variable is in the range 0 to gl_WarpSizeNV-1, where gl_WarpSizeNV is the total number of thread in a
+    warp.”
 
-    NV_shader_thread_group, section 7.1.
+    NV_shader_thread_group, revision 4, section 7.1.
     """
     return _scalar(_id(active), active)
 
 
+@defines("gl_ThreadEqMaskNV")
 def thread_eq_mask_nv(active: Flags) -> Lanes:
-    """gl_ThreadEqMaskNV: the bit equal to the thread's id.
+    """“The variable gl_ThreadEqMaskNV is a bitfield in which the bit equal to the current thread id is set.”
 
-    NV_shader_thread_group, section 7.1. This and the other masks come from the id by shifts alone: neither
-    activity nor the size of the warp takes bits away.
+    NV_shader_thread_group, revision 4, section 7.1. The masks “are derived from the value of
+    gl_ThreadInWarpNV using simple bit-shift arithmetic”: neither activity nor the size of the warp clears
+    bits.
     """
     return _scalar(_shifted(1, active), active)
 
 
+@defines("gl_ThreadGeMaskNV")
 def thread_ge_mask_nv(active: Flags) -> Lanes:
-    """gl_ThreadGeMaskNV: the bits greater than or equal to the thread's id, up to bit 31.
+    """“The variable gl_ThreadGeMaskNV is a bitfield in which bits greater or equal to the current thread id
+    are set.”
 
-    NV_shader_thread_group, section 7.1.
+    NV_shader_thread_group, revision 4, section 7.1. Bits are set up to bit 31.
     """
     return _scalar(_shifted(0xFFFFFFFF, active), active)
 
 
+@defines("gl_ThreadGtMaskNV")
 def thread_gt_mask_nv(active: Flags) -> Lanes:
-    """gl_ThreadGtMaskNV: the bits greater than the thread's id, up to bit 31.
+    """“The variable gl_ThreadGtMaskNV is a bitfield in which bits greater than the current thread id are
+    set.”
 
-    NV_shader_thread_group, section 7.1.
+    NV_shader_thread_group, revision 4, section 7.1. Bits are set up to bit 31.
     """
     return _scalar(_shifted(0xFFFFFFFE, active), active)
 
 
+@defines("gl_ThreadLeMaskNV")
 def thread_le_mask_nv(active: Flags) -> Lanes:
-    """gl_ThreadLeMaskNV: the bits lower than or equal to the thread's id.
+    """“The variable gl_ThreadLeMaskNV is a bitfield in which bits lower or equal to the current thread id are
+    set.”
 
-    NV_shader_thread_group, section 7.1.
+    NV_shader_thread_group, revision 4, section 7.1.
     """
     return _scalar(~_shifted(0xFFFFFFFE, active), active)
 
 
+@defines("gl_ThreadLtMaskNV")
 def thread_lt_mask_nv(active: Flags) -> Lanes:
-    """gl_ThreadLtMaskNV: the bits lower than the thread's id.
+    """“The variable gl_ThreadLtMaskNV is a bitfield in which bits lower than the current thread id are set.”
 
-    NV_shader_thread_group, section 7.1.
+    NV_shader_thread_group, revision 4, section 7.1.
     """
     return _scalar(~_shifted(0xFFFFFFFF, active), active)
 
 
+@defines("gl_WarpSizeNV")
 def warp_size_nv(active: Flags) -> Lanes:
-    """gl_WarpSizeNV: the number of threads in a warp, active or not.
+    """“The variable gl_WarpSizeNV is the total number of thread in a warp.”
 
-    NV_shader_thread_group, section 7.4.
+    NV_shader_thread_group, revision 4, section 7.4. Inactive threads count.
     """
     return _scalar(np.asarray(active.shape[1]), active)
 
 
+@defines("gl_HelperThreadNV")
 def helper_thread_nv(active: Flags, covered: Flags) -> Lanes:
-    """gl_HelperThreadNV: whether the thread's fragment is not covered by the primitive.
+    """“The variable gl_HelperThreadNV specifies if the current thread is a helper thread.”
 
-    NV_shader_thread_group, section 7.1. A helper thread executes, so it is `active`; where it is not, there
-    is no result.
+    NV_shader_thread_group, revision 4, section 7.1. A thread whose fragment is not `covered` by the primitive
+    is a helper thread. It executes, so it is `active`.
     """
     return everywhere(~covered[:, :, None], active)
 
@@ -128,28 +140,37 @@ def is_legal_id_nv(value: Words, active: Flags, count: int) -> Flags:
     return np.asarray(~active | ((value < count) & (value == low)))
 
 
+@defines("activeThreadsNV")
 def active_threads_nv(active: Flags) -> Lanes:
-    """activeThreadsNV(): one bit for each thread, set where it executes the call.
+    """“In the value returned by activeThreadsNV(), bit <N> is set to 1 if the corresponding thread in the
+    SIMD thread group is executing the call to activeThreadsNV() and 0 otherwise.”
 
-    NV_shader_thread_group, section 8.3.
+    NV_shader_thread_group, revision 4, section 8.3.
     """
     return uniform(pack(active)[:, :1], active)
 
 
+@defines("ballotThreadNV")
 def ballot_thread_nv(value: Flags, active: Flags) -> Lanes:
-    """ballotThreadNV(): one bit for each thread, set where it is active and its `value` is true.
+    """“The function ballotThreadNV() computes a 32-bit bitfield. It looks at the condition <value> for each
+    active thread of a thread group and set to 1 each bit for which the condition in the corresponding thread
+    is true. Bits for threads with false condition are set to 0. Bits for inactive threads are also set to 0.”
 
-    NV_shader_thread_group, section 8.3.
+    NV_shader_thread_group, revision 4, section 8.3.
     """
     return uniform(pack(value[:, :, 0] & active)[:, :1], active)
 
 
+@defines("TGBALLOT")
 def tgballot(
     value: Values, active: Flags, *, destination: Words | None = None, written: Flags | None = None
 ) -> Lanes:
-    """TGBALLOT: in each component the ballot of the operand's component being other than zero.
+    """“The TGBALLOT instruction produces a result vector by reading a vector operand for each active thread
+    in the current thread group and comparing each component to zero. A result vector component contains an
+    integer bitmask value (described below) for which the bits in a component bitmask are set if the value in
+    the operand vector is non-zero for the corresponding thread, and not set otherwise.”
 
-    NV_shader_thread_group, section 2.X.8.Z, TGBALLOT.
+    NV_shader_thread_group, revision 4, section 2.X.8.Z.
 
     Parameters
     ----------
@@ -171,65 +192,81 @@ def _quad_swizzle(source: Words, swizzled: Values, active: Flags, unswizzled: Va
     The addition is one, rounded once in the type of the values.
     """
     subgroups, size = active.shape
-    if size < _QUAD:
+    if size < QUAD_SIZE:
         return everywhere(np.zeros_like(swizzled), active)
-    whole = active.reshape(subgroups, size // _QUAD, _QUAD).all(axis=2).repeat(_QUAD, axis=1)
-    found = swizzled[:, source]
+    whole = active.reshape(subgroups, size // QUAD_SIZE, QUAD_SIZE).all(axis=2).repeat(QUAD_SIZE, axis=1)
+    result = swizzled[:, source]
     if unswizzled is not None:
         with np.errstate(all="ignore"):
-            found = np.add(found, unswizzled, dtype=swizzled.dtype)
-    return everywhere(np.where(whole[:, :, None], found, swizzled.dtype.type(0)), active)
+            result = np.add(result, unswizzled, dtype=swizzled.dtype)
+    return everywhere(np.where(whole[:, :, None], result, swizzled.dtype.type(0)), active)
 
 
 def _thread(number: int, active: Flags) -> Words:
-    return (_id(active) // _QUAD * _QUAD + number).astype(np.uint32)
+    return (_id(active) // QUAD_SIZE * QUAD_SIZE + number).astype(np.uint32)
 
 
+@defines("quadSwizzle0NV")
 def quad_swizzle0_nv(swizzled: Values, active: Flags, unswizzled: Values | None = None) -> Lanes:
-    """quadSwizzle0NV(): `swizzled` of the quad's thread 0, plus the own `unswizzled` if there is one.
+    """“quadSwizzle0NV will read the <swizzledValue> operand from the fragment 0: result[thread N] =
+    swizzledValue[thread 0] + unswizzledValue[thread N]”
 
-    NV_shader_thread_group, section 8.3; QSWZ0 of section 2.X.8.Z. If any thread of the quad is inactive, the
-    quad is divergent, and the result is 0 in all of its threads; so in the other five functions. Helper
-    threads are active.
+    NV_shader_thread_group, revision 4, section 8.3. The six functions give 0 in a quad with an inactive
+    thread: “If any thread in a 2x2 pixel quad is inactive, the quad is divergent. In this case quadSwizzle
+    will return 0 for all fragments in the quad.” Helper threads are active.
     """
     return _quad_swizzle(_thread(0, active), swizzled, active, unswizzled)
 
 
+@defines("quadSwizzle1NV")
 def quad_swizzle1_nv(swizzled: Values, active: Flags, unswizzled: Values | None = None) -> Lanes:
-    """quadSwizzle1NV(): `swizzled` of the quad's thread 1, plus the own `unswizzled` if there is one.
+    """“quadSwizzle1NV will read the <swizzledValue> operand from the fragment 1: result[thread N] =
+    swizzledValue[thread 1] + unswizzledValue[thread N]”
 
-    NV_shader_thread_group, section 8.3; QSWZ1 of section 2.X.8.Z.
+    NV_shader_thread_group, revision 4, section 8.3.
     """
     return _quad_swizzle(_thread(1, active), swizzled, active, unswizzled)
 
 
+@defines("quadSwizzle2NV")
 def quad_swizzle2_nv(swizzled: Values, active: Flags, unswizzled: Values | None = None) -> Lanes:
-    """quadSwizzle2NV(): `swizzled` of the quad's thread 2, plus the own `unswizzled` if there is one.
+    """“quadSwizzle2NV will read the <swizzledValue> operand from the fragment 2: result[thread N] =
+    swizzledValue[thread 2] + unswizzledValue[thread N]”
 
-    NV_shader_thread_group, section 8.3; QSWZ2 of section 2.X.8.Z.
+    NV_shader_thread_group, revision 4, section 8.3.
     """
     return _quad_swizzle(_thread(2, active), swizzled, active, unswizzled)
 
 
+@defines("quadSwizzle3NV")
 def quad_swizzle3_nv(swizzled: Values, active: Flags, unswizzled: Values | None = None) -> Lanes:
-    """quadSwizzle3NV(): `swizzled` of the quad's thread 3, plus the own `unswizzled` if there is one.
+    """“quadSwizzle3NV will read the <swizzledValue> operand from the fragment 3: result[thread N] =
+    swizzledValue[thread 3] + unswizzledValue[thread N]”
 
-    NV_shader_thread_group, section 8.3; QSWZ3 of section 2.X.8.Z.
+    NV_shader_thread_group, revision 4, section 8.3.
     """
     return _quad_swizzle(_thread(3, active), swizzled, active, unswizzled)
 
 
+@defines("quadSwizzleXNV")
 def quad_swizzle_x_nv(swizzled: Values, active: Flags, unswizzled: Values | None = None) -> Lanes:
-    """quadSwizzleXNV(): `swizzled` of the neighbour in x (0 and 1, 2 and 3), plus the own `unswizzled`.
+    """“quadSwizzleXNV will read the <swizzledValue> operand for each fragment from its neighbor in X:
+    result[thread 0] = swizzledValue[thread 1] + unswizzledValue[thread 0] result[thread 1] =
+    swizzledValue[thread 0] + unswizzledValue[thread 1] result[thread 2] = swizzledValue[thread 3] +
+    unswizzledValue[thread 2] result[thread 3] = swizzledValue[thread 2] + unswizzledValue[thread 3]”
 
-    NV_shader_thread_group, section 8.3; QSWZX of section 2.X.8.Z.
+    NV_shader_thread_group, revision 4, section 8.3.
     """
     return _quad_swizzle(_id(active) ^ np.uint32(1), swizzled, active, unswizzled)
 
 
+@defines("quadSwizzleYNV")
 def quad_swizzle_y_nv(swizzled: Values, active: Flags, unswizzled: Values | None = None) -> Lanes:
-    """quadSwizzleYNV(): `swizzled` of the neighbour in y (0 and 2, 1 and 3), plus the own `unswizzled`.
+    """“quadSwizzleYNV will read the <swizzledValue> operand for each fragment from its neighbor in Y:
+    result[thread 0] = swizzledValue[thread 2] + unswizzledValue[thread 0] result[thread 1] =
+    swizzledValue[thread 3] + unswizzledValue[thread 1] result[thread 2] = swizzledValue[thread 0] +
+    unswizzledValue[thread 2] result[thread 3] = swizzledValue[thread 1] + unswizzledValue[thread 3]”
 
-    NV_shader_thread_group, section 8.3; QSWZY of section 2.X.8.Z.
+    NV_shader_thread_group, revision 4, section 8.3.
     """
     return _quad_swizzle(_id(active) ^ np.uint32(2), swizzled, active, unswizzled)

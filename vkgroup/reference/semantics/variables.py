@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.reference.semantics.bits import pack
+from vkgroup.reference.semantics.definitions import defines
 from vkgroup.reference.semantics.lanes import Flags, Lanes, everywhere, lane_index
 
 
@@ -18,83 +19,103 @@ def _scalar(value: Any, active: Flags) -> Lanes:
     return everywhere(value[:, :, None], active)
 
 
+@defines("gl_NumSubgroups")
 def num_subgroups(active: Flags, *, subgroups_per_workgroup: int | None = None) -> Lanes:
-    """gl_NumSubgroups: the number of subgroups in the workgroup, the same in each of its invocations.
+    """“If the extension GL_KHR_shader_subgroup_basic is enabled, the variable <gl_NumSubgroups> is a
+    compute-shader built-in containing the number of subgroups within the local workgroup. The value of this
+    variable is at least 1, and is uniform across the invocation group.”
 
-    KHR_shader_subgroup, section 7.1. The rows of `active` are the subgroups of one workgroup after the
-    other, `subgroups_per_workgroup` of each (None: all rows are of one workgroup).
+    KHR_shader_subgroup, revision 6, section 7.1. The rows of `active` are the subgroups of workgroups in
+    order, `subgroups_per_workgroup` of each (None: all rows are of one workgroup).
     """
     return _scalar(subgroups_per_workgroup or len(active), active)
 
 
+@defines("gl_SubgroupID")
 def subgroup_id(active: Flags, *, subgroups_per_workgroup: int | None = None) -> Lanes:
-    """gl_SubgroupID: the subgroup's index in its workgroup, from 0 to gl_NumSubgroups - 1.
+    """“If the extension GL_KHR_shader_subgroup_basic is enabled, the variable <gl_SubgroupID> is a
+    compute-shader built-in containing the index of the subgroup within the local workgroup. The value of this
+    variable is in the range 0 to <gl_NumSubgroups>-1.”
 
-    KHR_shader_subgroup, section 7.1. Rows are as in `num_subgroups`, in the order of their index.
+    KHR_shader_subgroup, revision 6, section 7.1. Rows are as in `num_subgroups`, in the order of their index.
     """
     row = np.arange(len(active)) % (subgroups_per_workgroup or max(len(active), 1))
     return _scalar(row[:, None], active)
 
 
+@defines("gl_SubgroupSize")
 def subgroup_size(active: Flags) -> Lanes:
-    """gl_SubgroupSize: the number of invocations in a subgroup, active or not.
+    """“If the extension GL_KHR_shader_subgroup_basic is enabled, the variable <gl_SubgroupSize> is the number
+    of invocations within a subgroup, and its value is always a power of 2.”
 
-    KHR_shader_subgroup, section 7.1.
+    KHR_shader_subgroup, revision 6, section 7.1. Inactive invocations count.
     """
     return _scalar(active.shape[1], active)
 
 
+@defines("gl_SubgroupInvocationID")
 def subgroup_invocation_id(active: Flags) -> Lanes:
-    """gl_SubgroupInvocationID: the lane's index, from 0 to gl_SubgroupSize - 1.
+    """“If the extension GL_KHR_shader_subgroup_basic is enabled, the variable <gl_SubgroupInvocationID> is a
+    built-in containing the index of an invocation within a subgroup. The value of this variable is in the
+    range 0 to <gl_SubgroupSize>-1.”
 
-    KHR_shader_subgroup, section 7.1.
+    KHR_shader_subgroup, revision 6, section 7.1.
     """
     return _scalar(lane_index(active.shape[1]), active)
 
 
 def _mask(relation: Callable[[Any, Any], npt.NDArray[np.bool_]], active: Flags) -> Lanes:
-    """Return the ballot in which a bit is set where `relation(bit index, lane)` holds."""
+    """Return the ballot in which a bit is set where `relation(bit index, lane)` holds.
+
+    “the <gl_Subgroup??Mask> variables are built-ins that provide a bitmask of all invocations, with one bit
+    per invocation.” (KHR_shader_subgroup, revision 6, section 7.1.) Bits from gl_SubgroupSize on are zero
+    (Vulkan 1.4, built-in variables, SubgroupEqMask).
+    """
     lane = lane_index(active.shape[1])
     mask = pack(relation(lane[None, :], lane[:, None]))
     return everywhere(np.broadcast_to(mask, (*active.shape, 4)), active)
 
 
+@defines("gl_SubgroupEqMask")
 def subgroup_eq_mask(active: Flags) -> Lanes:
-    """gl_SubgroupEqMask: the bits whose index is equal to gl_SubgroupInvocationID.
+    """“gl_SubgroupEqMask | bit index == gl_SubgroupInvocationID”
 
-    KHR_shader_subgroup, section 7.1. Bits from gl_SubgroupSize on are zero in this and the other masks
-    (Vulkan, built-in variables, SubgroupEqMask).
+    KHR_shader_subgroup, revision 6, section 7.1.
     """
     return _mask(np.equal, active)
 
 
+@defines("gl_SubgroupGeMask")
 def subgroup_ge_mask(active: Flags) -> Lanes:
-    """gl_SubgroupGeMask: the bits whose index is at least gl_SubgroupInvocationID.
+    """“gl_SubgroupGeMask | bit index >= gl_SubgroupInvocationID”
 
-    KHR_shader_subgroup, section 7.1.
+    KHR_shader_subgroup, revision 6, section 7.1.
     """
     return _mask(np.greater_equal, active)
 
 
+@defines("gl_SubgroupGtMask")
 def subgroup_gt_mask(active: Flags) -> Lanes:
-    """gl_SubgroupGtMask: the bits whose index is above gl_SubgroupInvocationID.
+    """“gl_SubgroupGtMask | bit index > gl_SubgroupInvocationID”
 
-    KHR_shader_subgroup, section 7.1.
+    KHR_shader_subgroup, revision 6, section 7.1.
     """
     return _mask(np.greater, active)
 
 
+@defines("gl_SubgroupLeMask")
 def subgroup_le_mask(active: Flags) -> Lanes:
-    """gl_SubgroupLeMask: the bits whose index is at most gl_SubgroupInvocationID.
+    """“gl_SubgroupLeMask | bit index <= gl_SubgroupInvocationID”
 
-    KHR_shader_subgroup, section 7.1.
+    KHR_shader_subgroup, revision 6, section 7.1.
     """
     return _mask(np.less_equal, active)
 
 
+@defines("gl_SubgroupLtMask")
 def subgroup_lt_mask(active: Flags) -> Lanes:
-    """gl_SubgroupLtMask: the bits whose index is below gl_SubgroupInvocationID.
+    """“gl_SubgroupLtMask | bit index < gl_SubgroupInvocationID”
 
-    KHR_shader_subgroup, section 7.1.
+    KHR_shader_subgroup, revision 6, section 7.1.
     """
     return _mask(np.less, active)

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 
+from vkgroup.reference.semantics.definitions import defines
 from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, first_active, uniform
 
 
+@defines("subgroupAll")
 def subgroup_all(value: Flags, active: Flags) -> Lanes:
-    """Return whether `value` is true in all active lanes.
+    """“The function subgroupAll() returns true if for all active invocations <value> evaluates to true.”
 
-    KHR_shader_subgroup, section 8.18, subgroupAll().
+    KHR_shader_subgroup, revision 6, section 8.18.
     """
     return uniform(np.all(value | ~active[:, :, None], axis=1), active)
 
 
+@defines("subgroupAny")
 def subgroup_any(value: Flags, active: Flags) -> Lanes:
-    """Return whether `value` is true in any active lane.
+    """“The function subgroupAny() returns true if for any active invocation its <value> evaluates to true.”
 
-    KHR_shader_subgroup, section 8.18, subgroupAny().
+    KHR_shader_subgroup, revision 6, section 8.18.
     """
     return uniform(np.any(value & active[:, :, None], axis=1), active)
 
 
+@defines("subgroupAllEqual")
 def subgroup_all_equal(value: Values, active: Flags) -> Lanes:
-    """Return whether `value` is equal in all active lanes, in every component.
+    """“The function subgroupAllEqual() returns true if <value> for all active invocations is equal across the
+    subgroup.”
 
-    KHR_shader_subgroup, section 8.18, subgroupAllEqual(). The comparison of floats is ordered-and-equal
-    (SPIR-V, OpGroupNonUniformAllEqual), so -0.0 equals +0.0, and a NaN in any of several lanes makes the
-    result false. Neither text says whether a lane is compared with itself: with a NaN in the only
-    active lane the result is undefined.
+    KHR_shader_subgroup, revision 6, section 8.18. Floats are compared as ordered-and-equal (SPIR-V,
+    OpGroupNonUniformAllEqual): -0.0 equals +0.0, and a NaN in any of several lanes makes the result false.
+    Neither text says whether a lane is compared with itself, so the result is undefined for a NaN in the only
+    active lane.
     """
     first = value[np.arange(len(value)), first_active(active)]
     inactive = ~active[:, :, None]

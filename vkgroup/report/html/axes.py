@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from vkgroup.conformance.cases import STAGES
-from vkgroup.reference.types import LONG_TYPES, TYPES
+from vkgroup.spec.types import LONG_TYPES, TYPES
 
 HEAD = 4
 """Parts of a name that tell the axes."""

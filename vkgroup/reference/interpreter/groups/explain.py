@@ -9,10 +9,12 @@ import numpy as np
 
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.values import Causes
-from vkgroup.reference.operations import Category, OperandKind, Operation
+from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.groups import divides
 from vkgroup.reference.semantics.lanes import Flags, Values, first_active, same_in_all
 from vkgroup.reference.semantics.partitions import subset_of
+from vkgroup.spec.categories import Category
+from vkgroup.spec.operations import OperandKind, Operation
 
 
 class Use(NamedTuple):
@@ -39,25 +41,13 @@ class Rule(NamedTuple):
     broken: Callable[[Use], Flags]
 
 
-UNIFORM = {
-    "subgroupBroadcast": OperandKind.ID,
-    "subgroupQuadBroadcast": OperandKind.ID,
-    "readInvocationARB": OperandKind.ID,
-    "subgroupRotate": OperandKind.DELTA,
-    "subgroupClusteredRotate": OperandKind.DELTA,
-    "subgroupInverseBallot": OperandKind.BALLOT,
-}
-"""By operation: the operand that all active lanes must agree in."""
-
-
 def _everywhere(use: Use) -> Flags:
     return np.ones((1, 1, 1), dtype=np.bool_)
 
 
 def _disagrees(use: Use) -> Flags:
-    kinds = [operand.kind for operand in use.row.operands]
-    place = kinds.index(UNIFORM[use.row.name])
-    operand = (use.value, *use.others)[place]
+    index = [operand.uniform for operand in use.row.operands].index(True)
+    operand = (use.value, *use.others)[index]
     return ~same_in_all(operand, use.active)[:, None, None]
 
 
@@ -73,7 +63,7 @@ def _no_such_lane(use: Use) -> Flags:
         for other in use.others
     )
     nothing = np.zeros((*use.active.shape, 1), dtype=np.bool_)
-    return ~use.row.reference(nothing, np.ones_like(use.active), *others).defined
+    return ~reference_of(use.row.name)(nothing, np.ones_like(use.active), *others).defined
 
 
 def _no_partition(use: Use) -> Flags:
@@ -83,7 +73,7 @@ def _no_partition(use: Use) -> Flags:
 def _zeros_differ(use: Use) -> Flags:
     """Where the result would be defined if all zeros had one sign."""
     value = np.where(use.value == 0, use.value.dtype.type(0), use.value)
-    return use.row.reference(value, use.active, *use.others).defined
+    return reference_of(use.row.name)(value, use.active, *use.others).defined
 
 
 _DISAGREES = {
@@ -120,8 +110,8 @@ _OTHERS = {
 def rules_of(row: Operation) -> tuple[Rule, ...]:
     """Return the rules of an operation; of several that are broken the first is named."""
     rules = []
-    if row.name in UNIFORM:
-        rules.append(_DISAGREES[UNIFORM[row.name]])
+    if row.uniform_operand is not None:
+        rules.append(_DISAGREES[row.uniform_operand])
     if row.operands and row.operands[-1].kind is OperandKind.CLUSTER_SIZE:
         rules.append(_CLUSTER)
     if (row.group_operation or "").startswith("Partitioned"):

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.reference import semantics
-from vkgroup.reference.extended_operations import EXTENDED_OPERATIONS
 from vkgroup.reference.interpreter.values import Causes
-from vkgroup.reference.operations import OPERATIONS, ExtendedCategory, OperandKind, Operation
+from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.lanes import Flags
+from vkgroup.spec.categories import ExtendedCategory
+from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
+from vkgroup.spec.limits import QUAD_SIZE
+from vkgroup.spec.operations import OPERATIONS, OperandKind, Operation
 
 Flow = Callable[..., Causes]
 """From the causes of a value (subgroups, size, components) to those of the result, (subgroups, size, 1 or
@@ -23,14 +25,13 @@ _LARGEST = {
     for row in (*OPERATIONS.values(), *EXTENDED_OPERATIONS.values())
     if row.operator == "Max"
 }
-_QUAD = 4
 
 
 def _of(row: Operation) -> Flow:
     """Return the flow that is an operation itself, on causes in place of values."""
 
     def flow(causes: Causes, active: Flags, *others: Any) -> Causes:
-        lanes = row.reference(causes, active, *others)
+        lanes = reference_of(row.name)(causes, active, *others)
         return np.where(lanes.defined, lanes.value, np.uint16(0))
 
     return flow
@@ -38,12 +39,12 @@ def _of(row: Operation) -> Flow:
 
 def of_all(causes: Causes, active: Flags, *others: Any) -> Causes:
     """Return the largest cause in any component of any active lane, (subgroups, size, 1)."""
-    return semantics.subgroup_max(causes.max(axis=2, keepdims=True), active).value
+    return reference_of("subgroupMax")(causes.max(axis=2, keepdims=True), active).value
 
 
 def _of_quad(causes: Causes, active: Flags, *others: Any) -> Causes:
     """Return the largest cause in the active lanes of each lane's quad."""
-    return semantics.subgroup_clustered_max(causes, active, min(_QUAD, active.shape[1])).value
+    return reference_of("subgroupClusteredMax")(causes, active, min(QUAD_SIZE, active.shape[1])).value
 
 
 def of_lane(causes: Causes, active: Flags, *others: Any) -> Causes:

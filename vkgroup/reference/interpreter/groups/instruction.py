@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.reference.interpreter.groups.explain import UNIFORM, Use, explain
+from vkgroup.reference.interpreter.groups.explain import Use, explain
 from vkgroup.reference.interpreter.groups.flow import Flow, flow_of, of_all, of_lane
 from vkgroup.reference.interpreter.groups.rows import ALIASES, integer, kinds_of, row_of
 from vkgroup.reference.interpreter.site import Site
 from vkgroup.reference.interpreter.subgroups import Subgroups
 from vkgroup.reference.interpreter.values import Causes, Data, Value, combine, leaves_of, single
-from vkgroup.reference.operations import Category, ExtendedCategory, OperandKind, Operation
-from vkgroup.reference.semantics import Lanes
-from vkgroup.reference.semantics.lanes import Flags, Values, Words
+from vkgroup.reference.registry import reference_of
+from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words
+from vkgroup.spec.categories import Category, ExtendedCategory
+from vkgroup.spec.operations import OperandKind, Operation
 
 _LARGEST_WORD = 2**32 - 1
 _ROTATES = (Category.ROTATE, Category.ROTATE_CLUSTERED)
@@ -53,7 +54,7 @@ class GroupInstruction:
         operands = operands[: len(self._row.operands)]
         arguments = [self._argument(subgroups, place, operand.data) for place, operand in enumerate(operands)]
         active = subgroups.active
-        lanes = self._row.reference(*arguments[:1], active, *arguments[1:])
+        lanes = reference_of(self._row.name)(*arguments[:1], active, *arguments[1:])
         dtype = self._leaf.scalar.dtype
         result = lanes.value if lanes.value.dtype == dtype else lanes.value.view(dtype)
         causes = combine(
@@ -140,7 +141,7 @@ class GroupInstruction:
 
 def _flows_of(row: Operation) -> list[Flow]:
     """Return how the causes of each operand come to the result."""
-    uniform = UNIFORM.get(row.name)
+    uniform = row.uniform_operand
     flows: list[Flow] = []
     for place, operand in enumerate(row.operands):
         if operand.kind is uniform:

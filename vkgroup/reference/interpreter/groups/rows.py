@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vkgroup.errors import Unsupported
-from vkgroup.reference.extended_operations import EXTENDED_OPERATIONS
 from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.operations import OPERATIONS, Operation
+from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
+from vkgroup.spec.operations import OPERATIONS, Operation
 from vkgroup.spirv import grammar
 
 _SUBGROUP = 3

@@ -1,4 +1,4 @@
-"""The categories of subgroup functions: what a device declares, and what enables them in GLSL and SPIR-V."""
+"""The categories of subgroup functions: feature bit, GLSL extension, SPIR-V capability, features."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Category(Enum):
-    """What a bit of VkSubgroupFeatureFlagBits stands for, in the order of the bits; the value is its name.
+    """A bit of VkSubgroupFeatureFlagBits, in the order of the bits; the value is its name.
 
     The first eight are the parts of KHR_shader_subgroup (`KHR_CATEGORIES`).
     """
@@ -43,8 +43,17 @@ class Category(Enum):
 
     @property
     def bit(self) -> int:
-        """The bit's value; Vulkan numbers the categories in the order in which they stand here."""
+        """The bit's value; Vulkan numbers the categories in this order."""
         return 1 << list(Category).index(self)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Vulkan features that a device must have beside the bit."""
+        if self is Category.ROTATE:
+            return ("shaderSubgroupRotate",)
+        if self is Category.ROTATE_CLUSTERED:
+            return ("shaderSubgroupRotate", "shaderSubgroupRotateClustered")
+        return ()
 
     @property
     def capability(self) -> str:
@@ -56,13 +65,23 @@ class Category(Enum):
         words = "".join(word.capitalize() for word in self.name.split("_"))
         return f"GroupNonUniform{words}{'NV' if self is Category.PARTITIONED else ''}"
 
+    @property
+    def spirv_extension(self) -> str:
+        """The SPIR-V extension that brings its instructions; "" for those of SPIR-V 1.3."""
+        if self is Category.PARTITIONED:
+            return "SPV_NV_shader_subgroup_partitioned"
+        return "SPV_KHR_subgroup_rotate" if self.features else ""
+
 
 KHR_CATEGORIES = tuple(Category)[:8]
 """The parts of KHR_shader_subgroup."""
 
+OPERATION_BITS: dict[str, int] = {category.declared: category.bit for category in Category}
+"""Bits of VkSubgroupFeatureFlagBits by the name in `vkgroup.device.Subgroup.supported_operations`."""
+
 
 class ExtendedCategory(Enum):
-    """What other extensions add to the subgroup functions; the value is the GLSL extension."""
+    """A GLSL extension with subgroup functions that no feature bit stands for; the value is its name."""
 
     QUAD_CONTROL = "GL_EXT_shader_quad_control"
     ARB_BALLOT = "GL_ARB_shader_ballot"
@@ -72,3 +91,17 @@ class ExtendedCategory(Enum):
     def extension(self) -> str:
         """The GLSL extension, as that of a `Category`."""
         return self.value
+
+    @property
+    def capability(self) -> str:
+        """The SPIR-V capability."""
+        return {"QUAD_CONTROL": "QuadControlKHR", "ARB_BALLOT": "SubgroupBallotKHR"}.get(
+            self.name, "SubgroupVoteKHR"
+        )
+
+    @property
+    def spirv_extension(self) -> str:
+        """The SPIR-V extension that brings its instructions."""
+        return {"QUAD_CONTROL": "SPV_KHR_quad_control", "ARB_BALLOT": "SPV_KHR_shader_ballot"}.get(
+            self.name, "SPV_KHR_subgroup_vote"
+        )

@@ -1,4 +1,4 @@
-"""The scalar and vector types that GLSL's subgroup functions accept, and what a device needs to use each.
+"""The scalar and vector types of GLSL's subgroup functions, with the features and extensions of each.
 
 The types are genType, genDType, genIType, genUType and genBType of KHR_shader_subgroup (section 8.18) and
 the 8-, 16- and 64-bit ones that GL_EXT_shader_subgroup_extended_types adds to them.
@@ -7,8 +7,6 @@ the 8-, 16- and 64-bit ones that GL_EXT_shader_subgroup_extended_types adds to t
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
 
 
 @dataclass(frozen=True)
@@ -19,8 +17,8 @@ class Scalar:
     ----------
     name : as GLSL writes it, ``"float16_t"``.
     kind : {"float", "int", "uint", "bool"}
-    bits : width of the value; 32 for bool, which a buffer holds as a uint.
-    dtype : NumPy's type for its values (``np.bool_`` for bool).
+    bits : width of the value; 32 for bool, which a buffer holds as a uint. `vkgroup.reference.dtypes` has
+        NumPy's type.
     vector_prefix : what GLSL puts before the number of components, ``"f16vec"``.
     features : Vulkan features that any arithmetic in this type needs.
     extensions : GLSL extensions that make the type available for arithmetic.
@@ -30,7 +28,6 @@ class Scalar:
     name: str
     kind: str
     bits: int
-    dtype: np.dtype[np.generic]
     vector_prefix: str
     features: tuple[str, ...] = ()
     extensions: tuple[str, ...] = ()
@@ -70,14 +67,13 @@ class GlslType:
         return self.name
 
 
-def _extended(name: str, kind: str, bits: int, code: str, prefix: str, feature: str) -> Scalar:
+def _extended(name: str, kind: str, bits: int, prefix: str, feature: str) -> Scalar:
     """Return the row of a type of GL_EXT_shader_subgroup_extended_types."""
     family = f"{'float' if kind == 'float' else 'int'}{bits}"
     return Scalar(
         name,
         kind,
         bits,
-        np.dtype(code),
         prefix,
         features=(feature,),
         extensions=(f"GL_EXT_shader_explicit_arithmetic_types_{family}",),
@@ -86,18 +82,18 @@ def _extended(name: str, kind: str, bits: int, code: str, prefix: str, feature: 
 
 
 _SCALARS = (
-    Scalar("float", "float", 32, np.dtype("f4"), "vec"),
-    Scalar("double", "float", 64, np.dtype("f8"), "dvec", features=("shaderFloat64",)),
-    Scalar("int", "int", 32, np.dtype("i4"), "ivec"),
-    Scalar("uint", "uint", 32, np.dtype("u4"), "uvec"),
-    Scalar("bool", "bool", 32, np.dtype(np.bool_), "bvec"),
-    _extended("int8_t", "int", 8, "i1", "i8vec", "shaderInt8"),
-    _extended("uint8_t", "uint", 8, "u1", "u8vec", "shaderInt8"),
-    _extended("int16_t", "int", 16, "i2", "i16vec", "shaderInt16"),
-    _extended("uint16_t", "uint", 16, "u2", "u16vec", "shaderInt16"),
-    _extended("int64_t", "int", 64, "i8", "i64vec", "shaderInt64"),
-    _extended("uint64_t", "uint", 64, "u8", "u64vec", "shaderInt64"),
-    _extended("float16_t", "float", 16, "f2", "f16vec", "shaderFloat16"),
+    Scalar("float", "float", 32, "vec"),
+    Scalar("double", "float", 64, "dvec", features=("shaderFloat64",)),
+    Scalar("int", "int", 32, "ivec"),
+    Scalar("uint", "uint", 32, "uvec"),
+    Scalar("bool", "bool", 32, "bvec"),
+    _extended("int8_t", "int", 8, "i8vec", "shaderInt8"),
+    _extended("uint8_t", "uint", 8, "u8vec", "shaderInt8"),
+    _extended("int16_t", "int", 16, "i16vec", "shaderInt16"),
+    _extended("uint16_t", "uint", 16, "u16vec", "shaderInt16"),
+    _extended("int64_t", "int", 64, "i64vec", "shaderInt64"),
+    _extended("uint64_t", "uint", 64, "u64vec", "shaderInt64"),
+    _extended("float16_t", "float", 16, "f16vec", "shaderFloat16"),
 )
 
 SCALARS: dict[str, Scalar] = {scalar.name: scalar for scalar in _SCALARS}

@@ -1,21 +1,21 @@
 """The table of operations: one row for each built-in function and variable of KHR_shader_subgroup.
 
-Generated GLSL, conformance cases, the check of the mapping to SPIR-V and the documentation derive from it.
+GLSL, conformance cases, the interpreter's dispatch, the documentation and the test of the mapping to SPIR-V
+derive from it. `vkgroup.reference.registry` has the function that computes each row's result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntFlag
 from types import MappingProxyType
 
-from vkgroup.reference import semantics
-from vkgroup.reference.categories import Category as Category
-from vkgroup.reference.categories import ExtendedCategory as ExtendedCategory
-from vkgroup.reference.types import TYPES, GlslType
-
-Reference = Callable[..., semantics.Lanes]
+from vkgroup.spec.categories import Category, ExtendedCategory
+from vkgroup.spec.documents import Sentence
+from vkgroup.spec.sentences import SENTENCES
+from vkgroup.spec.stages import WORKGROUP_STAGES
+from vkgroup.spec.types import TYPES, GlslType
 
 
 class MemorySemantics(IntFlag):
@@ -50,11 +50,13 @@ class Operand:
     type : its type; None for a VALUE, which has the type that the function is used with.
     constant : whether GLSL asks for an integral constant expression. From SPIR-V 1.5 on an ID may be
         dynamically uniform where the device has ``subgroupBroadcastDynamicId``.
+    uniform : whether all active lanes must agree in it.
     """
 
     kind: OperandKind
     type: GlslType | None = None
     constant: bool = False
+    uniform: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,20 +66,20 @@ class Operation:
     Attributes
     ----------
     name : as in GLSL, ``"subgroupInclusiveAdd"``.
-    category : what enables it.
+    category : the part of an extension that it belongs to.
     opcodes : the SPIR-V instruction by the kind of the value's scalar; by None for a barrier.
     operands : in the order of the GLSL function.
     types : the types it may be used with: of its VALUE; of its only operand (a predicate, a ballot); of its
         result if it has no operand; none for a barrier.
     result : "value" for the type it is used with, "bool", "uint", "uvec4", or None for void.
-    reference : its meaning, ``reference(value, active, operand)`` without what the function lacks; see
-        `vkgroup.reference.semantics`.
-    section : where it is specified.
+    sentence : its definition, with the place in the specification.
     operator : "Add", "Mul", "Min", "Max", "And", "Or" or "Xor" of a reduction or scan.
     group_operation : SPIR-V's "Reduce", "InclusiveScan", "ExclusiveScan", "ClusteredReduce", or partitioned.
     direction : the last operand of OpGroupNonUniformQuadSwap.
     memory_semantics : of a barrier.
     stages : the stages it is limited to; None for all.
+    by_instruction : whether GLSL compilers lack the function, so that shaders declare its SPIR-V instruction
+        (GL_EXT_spirv_intrinsics).
     """
 
     name: str
@@ -86,13 +88,18 @@ class Operation:
     operands: tuple[Operand, ...]
     types: tuple[GlslType, ...]
     result: str | None
-    reference: Reference
-    section: str
+    sentence: Sentence
     operator: str | None = None
     group_operation: str | None = None
     direction: int | None = None
     memory_semantics: MemorySemantics | None = None
     stages: tuple[str, ...] | None = None
+    by_instruction: bool = False
+
+    @property
+    def uniform_operand(self) -> OperandKind | None:
+        """The operand in which all active lanes must agree; None if there is none."""
+        return next((operand.kind for operand in self.operands if operand.uniform), None)
 
     def opcode(self, type_: GlslType | None = None) -> str:
         """Return the SPIR-V instruction for use with `type_` (None: a barrier).
@@ -113,11 +120,10 @@ class BuiltinVariable:
     Attributes
     ----------
     name : as in GLSL, ``"gl_SubgroupSize"``.
-    category : what enables it.
+    category : the part of the extension that it belongs to.
     builtin : SPIR-V's BuiltIn that decorates it.
     type : its type.
-    reference : its value, ``reference(active)``; see `vkgroup.reference.semantics`.
-    section : where it is specified.
+    sentence : its definition, with the place in the specification.
     stages : the stages it is limited to; None for all.
     """
 
@@ -125,44 +131,24 @@ class BuiltinVariable:
     category: Category
     builtin: str
     type: GlslType
-    reference: Reference
-    section: str
+    sentence: Sentence
     stages: tuple[str, ...] | None = None
 
-
-WORKGROUP_STAGES = ("compute", "task", "mesh")
-"""The stages with workgroups: compute shaders, and those that GLSL_EXT_mesh_shader adds."""
 
 _VALUE = Operand(OperandKind.VALUE)
 _PREDICATE = Operand(OperandKind.PREDICATE, TYPES["bool"])
 _BALLOT = Operand(OperandKind.BALLOT, TYPES["uvec4"])
+_SAME_BALLOT = Operand(OperandKind.BALLOT, TYPES["uvec4"], uniform=True)
 ALL_KINDS = ("float", "int", "uint", "bool")
 
 
-def _uint(kind: OperandKind, *, constant: bool = False) -> Operand:
-    return Operand(kind, TYPES["uint"], constant)
+def _uint(kind: OperandKind, *, constant: bool = False, uniform: bool = False) -> Operand:
+    return Operand(kind, TYPES["uint"], constant, uniform)
 
 
 def types_of(kinds: tuple[str, ...]) -> tuple[GlslType, ...]:
     """Return the types whose scalars are of these kinds, in the order of `TYPES`."""
     return tuple(type_ for type_ in TYPES.values() if type_.scalar.kind in kinds)
-
-
-def _snake_case(name: str) -> str:
-    """Return ``"subgroup_ballot_find_lsb"`` of ``"subgroupBallotFindLSB"``."""
-    for capitals in ("LSB", "MSB", "ID", "NV", "ARB"):
-        name = name.replace(capitals, capitals.capitalize())
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-
-
-def reference_of(name: str) -> Reference:
-    """Return the function of the semantics for a built-in by its GLSL name."""
-    function: Reference = getattr(semantics, _snake_case(name))
-    return function
-
-
-def _section(name: str) -> str:
-    return f"KHR_shader_subgroup, section 8.18, {name}()"
 
 
 def _barrier(
@@ -175,8 +161,7 @@ def _barrier(
         operands=(),
         types=(),
         result=None,
-        reference=reference_of(name),
-        section=_section(name),
+        sentence=SENTENCES[name],
         memory_semantics=MemorySemantics.ACQUIRE_RELEASE | memory,
         stages=stages,
     )
@@ -200,8 +185,7 @@ def _fixed(
         operands,
         types=(type_,),
         result=result,
-        reference=reference_of(name),
-        section=_section(name),
+        sentence=SENTENCES[name],
         group_operation=group_operation,
     )
 
@@ -222,8 +206,7 @@ def _generic(
         (_VALUE, *operands),
         types=types_of(ALL_KINDS),
         result=result,
-        reference=reference_of(name),
-        section=_section(name),
+        sentence=SENTENCES[name],
         direction=direction,
     )
 
@@ -257,8 +240,7 @@ def _group(group_operation: str, infix: str, operator: str) -> Operation:
         (_VALUE, _uint(OperandKind.CLUSTER_SIZE, constant=True)) if clustered else (_VALUE,),
         types=types_of(tuple(OPCODE_PREFIXES[operator])),
         result="value",
-        reference=reference_of(name),
-        section=_section(name),
+        sentence=SENTENCES[name],
         operator=operator,
         group_operation=group_operation,
     )
@@ -266,7 +248,7 @@ def _group(group_operation: str, infix: str, operator: str) -> Operation:
 
 _ALL_MEMORY = MemorySemantics.UNIFORM_MEMORY | MemorySemantics.WORKGROUP_MEMORY | MemorySemantics.IMAGE_MEMORY
 _ID = _uint(OperandKind.ID)
-_CONSTANT_ID = _uint(OperandKind.ID, constant=True)
+_CONSTANT_ID = _uint(OperandKind.ID, constant=True, uniform=True)
 _INDEX = _uint(OperandKind.INDEX)
 
 _ROWS = (
@@ -293,7 +275,7 @@ _ROWS = (
     _generic("subgroupBroadcast", Category.BALLOT, "Broadcast", _CONSTANT_ID),
     _generic("subgroupBroadcastFirst", Category.BALLOT, "BroadcastFirst"),
     _fixed("subgroupBallot", Category.BALLOT, "Ballot", (_PREDICATE,), "uvec4"),
-    _fixed("subgroupInverseBallot", Category.BALLOT, "InverseBallot", (_BALLOT,), "bool"),
+    _fixed("subgroupInverseBallot", Category.BALLOT, "InverseBallot", (_SAME_BALLOT,), "bool"),
     _fixed("subgroupBallotBitExtract", Category.BALLOT, "BallotBitExtract", (_BALLOT, _INDEX), "bool"),
     *(
         _fixed(f"subgroupBallot{infix}BitCount", Category.BALLOT, "BallotBitCount", (_BALLOT,), "uint", group)
@@ -325,9 +307,7 @@ def _variable(
 ) -> BuiltinVariable:
     stem = name.removeprefix("gl_")
     renamed = {"SubgroupID": "SubgroupId", "SubgroupInvocationID": "SubgroupLocalInvocationId"}
-    reference = reference_of(stem[0].lower() + stem[1:])
-    section = f"KHR_shader_subgroup, section 7.1, {name}"
-    return BuiltinVariable(name, category, renamed.get(stem, stem), TYPES[type_], reference, section, stages)
+    return BuiltinVariable(name, category, renamed.get(stem, stem), TYPES[type_], SENTENCES[name], stages)
 
 
 _VARIABLES = (

@@ -1,31 +1,30 @@
 """The table of the subgroup functions of other extensions: rotate, partitioned, quad votes, the older ones.
 
-Rows are as in `vkgroup.reference.operations`. The name of a row is that of the GLSL function.
+Rows are as in `vkgroup.spec.operations`. The name of a row is that of the GLSL function.
 """
 
 from __future__ import annotations
 
 from types import MappingProxyType
 
-from vkgroup.reference.operations import (
+from vkgroup.spec.categories import Category, ExtendedCategory
+from vkgroup.spec.operations import (
     ALL_KINDS,
     OPCODE_PREFIXES,
     OPERATIONS,
-    Category,
-    ExtendedCategory,
     Operand,
     OperandKind,
     Operation,
-    reference_of,
     types_of,
 )
-from vkgroup.reference.types import TYPES
+from vkgroup.spec.sentences import SENTENCES
+from vkgroup.spec.types import TYPES
 
 _VALUE = Operand(OperandKind.VALUE)
 _PREDICATE = Operand(OperandKind.PREDICATE, TYPES["bool"])
 _BALLOT = Operand(OperandKind.BALLOT, TYPES["uvec4"])
-_ID = Operand(OperandKind.ID, TYPES["uint"])
-_DELTA = Operand(OperandKind.DELTA, TYPES["uint"])
+_ID = Operand(OperandKind.ID, TYPES["uint"], uniform=True)
+_DELTA = Operand(OperandKind.DELTA, TYPES["uint"], uniform=True)
 _CLUSTER_SIZE = Operand(OperandKind.CLUSTER_SIZE, TYPES["uint"], constant=True)
 
 
@@ -35,10 +34,12 @@ def _row(
     opcode: str,
     operands: tuple[Operand, ...],
     result: str,
-    section: str,
     kinds: tuple[str, ...] = ALL_KINDS,
 ) -> Operation:
-    """Return the row of a function of one instruction; `kinds` are those of its VALUE."""
+    """Return the row of a function of one instruction; `kinds` are those of its VALUE.
+
+    glslang 13 has those of NV_shader_subgroup_partitioned; it lacks the others, or has them with other types.
+    """
     type_ = operands[0].type
     return Operation(
         name,
@@ -47,8 +48,8 @@ def _row(
         operands,
         types=(type_,) if type_ else types_of(kinds),
         result=result,
-        reference=reference_of(name),
-        section=f"{section}, {name}()",
+        sentence=SENTENCES[name],
+        by_instruction=category is not Category.PARTITIONED,
     )
 
 
@@ -63,18 +64,11 @@ def _partitioned(group_operation: str, infix: str, operator: str) -> Operation:
         (_VALUE, _BALLOT),
         types=types_of(tuple(prefixes)),
         result="value",
-        reference=reference_of(name),
-        section=f"NV_shader_subgroup_partitioned, section 8.18, {name}()",
+        sentence=SENTENCES[name],
         operator=operator,
         group_operation=f"Partitioned{group_operation}NV",
     )
 
-
-_ROTATE = "KHR_shader_subgroup_rotate, section 8.18"
-_PARTITIONED = "NV_shader_subgroup_partitioned, section 8.18"
-_QUAD = "EXT_shader_quad_control, section 8.18"
-_BALLOTS = "ARB_shader_ballot, section 8.18"
-_VOTES = "ARB_shader_group_vote, section 8.18"
 
 _ROWS = (
     _row(
@@ -83,7 +77,6 @@ _ROWS = (
         "OpGroupNonUniformRotateKHR",
         (_VALUE, _DELTA),
         "value",
-        _ROTATE,
     ),
     _row(
         "subgroupClusteredRotate",
@@ -91,7 +84,6 @@ _ROWS = (
         "OpGroupNonUniformRotateKHR",
         (_VALUE, _DELTA, _CLUSTER_SIZE),
         "value",
-        _ROTATE,
     ),
     _row(
         "subgroupPartitionNV",
@@ -99,7 +91,6 @@ _ROWS = (
         "OpGroupNonUniformPartitionNV",
         (_VALUE,),
         "uvec4",
-        _PARTITIONED,
     ),
     *(
         _partitioned(group_operation, infix, operator)
@@ -111,7 +102,7 @@ _ROWS = (
         for operator in OPCODE_PREFIXES
     ),
     *(
-        _row(name, ExtendedCategory.QUAD_CONTROL, opcode, (_PREDICATE,), "bool", _QUAD)
+        _row(name, ExtendedCategory.QUAD_CONTROL, opcode, (_PREDICATE,), "bool")
         for name, opcode in (
             ("subgroupQuadAll", "OpGroupNonUniformQuadAllKHR"),
             ("subgroupQuadAny", "OpGroupNonUniformQuadAnyKHR"),
@@ -123,7 +114,6 @@ _ROWS = (
         "OpSubgroupBallotKHR",
         (_PREDICATE,),
         "uvec4",
-        _BALLOTS,
     ),
     _row(
         "readInvocationARB",
@@ -131,7 +121,6 @@ _ROWS = (
         "OpSubgroupReadInvocationKHR",
         (_VALUE, _ID),
         "value",
-        _BALLOTS,
         kinds=("float", "int", "uint"),
     ),
     _row(
@@ -140,11 +129,10 @@ _ROWS = (
         "OpSubgroupFirstInvocationKHR",
         (_VALUE,),
         "value",
-        _BALLOTS,
         kinds=("float", "int", "uint"),
     ),
     *(
-        _row(name, ExtendedCategory.ARB_VOTE, opcode, (_PREDICATE,), "bool", _VOTES)
+        _row(name, ExtendedCategory.ARB_VOTE, opcode, (_PREDICATE,), "bool")
         for name, opcode in (
             ("anyInvocationARB", "OpSubgroupAnyKHR"),
             ("allInvocationsARB", "OpSubgroupAllKHR"),

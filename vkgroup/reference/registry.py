@@ -1,0 +1,81 @@
+"""The reference function of each row of the tables in `vkgroup.spec`."""
+
+from __future__ import annotations
+
+from functools import partial
+from inspect import cleandoc
+
+from vkgroup.reference.semantics import (
+    ballot,
+    basic,
+    legacy,
+    partitioned,
+    quad,
+    rotate,
+    shuffle,
+    shuffle_relative,
+    thread_group,
+    variables,
+    vote,
+)
+from vkgroup.reference.semantics.definitions import DEFINITIONS, Reference
+from vkgroup.reference.semantics.groups import OPERATORS, clustered, reduce, scan
+from vkgroup.reference.semantics.partitions import partitioned as reduce_partitioned
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import Operation
+from vkgroup.spec.sentences import SENTENCES
+
+MODULES = (
+    ballot,
+    basic,
+    legacy,
+    partitioned,
+    quad,
+    rotate,
+    shuffle,
+    shuffle_relative,
+    thread_group,
+    variables,
+    vote,
+)
+"""The modules whose functions define built-ins."""
+
+
+def reference_of(name: str) -> Reference:
+    """Return the function that computes the result of a built-in.
+
+    Parameters
+    ----------
+    name : of the built-in in GLSL, ``"subgroupAdd"`` or ``"gl_SubgroupSize"``.
+
+    Raises
+    ------
+    KeyError
+        No function defines it.
+    """
+    if name in DEFINITIONS:
+        return DEFINITIONS[name]
+    return _reduction(SUBGROUP_OPERATIONS[name])
+
+
+def _reduction(row: Operation) -> Reference:
+    """Return the function of a reduction or scan."""
+    group = row.group_operation
+    if row.operator is None or group is None:
+        raise KeyError(f"{row.name} has no function with @defines({row.name!r})")
+    operator = OPERATORS[row.operator]
+    if group == "Reduce":
+        return partial(reduce, operator)
+    if group == "ClusteredReduce":
+        return partial(clustered, operator)
+    if group.startswith("Partitioned"):
+        return partial(reduce_partitioned, operator, group.removeprefix("Partitioned").removesuffix("NV"))
+    return partial(scan, operator, group)
+
+
+def specification_of(name: str) -> str:
+    """Return the sentence that defines a built-in, its place, and notes on its function where it has some."""
+    if name in DEFINITIONS:
+        return cleandoc(DEFINITIONS[name].__doc__ or "")
+    sentence = SENTENCES[name]
+    return f"“{sentence.text}”\n\n{sentence.place}."
