@@ -10,7 +10,7 @@ import pytest
 
 import vkgroup
 from vkgroup.dispatch import Device
-from vkgroup.dispatch.bound import Bound
+from vkgroup.dispatch.pipeline import Bound
 from vkgroup.dispatch.sources import Condition
 from vkgroup.drivers import Driver
 from vkgroup.errors import DriverError, InvalidDispatch

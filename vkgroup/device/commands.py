@@ -5,15 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vkgroup.device import vk
-from vkgroup.device.sharing import SharedMemory, wait_for_cuda
+from vkgroup.device.core import CommandParts, DeviceCore
+from vkgroup.device.sharing import Shareable, SharedMemory, wait_for_cuda
 from vkgroup.errors import DispatchTimeout, InvalidDispatch
-
-if TYPE_CHECKING:
-    from vkgroup.device.logical import LogicalDevice
-    from vkgroup.device.memory import DeviceBuffer
 
 _POLLS = 1000  # about a millisecond
 _LONGEST_WAIT_NS = 200_000_000
@@ -35,39 +32,13 @@ _MOST_IDLE = 32
 """Command buffers that a device keeps for later."""
 
 
-class CommandParts:
-    """A VkCommandBuffer and a VkFence, which outlive the `Commands` that use them.
-
-    Where sixteen processes share a GPU, making and freeing the two takes milliseconds of its driver's lock.
-
-    Attributes
-    ----------
-    buffers, fences : arrays of one.
-    """
-
-    def __init__(self, device: LogicalDevice) -> None:
-        functions = device.functions
-        self.buffers = vk.ffi.new("VkCommandBuffer[1]")
-        self.fences = vk.ffi.new("VkFence[1]")
-        info = vk.new("VkCommandBufferAllocateInfo", commandPool=device.command_pool, commandBufferCount=1)
-        code = functions.vkAllocateCommandBuffers(device.handle, info, self.buffers)
-        device.check(code, "allocating a command buffer")
-        code = functions.vkCreateFence(device.handle, vk.new("VkFenceCreateInfo"), vk.NULL, self.fences)
-        device.check(code, "creating a fence")
-
-    def destroy(self, device: LogicalDevice) -> None:
-        """Free both."""
-        device.functions.vkDestroyFence(device.handle, self.fences[0], vk.NULL)
-        device.functions.vkFreeCommandBuffers(device.handle, device.command_pool, 1, self.buffers)
-
-
 class Commands:
     """A command buffer with its own fence.
 
     `run` of what was recorded costs three calls: submit, wait, reset of the fence.
     """
 
-    def __init__(self, device: LogicalDevice) -> None:
+    def __init__(self, device: DeviceCore) -> None:
         self.device = device
         self.handle: Any = None
         self._fence: Any = vk.NULL
@@ -89,7 +60,7 @@ class Commands:
         self._reset = functions.vkResetFences
         device.register(self)
 
-    def share(self, buffers: Iterable[DeviceBuffer]) -> None:
+    def share(self, buffers: Iterable[Shareable]) -> None:
         """Tell which buffers are used by what is recorded: those that CUDA sees are taken over for it.
 
         Every `run` then waits for what CUDA has under way before it, and has finished before CUDA goes on.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -154,14 +153,10 @@ def shared_instance(manifest: Path, *, validate: bool) -> Instance:
         return _instances[key]
 
 
-@atexit.register
-def _destroy_instances() -> None:
-    """Destroy what is left at the end; a device that hangs keeps its instance (see `LogicalDevice`)."""
-    from vkgroup.device.logical import close_all
-
-    abandoned = close_all()
+def destroy_instances(kept: set[Instance]) -> None:
+    """Destroy this process's instances, except those in `kept`: their devices hang or lend memory."""
     for (process, _, _), instance in _instances.items():
-        if process == os.getpid() and instance not in abandoned:
+        if process == os.getpid() and instance not in kept:
             instance.destroy()
     _instances.clear()
 

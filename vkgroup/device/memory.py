@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device import leases, vk
+from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.commands import Commands
+from vkgroup.device.core import DeviceCore
+from vkgroup.device.info import DeviceInfo
+from vkgroup.device.instance import Instance
 from vkgroup.device.limits import require_buffer_size
-from vkgroup.device.sharing import SharedMemory, wait_for_cuda
+from vkgroup.device.sharing import CudaSharing, SharedMemory, sharing_of, wait_for_cuda
 from vkgroup.errors import DriverError, OutOfMemory, Unsupported
-
-if TYPE_CHECKING:
-    from vkgroup.device.logical import LogicalDevice
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -24,10 +27,13 @@ STAGING_BYTES = 16 << 20
 TRANSFER_TIMEOUT = 60.0
 """Seconds that one piece of a transfer may take."""
 
+#: Buffers for arrays are kept in sizes of powers of two between these, so many of each.
+_SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
+
 _DEVICE_LOCAL, _HOST_VISIBLE, _HOST_COHERENT, _HOST_CACHED = 1, 2, 4, 8
 
 
-def memory_type(device: LogicalDevice, allowed: int, required: int, preferred: int) -> int:
+def memory_type(device: MemoryDevice, allowed: int, required: int, preferred: int) -> int:
     """Choose a memory type: one with all `required` flags and as many of the `preferred` as can be.
 
     Raises
@@ -51,7 +57,7 @@ def memory_type(device: LogicalDevice, allowed: int, required: int, preferred: i
 
 
 def allocate(
-    device: LogicalDevice,
+    device: MemoryDevice,
     requirements: Any,
     required: int,
     preferred: int,
@@ -86,6 +92,77 @@ def allocate(
     return memory[0]
 
 
+class MemoryDevice(DeviceCore):
+    """A device with its buffers: those that are kept for reuse, those that are lent, and the staging buffer.
+
+    Attributes
+    ----------
+    memory : VkPhysicalDeviceMemoryProperties.
+    """
+
+    memory: Any
+
+    def __init__(
+        self, instance: Instance, physical: Any, info: DeviceInfo, capabilities: Capabilities
+    ) -> None:
+        super().__init__(instance, physical, info, capabilities)
+        self._idle_buffers: dict[tuple[int, bool], list[DeviceBuffer]] = {}
+        self._staging: Staging | None = None
+        self._lent: set[DeviceBuffer] = set()
+        self._leaving: Any = None
+
+    @cached_property
+    def sharing(self) -> CudaSharing | None:
+        """What the device shares with CUDA; None where nothing can be."""
+        return sharing_of(self)
+
+    def lend(self, buffer: DeviceBuffer) -> None:
+        """Keep the memory of a closed buffer that is lent, and the VkDevice with it, until it is freed."""
+        self._lent.add(buffer)
+
+    def free_memory(self, buffer: DeviceBuffer, handle: Any, memory: Any) -> None:
+        """Destroy a buffer, and the device if it was closed and this is the last that it had lent."""
+        device = self._leaving or self.handle
+        if device is not None and not self._stuck:
+            self.functions.vkDestroyBuffer(device, handle, vk.NULL)
+            if memory is not None:
+                self.functions.vkFreeMemory(device, memory, vk.NULL)
+        self._lent.discard(buffer)
+        if self._leaving is not None and not self._lent:
+            self._destroy()
+
+    @abstractmethod
+    def _destroy(self) -> None:
+        """Destroy the VkDevice."""
+
+    def staging(self) -> Staging:
+        """Return the buffer through which bytes come and go where memory is not mapped."""
+        if self._staging is None:
+            self._staging = Staging(self)
+        return self._staging
+
+    def take_buffer(self, nbytes: int, *, shared: bool = False) -> DeviceBuffer:
+        """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back.
+
+        Parameters
+        ----------
+        shared : whether CUDA is to see it too; `sharing` is not None.
+        """
+        size = max(_SMALLEST_POOLED, 1 << (nbytes - 1).bit_length())
+        if size > _LARGEST_POOLED:
+            return DeviceBuffer(self, nbytes, shared=shared)
+        idle = self._idle_buffers.get((size, shared))
+        return idle.pop() if idle else DeviceBuffer(self, size, shared=shared)
+
+    def give_buffer(self, buffer: DeviceBuffer) -> None:
+        """Keep a buffer for the next `take_buffer`, or free it where enough are kept."""
+        idle = self._idle_buffers.setdefault((buffer.nbytes, buffer.shared is not None), [])
+        if buffer.nbytes > _LARGEST_POOLED or len(idle) >= _MOST_IDLE or not self.usable:
+            buffer.close()
+        elif buffer.handle is not None:
+            idle.append(buffer)
+
+
 class DeviceBuffer:
     """A VkBuffer with memory of its own.
 
@@ -118,7 +195,7 @@ class DeviceBuffer:
 
     def __init__(
         self,
-        device: LogicalDevice,
+        device: MemoryDevice,
         nbytes: int,
         *,
         host: bool = False,
@@ -272,7 +349,7 @@ class DeviceBuffer:
 class Staging:
     """A mapped buffer, and a command buffer to copy between it and others."""
 
-    def __init__(self, device: LogicalDevice) -> None:
+    def __init__(self, device: MemoryDevice) -> None:
         self.buffer = DeviceBuffer(device, STAGING_BYTES, host=True)
         assert self.buffer.mapped is not None
         self.bytes = self.buffer.mapped

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from weakref import ref
 
 from vkgroup.device import cuda, vk
+from vkgroup.device.core import DeviceCore
 from vkgroup.device.cuda import CudaDevice, MappedMemory
 from vkgroup.errors import Unsupported
-
-if TYPE_CHECKING:
-    from vkgroup.device.logical import LogicalDevice
-    from vkgroup.device.memory import DeviceBuffer
 
 EXTENSION = "VK_KHR_external_memory_fd"
 _OPAQUE_FD = vk.ffi.integer_const("VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT")
 _QUEUE_FAMILY_EXTERNAL = 0xFFFFFFFE  # VK_QUEUE_FAMILY_EXTERNAL
+
+
+class Shareable(Protocol):
+    """A buffer whose memory CUDA may see too.
+
+    Attributes
+    ----------
+    nbytes : its size.
+    shared : its memory as CUDA sees it; None where it does not.
+    """
+
+    nbytes: int
+    shared: SharedMemory | None
 
 
 class CudaSharing:
@@ -28,12 +38,12 @@ class CudaSharing:
     cuda : the same GPU as CUDA sees it.
     """
 
-    def __init__(self, device: LogicalDevice, found: CudaDevice) -> None:
+    def __init__(self, device: DeviceCore, found: CudaDevice) -> None:
         self.device, self.cuda = device, found
         self._starts: list[int] = []
-        self._mapped: dict[int, ref[DeviceBuffer]] = {}
+        self._mapped: dict[int, ref[Shareable]] = {}
 
-    def add(self, address: int, buffer: DeviceBuffer) -> None:
+    def add(self, address: int, buffer: Shareable) -> None:
         """Remember where CUDA has a buffer's memory."""
         insort(self._starts, address)
         self._mapped[address] = ref(buffer)
@@ -43,7 +53,7 @@ class CudaSharing:
         self._starts.remove(address)
         del self._mapped[address]
 
-    def find(self, address: int, nbytes: int) -> tuple[DeviceBuffer, int] | None:
+    def find(self, address: int, nbytes: int) -> tuple[Shareable, int] | None:
         """Find the buffer in whose memory a range of CUDA's addresses lies, and the byte it begins at."""
         number = bisect_right(self._starts, address) - 1
         if number < 0:
@@ -55,7 +65,7 @@ class CudaSharing:
         return buffer, address - start
 
 
-def sharing_of(device: LogicalDevice) -> CudaSharing | None:
+def sharing_of(device: DeviceCore) -> CudaSharing | None:
     """Return what a device shares with CUDA; None where CUDA does not have it, or it exports no memory."""
     if EXTENSION not in device.enabled_extensions:
         return None
@@ -63,7 +73,7 @@ def sharing_of(device: LogicalDevice) -> CudaSharing | None:
     return None if found is None else CudaSharing(device, found)
 
 
-def why_unshared(device: LogicalDevice) -> str:
+def why_unshared(device: DeviceCore) -> str:
     """Say why a device shares nothing with CUDA."""
     if EXTENSION not in device.enabled_extensions:
         return f"it has no {EXTENSION}"
@@ -84,7 +94,7 @@ class SharedMemory:
     acquire, release : command buffers.
     """
 
-    def __init__(self, buffer: DeviceBuffer, sharing: CudaSharing) -> None:
+    def __init__(self, buffer: Shareable, sharing: CudaSharing) -> None:
         self._buffer, self._sharing = ref(buffer), sharing
         self._size = 0
         self._dedicated = False

@@ -6,11 +6,10 @@ What all devices share is here; `vkgroup.dispatch.vulkan` does it through Vulkan
 from __future__ import annotations
 
 from vkgroup.dispatch.acceleration import AccelerationStructure, Boxes, Instance, Triangles
-from vkgroup.dispatch.bound import Bound
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.image import Image
-from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.dispatch.pipeline import Bound, Pipeline
 from vkgroup.dispatch.ray_pipeline import HitGroup, RayPipeline
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Copy, Dispatch, Fill, Sequence

@@ -15,13 +15,12 @@ from vkgroup.closing import Closing
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.attachments import color_attachments, depth_attachment
 from vkgroup.dispatch.blocks import checked_mapping
-from vkgroup.dispatch.bound import padded_counts
 from vkgroup.dispatch.draw_checks import check_made_of
 from vkgroup.dispatch.drawing import DrawState, size_of
-from vkgroup.dispatch.draws import key_of
-from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, stages_of
+from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline, key_of, stages_of
 from vkgroup.dispatch.input_attachments import inputs_of
 from vkgroup.dispatch.kept import kept_pipeline, key_of_values
+from vkgroup.dispatch.pipeline import padded_counts
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import check_specialization
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, match_vertices, pass_through

@@ -11,8 +11,8 @@ import numpy as np
 
 from vkgroup.closing import Closing
 from vkgroup.device.owner import Owner
-from vkgroup.dispatch.bound import Bound, Groups, checked_repeat
 from vkgroup.dispatch.buffer import Buffer
+from vkgroup.dispatch.pipeline import Bound, Groups, checked_repeat
 from vkgroup.errors import DriverError, InvalidDispatch
 
 

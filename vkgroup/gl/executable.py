@@ -11,8 +11,7 @@ import numpy as np
 from vkgroup.compiler.gl_interface import GlInterface, Resource
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.dispatch.blocks import suggestion
-from vkgroup.dispatch.bound import Bound
-from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.dispatch.pipeline import Bound, Pipeline
 from vkgroup.gl.errors import InvalidOperation, InvalidValue
 from vkgroup.gl.uniforms import DefaultBlock
 from vkgroup.spirv import Module

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.device.leases import Lease
-from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import DeviceBuffer
+from vkgroup.device.memory import DeviceBuffer, MemoryDevice
 from vkgroup.device.sharing import SharedMemory, wait_for_cuda, why_unshared
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.dlpack import CPU, CUDA, array_at
@@ -24,7 +23,7 @@ class VulkanBuffer(Buffer):
     memory : the VkBuffer and its memory.
     """
 
-    device: LogicalDevice
+    device: MemoryDevice
     memory: DeviceBuffer
     _keeper: object = None
 
@@ -132,7 +131,7 @@ class VulkanBuffer(Buffer):
             self.device.forget(self)
 
 
-def _exports(device: LogicalDevice, host: bool) -> bool:
+def _exports(device: MemoryDevice, host: bool) -> bool:
     """Whether a buffer that is to be shared is exported to CUDA; not where any buffer is the host's."""
     device.require_open()
     if device.sharing is not None:

@@ -130,6 +130,7 @@ def in_place(device: LogicalDevice, array: CudaArray, step: int) -> VulkanBuffer
     if found is None or found[1] % step:
         return None
     memory, offset = found
+    assert isinstance(memory, DeviceBuffer)
     if memory.handle is None:
         raise InvalidDispatch("The array views a buffer of vkgroup that is closed; make a new one.")
     # What keeps the array's memory keeps the view's: the capsule, and so the array's library.

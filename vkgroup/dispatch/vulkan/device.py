@@ -17,6 +17,7 @@ from vkgroup.dispatch.vulkan.graphics import VulkanGraphicsPipeline
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
 from vkgroup.dispatch.vulkan.ray_pipeline import VulkanRayPipeline
+from vkgroup.dispatch.vulkan.samples import read_samples
 from vkgroup.dispatch.vulkan.sequence import VulkanSequence
 from vkgroup.errors import Unsupported
 
@@ -50,6 +51,7 @@ class VulkanDevice(Device):
             logical.close()
             raise
         self.logical = logical
+        logical.read_samples = read_samples
 
     def _from_cuda(self, array: Any, copy: bool | None) -> Buffer:
         return adopt(self.logical, array, copy)

@@ -223,9 +223,8 @@ class VulkanImage(Image):
 
     def _read(self, level: int) -> npt.NDArray[np.uint8]:
         if self.samples > 1:
-            from vkgroup.dispatch.vulkan.samples import read_samples
-
-            return read_samples(self)
+            assert self.device.read_samples is not None
+            return self.device.read_samples(self)
         self._copy(level, upload=False)
         return self._transferred(level)
 

@@ -5,10 +5,63 @@ from __future__ import annotations
 from typing import Any
 
 from vkgroup.device import vk
-from vkgroup.dispatch.pipeline import Pipeline
-from vkgroup.dispatch.vulkan.bound import VulkanBound
+from vkgroup.device.memory import DeviceBuffer, barrier
+from vkgroup.dispatch.buffer import Buffer
+from vkgroup.dispatch.pipeline import Bound, Groups, Pipeline
+from vkgroup.dispatch.sources import Condition, Indirect
+from vkgroup.dispatch.vulkan.bindings import VulkanBindings
+from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_info
 from vkgroup.dispatch.vulkan.statistics import statistics_of
+
+_Recorded = tuple[Groups | None, bytes, Indirect | None, Condition | None]
+
+
+class VulkanBound(VulkanBindings, Bound):
+    """Descriptor sets, and commands that are recorded only where groups or push constants change."""
+
+    pipeline: VulkanPipeline
+    _recorded: _Recorded | None = None
+
+    def _dispatch(
+        self,
+        counts: Groups,
+        push: bytes,
+        timeout: float | None,
+        indirect: Indirect | None = None,
+        condition: Condition | None = None,
+    ) -> None:
+        wanted = (counts if indirect is None else None, push, indirect, condition)
+        if self._recorded != wanted:
+            self._record(wanted)
+        self._commands.run(timeout)
+
+    def _timed(self, counts: Groups, push: bytes, timeout: float | None, repeat: int) -> float | None:
+        def record(commands: Any) -> None:
+            self.device.functions.vkCmdDispatch(commands, *counts)
+
+        return self._measure((counts, push), push, record, timeout, repeat)
+
+    def _record(self, wanted: _Recorded) -> None:
+        counts, push, indirect, condition = wanted
+        functions = self.device.functions
+        self._recorded = None
+        read = [source.buffer for source in (indirect, condition) if source is not None]
+        self._commands.share([*self.memories(), *map(_memory, read)])
+        with self._commands.record() as commands:
+            self.record_state(commands, push)
+            if condition is not None:
+                functions.vkCmdBeginConditionalRenderingEXT(commands, _begin(condition))
+            if indirect is not None:
+                functions.vkCmdDispatchIndirect(
+                    commands, _handle(indirect.buffer), indirect.buffer.offset + indirect.offset
+                )
+            elif counts is not None:
+                functions.vkCmdDispatch(commands, *counts)
+            if condition is not None:
+                functions.vkCmdEndConditionalRenderingEXT(commands)
+            barrier(functions, commands)
+        self._recorded = wanted
 
 
 class VulkanPipeline(VulkanLayouts, Pipeline):
@@ -33,4 +86,22 @@ class VulkanPipeline(VulkanLayouts, Pipeline):
             return handle[0]
 
     def _statistics(self) -> dict[str, float | int | bool]:
-        return statistics_of(self)
+        return statistics_of(self.device, self.make)
+
+
+def _begin(condition: Condition) -> Any:
+    return vk.new(
+        "VkConditionalRenderingBeginInfoEXT",
+        buffer=_handle(condition.buffer),
+        offset=condition.buffer.offset + condition.offset,
+        flags=vk.VK_CONDITIONAL_RENDERING_INVERTED_BIT_EXT if condition.inverted else 0,
+    )
+
+
+def _memory(buffer: Buffer) -> DeviceBuffer:
+    assert isinstance(buffer, VulkanBuffer)
+    return buffer.memory
+
+
+def _handle(buffer: Buffer) -> Any:
+    return _memory(buffer).handle

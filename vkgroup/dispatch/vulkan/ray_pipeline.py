@@ -9,13 +9,69 @@ from typing import Any
 import numpy as np
 
 from vkgroup.device import vk
-from vkgroup.device.memory import DeviceBuffer
-from vkgroup.dispatch.ray_checks import Group
-from vkgroup.dispatch.ray_pipeline import RayPipeline
+from vkgroup.device.memory import DeviceBuffer, barrier
+from vkgroup.dispatch.ray_checks import Group, Size
+from vkgroup.dispatch.ray_pipeline import RayPipeline, Traces
+from vkgroup.dispatch.vulkan.bindings import VulkanBindings
 from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_bit
-from vkgroup.dispatch.vulkan.traces import VulkanTraces
 
 _UNUSED = 0xFFFFFFFF  # VK_SHADER_UNUSED_KHR
+
+
+def _region(address: int, stride: int, count: int) -> Any:
+    return vk.new(
+        "VkStridedDeviceAddressRegionKHR", deviceAddress=address, stride=stride, size=stride * count
+    )
+
+
+def _group_info(group: Group) -> Any:
+    if group.general is not None:
+        kind = vk.VK_RAY_TRACING_SHADER_GROUP_TYPE_GENERAL_KHR
+    elif group.intersection is not None:
+        kind = vk.VK_RAY_TRACING_SHADER_GROUP_TYPE_PROCEDURAL_HIT_GROUP_KHR
+    else:
+        kind = vk.VK_RAY_TRACING_SHADER_GROUP_TYPE_TRIANGLES_HIT_GROUP_KHR
+    return vk.new(
+        "VkRayTracingShaderGroupCreateInfoKHR",
+        type=kind,
+        generalShader=_or_unused(group.general),
+        closestHitShader=_or_unused(group.closest_hit),
+        anyHitShader=_or_unused(group.any_hit),
+        intersectionShader=_or_unused(group.intersection),
+    )
+
+
+def _or_unused(index: int | None) -> int:
+    return _UNUSED if index is None else index
+
+
+class VulkanTraces(VulkanBindings, Traces):
+    """Descriptor sets, and commands that are recorded only where the size or push constants change."""
+
+    pipeline: VulkanRayPipeline
+    _recorded: tuple[Size, bytes] | None = None
+
+    def _create(self) -> None:
+        Traces._create(self)
+        super()._create()
+
+    def _trace(self, size: Size, push: bytes, timeout: float | None) -> None:
+        if self._recorded != (size, push):
+            self._recorded = None
+            with self._commands.record() as commands:
+                self.record_state(commands, push)
+                self._record(commands, size)
+                barrier(self.device.functions, commands)
+            self._recorded = (size, push)
+        self._commands.run(timeout)
+
+    def _timed(self, size: Size, push: bytes, timeout: float | None, repeat: int) -> float | None:
+        return self._measure(
+            (size, push), push, lambda commands: self._record(commands, size), timeout, repeat
+        )
+
+    def _record(self, commands: Any, size: Size) -> None:
+        self.device.functions.vkCmdTraceRaysKHR(commands, *self.pipeline.regions, *size)
 
 
 class VulkanRayPipeline(VulkanLayouts, RayPipeline):
@@ -105,30 +161,3 @@ class VulkanRayPipeline(VulkanLayouts, RayPipeline):
         if self._table is not None:
             self._table.close()
         super().close()
-
-
-def _region(address: int, stride: int, count: int) -> Any:
-    return vk.new(
-        "VkStridedDeviceAddressRegionKHR", deviceAddress=address, stride=stride, size=stride * count
-    )
-
-
-def _group_info(group: Group) -> Any:
-    if group.general is not None:
-        kind = vk.VK_RAY_TRACING_SHADER_GROUP_TYPE_GENERAL_KHR
-    elif group.intersection is not None:
-        kind = vk.VK_RAY_TRACING_SHADER_GROUP_TYPE_PROCEDURAL_HIT_GROUP_KHR
-    else:
-        kind = vk.VK_RAY_TRACING_SHADER_GROUP_TYPE_TRIANGLES_HIT_GROUP_KHR
-    return vk.new(
-        "VkRayTracingShaderGroupCreateInfoKHR",
-        type=kind,
-        generalShader=_or_unused(group.general),
-        closestHitShader=_or_unused(group.closest_hit),
-        anyHitShader=_or_unused(group.any_hit),
-        intersectionShader=_or_unused(group.intersection),
-    )
-
-
-def _or_unused(index: int | None) -> int:
-    return _UNUSED if index is None else index

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +10,10 @@ import numpy.typing as npt
 from vkgroup.compiler import Target, compile_source
 from vkgroup.device.memory import TRANSFER_TIMEOUT
 from vkgroup.dispatch.buffer import as_bytes
+from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+from vkgroup.dispatch.vulkan.image import VulkanImage
+from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
 from vkgroup.errors import Unsupported
-
-if TYPE_CHECKING:
-    from vkgroup.dispatch.vulkan.image import VulkanImage
 
 _SOURCE = """#version 450
 #extension GL_EXT_samplerless_texture_functions : require
@@ -51,10 +51,6 @@ def read_samples(image: VulkanImage) -> npt.NDArray[np.uint8]:
     Unsupported
         Shaders cannot read the format, or its channels share words.
     """
-    # Pipelines are made of what images are a part of, so they are imported when they are needed.
-    from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
-    from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
-
     format_, device = image.format, image.device
     if "sampled" not in image.uses or format_.packed:
         raise Unsupported(

@@ -9,8 +9,8 @@ from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
 from vkgroup.dispatch.sequence import Checked, CopyRange, FillRange, Prepared, Sequence
-from vkgroup.dispatch.vulkan.bound import VulkanBound
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+from vkgroup.dispatch.vulkan.pipeline import VulkanBound
 from vkgroup.dispatch.vulkan.timer import Timer
 
 

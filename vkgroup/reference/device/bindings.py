@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy.typing as npt
 
@@ -16,12 +16,10 @@ from vkgroup.dispatch.slots import Slot
 from vkgroup.dispatch.textures import texel_format
 from vkgroup.reference.device import memory
 from vkgroup.reference.device.buffer import CopiedArray, ReferenceBuffer
+from vkgroup.reference.device.host import Host
 from vkgroup.reference.device.image import ReferenceImage
 from vkgroup.reference.interpreter.images import ImageMemory
 from vkgroup.reference.interpreter.memory import Memory
-
-if TYPE_CHECKING:
-    from vkgroup.reference.device.device import Host
 
 
 class ReferenceBindings(Bindings):
