@@ -13,7 +13,7 @@ from vkgroup import choices
 from vkgroup.cli.main import COMMANDS
 from vkgroup.compiler import Target
 from vkgroup.compiler.optimizer import LEVELS
-from vkgroup.dispatch.drawing import TOPOLOGIES
+from vkgroup.dispatch.draw_state import TOPOLOGIES
 from vkgroup.spirv import STAGE_NAMES
 
 SHADER = Path(__file__).parents[2] / "shaders/tutorial/sum.comp"

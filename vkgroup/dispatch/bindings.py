@@ -1,4 +1,4 @@
-"""What is bound to a pipeline: resources by place, made from arrays or the caller's, and read back."""
+"""Resources bound to the slots of a pipeline: made from arrays or given by the caller, and read back."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
+from vkgroup.device.owner import Owner
 from vkgroup.dispatch.acceleration import AccelerationStructure, Instance, geometry_of
-from vkgroup.dispatch.base_pipeline import BasePipeline
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_value, items_of
 from vkgroup.dispatch.events import Event
@@ -53,28 +53,27 @@ Resource = Buffer | Image | ArrayBuffer | AccelerationStructure
 
 
 class Bindings(Closing):
-    """A pipeline with everything bound.
+    """Resources by slot.
 
-    A kind of work (dispatches, draws) on a kind of device is a subclass.
+    Attributes
+    ----------
+    device : the device of the resources.
+    slots : the slots that are filled.
+    resources, samplers : what is bound to each slot.
     """
 
     _images: type[Image]
     _structures: type[AccelerationStructure]
 
-    def __init__(self, pipeline: BasePipeline, bindings: Mapping[Any, Any]) -> None:
-        device = pipeline.device
-        device.require_open()
-        if pipeline.closed:
-            raise DriverError("The pipeline is closed; make a new one.")
-        self.pipeline, self.device = pipeline, device
+    def __init__(self, device: Owner, slots: tuple[Slot, ...], bindings: Mapping[Any, Any]) -> None:
+        self.device, self.slots = device, slots
         self.resources: dict[Slot, list[Resource]] = {}
         self.samplers: dict[Slot, list[Sampler]] = {}
         self._own: list[ArrayBuffer | Image] = []
         self._own_structures: list[AccelerationStructure] = []
-        self._push = pipeline.push_constants
         self._closings = -1
         self._borrowed: list[Borrowed] = []
-        assigned = assign(pipeline.slots, bindings)
+        assigned = assign(slots, bindings)
         try:
             for slot, value in assigned.items():
                 assigned[slot] = self._on_device(slot, value)
@@ -182,10 +181,10 @@ class Bindings(Closing):
         """Whether the bindings were freed."""
 
     def require_open(self) -> None:
-        """Raise where the device, the pipeline or anything bound is closed."""
+        """Raise where the device or anything bound is closed."""
         closings = self.device.closings
         self.device.require_open()
-        if self.pipeline.closed or self.closed:
+        if self.closed:
             raise DriverError("The pipeline or its bindings are closed; bind anew.")
         if any(resource.closed for resources in self.resources.values() for resource in resources):
             raise DriverError("A bound buffer, image or acceleration structure is closed; bind anew.")
@@ -222,7 +221,7 @@ class Bindings(Closing):
     def places(self) -> dict[Any, Any]:
         """Return by which key of the results each binding goes: by its names and numbers."""
         found: dict[Any, Any] = {}
-        for slot in self.pipeline.slots:
+        for slot in self.slots:
             found[slot.set, slot.binding] = slot.key
             found.update(dict.fromkeys(slot.names, slot.key))
             if slot.set == 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as AnySequence
 from pathlib import Path
@@ -19,15 +18,14 @@ from vkgroup.device.gl_limits import gl_values
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.buffer import Buffer, checked_array
+from vkgroup.dispatch.compute_stages import ComputeStages
 from vkgroup.dispatch.draw_device import Drawing
 from vkgroup.dispatch.formats import choose_format, named_format
-from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.image import Image
-from vkgroup.dispatch.kept import kept_pipeline, key_of_values
 from vkgroup.dispatch.memories import Memories
 from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.dispatch.pipeline_cache import PipelineCache, key_of_values
 from vkgroup.dispatch.ray_device import Tracing
-from vkgroup.dispatch.ray_pipeline import RayPipeline
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Sequence, Step
 from vkgroup.dispatch.textures import check_sampler
@@ -59,9 +57,9 @@ class Device(Memories, Drawing, Tracing):
         self._owner = owner
         owner.user = ref(self)
         self._subgroup_size = subgroup_size
-        self._pipelines: OrderedDict[Any, Pipeline] = OrderedDict()
-        self._graphics_pipelines: OrderedDict[Any, GraphicsPipeline] = OrderedDict()
-        self._ray_pipelines: OrderedDict[Any, RayPipeline] = OrderedDict()
+        self._pipelines = PipelineCache()
+        self._graphics_pipelines = PipelineCache()
+        self._ray_pipelines = PipelineCache()
 
     @staticmethod
     def of(resource: Buffer | Image) -> Device | None:
@@ -221,8 +219,8 @@ class Device(Memories, Drawing, Tracing):
         InvalidModule, InvalidDispatch
             The module breaks SPIR-V's rules, or is no compute shader; a value fits no constant.
         """
-        return self._kind_of_pipelines(
-            self._owner,
+        self._owner.require_open()
+        stages = ComputeStages(
             module,
             entry_point=entry_point,
             specialization=specialization,
@@ -230,6 +228,7 @@ class Device(Memories, Drawing, Tracing):
             full_subgroups=full_subgroups,
             varying_subgroup_size=varying_subgroup_size,
         )
+        return self._kind_of_pipelines(self._owner, stages)
 
     def sequence(self, steps: Iterable[Step | tuple[Step, ...]]) -> Sequence:
         """Record dispatches, fills and copies once, to run them many times.
@@ -301,36 +300,18 @@ class Device(Memories, Drawing, Tracing):
         """
         if not isinstance(module, Module):
             module = self.compile(module)
-        control = {
+        control: dict[str, Any] = {
             "subgroup_size": subgroup_size,
             "full_subgroups": full_subgroups,
             "varying_subgroup_size": varying_subgroup_size,
         }
-        pipeline = self._pipeline(module, entry_point, specialization, control)
-        with pipeline.bind(bindings) as bound:
-            seconds = bound.timed(groups, push, timeout, repeat=repeat)
-            return RunResult(
-                bound.results(),
-                bound.places(),
-                seconds,
-                defined=bound.defined(),
-                ordered=bound.defined(ordered=True),
-                events=bound.events,
-            )
-
-    def _pipeline(
-        self,
-        module: Module,
-        entry_point: str | None,
-        specialization: Mapping[int | str, Any] | None,
-        control: Mapping[str, Any],
-    ) -> Pipeline:
-        """Return a pipeline for `run`, kept from the last times where it can be."""
-        return kept_pipeline(
-            self._pipelines,
-            (module, entry_point, key_of_values(specialization), *control.values()),
+        key = (module, entry_point, key_of_values(specialization), *control.values())
+        pipeline = self._pipelines.get_or_make(
+            key,
             lambda: self.pipeline(module, entry_point=entry_point, specialization=specialization, **control),
         )
+        with pipeline.bind(bindings) as work:
+            return work.run_result(work.timed(groups, push, timeout, repeat=repeat))
 
     @property
     def closed(self) -> bool:

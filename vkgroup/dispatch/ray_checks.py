@@ -10,7 +10,7 @@ import numpy as np
 
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.acceleration import AccelerationStructure
-from vkgroup.dispatch.base_pipeline import Shader
+from vkgroup.dispatch.shader import Shader
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import ArrayType, Constant, ScalarType, StructType, Trace, Type, VectorType
 

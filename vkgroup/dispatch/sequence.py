@@ -12,7 +12,8 @@ import numpy as np
 from vkgroup.closing import Closing
 from vkgroup.device.owner import Owner
 from vkgroup.dispatch.buffer import Buffer
-from vkgroup.dispatch.pipeline import Bound, Groups, checked_repeat
+from vkgroup.dispatch.commands import DispatchCommand, checked_repeat
+from vkgroup.dispatch.pipeline import Work
 from vkgroup.errors import DriverError, InvalidDispatch
 
 
@@ -22,12 +23,12 @@ class Dispatch:
 
     Attributes
     ----------
-    bound : the pipeline with its bindings.
+    work : a compute pipeline with its bindings.
     groups : number of workgroups in x, or in up to three dimensions; zero runs nothing.
-    push : push constants, as for `Bound.dispatch`.
+    push : push constants, as for `Work.dispatch`.
     """
 
-    bound: Bound
+    work: Work
     groups: Any
     push: Any = None
 
@@ -75,8 +76,8 @@ Step = Dispatch | Fill | Copy
 class Prepared:
     """A dispatch whose groups and push constants have been checked."""
 
-    bound: Bound
-    counts: Groups
+    work: Work
+    command: DispatchCommand
     push: bytes
 
 
@@ -193,13 +194,13 @@ class Sequence(Closing):
 
 
 def _working(stage: Stage) -> Stage:
-    """Leave out what does nothing."""
-    return tuple(step for step in stage if not (isinstance(step, Prepared) and 0 in step.counts))
+    """Return the steps that do something."""
+    return tuple(step for step in stage if not (isinstance(step, Prepared) and step.command.empty))
 
 
 def _require_step(step: Checked) -> None:
     if isinstance(step, Prepared):
-        step.bound.require_open()
+        step.work.require_open()
         return
     buffers = (step.buffer,) if isinstance(step, FillRange) else (step.source, step.target)
     if any(buffer.closed for buffer in buffers):
@@ -209,10 +210,11 @@ def _require_step(step: Checked) -> None:
 def _checked(step: Step, device: Owner) -> Checked:
     """Check a step before anything is recorded."""
     if isinstance(step, Dispatch):
-        if step.bound.device is not device:
+        if step.work.device is not device:
             raise InvalidDispatch("A dispatch of the sequence belongs to another device.")
-        step.bound.require_open()
-        return Prepared(step.bound, step.bound.counts(step.groups), step.bound.packed(step.push))
+        step.work.require_open()
+        command = DispatchCommand(step.work.counts(step.groups))
+        return Prepared(step.work, command, step.work.packed(step.push))
     if isinstance(step, Fill):
         return _checked_fill(step, device)
     if isinstance(step, Copy):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.buffer import checked_array
-from vkgroup.dispatch.drawing import Attribute
+from vkgroup.dispatch.draw_state import Attribute
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import EntryPoint, ScalarType, StageVariable, VectorType
 

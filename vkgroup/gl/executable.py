@@ -11,7 +11,7 @@ import numpy as np
 from vkgroup.compiler.gl_interface import GlInterface, Resource
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.dispatch.blocks import suggestion
-from vkgroup.dispatch.pipeline import Bound, Pipeline
+from vkgroup.dispatch.pipeline import Pipeline, Work
 from vkgroup.gl.errors import InvalidOperation, InvalidValue
 from vkgroup.gl.uniforms import DefaultBlock
 from vkgroup.spirv import Module
@@ -43,7 +43,7 @@ class Executable:
             resource.name: _initial_points(resource) for resource in interface.resources if resource.name
         }
         self._uploaded: tuple[int, Buffer] | None = None
-        self._last: tuple[dict[Place, Any], Bound] | None = None
+        self._last: tuple[dict[Place, Any], Work] | None = None
         self._pipeline: Pipeline | None = None
         if "compute" in self.modules:
             self._pipeline = device.pipeline(self.modules["compute"])
@@ -132,7 +132,7 @@ class Executable:
             found[place] = values[0] if resource.length is None else values
         return found
 
-    def bound(self, points: BindingPoints) -> Bound:
+    def bound(self, points: BindingPoints) -> Work:
         """Return the compute pipeline with everything bound, as last time where nothing has changed."""
         assert self._pipeline is not None
         bindings = self.bindings(points, ("compute",))

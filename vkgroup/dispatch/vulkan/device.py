@@ -13,10 +13,8 @@ from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.cuda_arrays import adopt
-from vkgroup.dispatch.vulkan.graphics import VulkanGraphicsPipeline
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
-from vkgroup.dispatch.vulkan.ray_pipeline import VulkanRayPipeline
 from vkgroup.dispatch.vulkan.samples import read_samples
 from vkgroup.dispatch.vulkan.sequence import VulkanSequence
 from vkgroup.errors import Unsupported
@@ -41,8 +39,7 @@ class VulkanDevice(Device):
     """
 
     _buffers, _images, _kind_of_pipelines = VulkanBuffer, VulkanImage, VulkanPipeline
-    _kind_of_graphics_pipelines, _kind_of_sequences = VulkanGraphicsPipeline, VulkanSequence
-    _structures, _kind_of_ray_pipelines = VulkanAccelerationStructure, VulkanRayPipeline
+    _structures, _kind_of_sequences = VulkanAccelerationStructure, VulkanSequence
 
     def __init__(self, logical: LogicalDevice, subgroup_size: int | None = None) -> None:
         try:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from vkgroup.compiler import Target, compile_source
 from vkgroup.device.memory import TRANSFER_TIMEOUT
 from vkgroup.dispatch.buffer import as_bytes
+from vkgroup.dispatch.compute_stages import ComputeStages
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
@@ -66,9 +67,12 @@ def read_samples(image: VulkanImage) -> npt.NDArray[np.uint8]:
     count = width * height * samples
     words = VulkanBuffer(device, count * 16)
     try:
-        with VulkanPipeline(device, module) as pipeline, pipeline.bind({0: image, 1: words}) as bound:
+        with (
+            VulkanPipeline(device, ComputeStages(module)) as pipeline,
+            pipeline.bind({0: image, 1: words}) as work,
+        ):
             groups = (-(-width // 8), -(-height // 8), 1)
-            bound.dispatch(groups, {"size": (width, height), "samples": samples}, TRANSFER_TIMEOUT)
+            work.dispatch(groups, {"size": (width, height), "samples": samples}, TRANSFER_TIMEOUT)
         texels = words.read(np.uint32, count * 4).reshape(count, 4)[:, : format_.components]
     finally:
         words.close()

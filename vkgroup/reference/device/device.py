@@ -5,7 +5,6 @@ from __future__ import annotations
 from vkgroup.dispatch.device import Device
 from vkgroup.reference.device.buffer import ReferenceBuffer
 from vkgroup.reference.device.capabilities import DEFAULT_SIZE, capabilities_of, info_of
-from vkgroup.reference.device.graphics import ReferenceGraphicsPipeline
 from vkgroup.reference.device.host import Host
 from vkgroup.reference.device.image import ReferenceImage
 from vkgroup.reference.device.pipeline import ReferencePipeline
@@ -30,7 +29,7 @@ class ReferenceDevice(Device):
     """
 
     _buffers, _images, _kind_of_pipelines = ReferenceBuffer, ReferenceImage, ReferencePipeline
-    _kind_of_graphics_pipelines, _kind_of_sequences = ReferenceGraphicsPipeline, ReferenceSequence
+    _kind_of_sequences = ReferenceSequence
 
     def __init__(self, subgroup_size: int = DEFAULT_SIZE) -> None:
         super().__init__(Host(info_of(subgroup_size), capabilities_of(subgroup_size)))
