@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.device.info import DeviceInfo
+from vkgroup.device.instance import Instance
 from vkgroup.device.loader import preload
 from vkgroup.device.manifests import read_manifest
+from vkgroup.device.query import read_capabilities
 from vkgroup.errors import VkgroupError
 
 _ENTRIES = ("vk_icdGetInstanceProcAddr", "vk_icdNegotiateLoaderICDInterfaceVersion")
@@ -64,9 +66,6 @@ def _library_problem(library: str) -> tuple[str, str] | None:
 
 
 def _devices(path: Path, name: str) -> list[dict[str, Any]]:
-    from vkgroup.device.instance import Instance
-    from vkgroup.device.query import read_capabilities
-
     instance = Instance(path, validate=False)
     found = []
     for index, physical in enumerate(instance.physical_devices()):

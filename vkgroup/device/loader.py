@@ -7,12 +7,10 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from vkgroup import drivers
+from vkgroup.drivers import Driver
 from vkgroup.errors import NoDevice
-
-if TYPE_CHECKING:
-    from vkgroup.drivers import Driver
 
 _SYSTEM_NAMES = {
     "win32": ("vulkan-1.dll",),
@@ -37,8 +35,6 @@ class Candidate:
 
 def candidates() -> list[Candidate]:
     """List the loaders to try, best first: `VKGROUP_LOADER`, the system's, those in the user's cache."""
-    from vkgroup import drivers
-
     asked = os.environ.get("VKGROUP_LOADER")
     if asked:
         return [Candidate(asked, "VKGROUP_LOADER")]
@@ -79,8 +75,6 @@ def find_loader() -> Candidate:
 
 def installed_drivers() -> list[Driver]:
     """List the software drivers in the user's cache; empty where none was fetched."""
-    from vkgroup import drivers
-
     return list(drivers.installed())
 
 
@@ -94,8 +88,6 @@ def preload(manifest: Path) -> None:
     NoDevice
         One of them does not load.
     """
-    from vkgroup import drivers
-
     for driver in installed_drivers():
         if driver.icd.resolve() == manifest.resolve():
             for library in driver.preload:
@@ -109,8 +101,6 @@ def preload(manifest: Path) -> None:
 
 def missing_companions() -> list[str]:
     """List those of `vkgroup.drivers.COMPANIONS` that the dynamic linker does not find."""
-    from vkgroup import drivers
-
     return [name for name in drivers.COMPANIONS if not _host_has(name)]
 
 

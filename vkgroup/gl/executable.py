@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +13,9 @@ from vkgroup.dispatch import Buffer, Device
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.pipeline import Pipeline, Work
 from vkgroup.gl.errors import InvalidOperation, InvalidValue
+from vkgroup.gl.points import BindingPoints
 from vkgroup.gl.uniforms import DefaultBlock
 from vkgroup.spirv import Module
-
-if TYPE_CHECKING:
-    from vkgroup.gl.points import BindingPoints
 
 Place = tuple[int, int]
 _ELEMENT = re.compile(r"(.+)\[(\d+)\]")

@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from vkgroup.compiler.gl_interface import GlInterface, Resource
+from vkgroup.dispatch import Device
 from vkgroup.errors import CompileError, InvalidDispatch
 from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable
 from vkgroup.gl.linking import Source, build
 from vkgroup.gl.tokens import STAGES, TOKENS, Name, name_of
 from vkgroup.spirv import Module
-
-if TYPE_CHECKING:
-    from vkgroup.dispatch import Device
 
 _BLOCKS = ("uniform_block", "storage_block")
 
