@@ -1,4 +1,4 @@
-"""What a device can do, as data: the typed capability model, which serialises to JSON and back."""
+"""Typed capability model of a device, with JSON in both directions."""
 
 from __future__ import annotations
 

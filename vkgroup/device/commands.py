@@ -1,4 +1,4 @@
-"""Recording commands once, and submitting and waiting for them many times."""
+"""Command buffers: recorded once, submitted and waited for many times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CUDA's driver, as far as memory is shared with it: devices by UUID, memory from outside, copies, waiting.
+"""CUDA driver calls for sharing memory: devices by UUID, external memory, copies, synchronization.
 
 It is `libcuda.so.1`, which NVIDIA's driver brings, through ctypes: no package of CUDA is needed. Names and
 layouts are those of the CUDA Driver API ("External Resource Interoperability", "Memory Management").
@@ -150,10 +150,10 @@ def find_device(uuid: str) -> CudaDevice | None:
     count = c_int()
     driver.call("cuDeviceGetCount", ctypes.byref(count))
     for ordinal in range(count.value):
-        device, found = c_int(), (ctypes.c_ubyte * 16)()
+        device, device_uuid = c_int(), (ctypes.c_ubyte * 16)()
         driver.call("cuDeviceGet", ctypes.byref(device), ordinal)
-        driver.call("cuDeviceGetUuid_v2", ctypes.byref(found), device.value)
-        if bytes(found).hex() == uuid:
+        driver.call("cuDeviceGetUuid_v2", ctypes.byref(device_uuid), device.value)
+        if bytes(device_uuid).hex() == uuid:
             return CudaDevice(driver, ordinal, device.value)
     return None
 
@@ -213,10 +213,10 @@ class CudaDevice:
 
     def ordinal_of(self, address: int) -> int:
         """Return the number of the device that an address belongs to."""
-        found = c_int()
+        ordinal = c_int()
         with self._current() as driver:
-            driver.call("cuPointerGetAttribute", ctypes.byref(found), _DEVICE_ORDINAL, address)
-        return found.value
+            driver.call("cuPointerGetAttribute", ctypes.byref(ordinal), _DEVICE_ORDINAL, address)
+        return ordinal.value
 
     def map(self, fd: int, size: int, *, dedicated: bool) -> MappedMemory:
         """Map memory that Vulkan exported.

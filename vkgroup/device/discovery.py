@@ -1,4 +1,4 @@
-"""Finding the devices of this machine, and choosing one of them."""
+"""Discovery of this machine's devices, and selection of one of them."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ class Discovery:
         Else it is the first there is.
         """
         devices = self.devices
-        for found in (
+        for devices_of_kind in (
             _gpus(devices),
             _software(devices, "lavapipe"),
             _software(devices, "swiftshader"),
             devices,
         ):
-            if found:
-                return found[0]
+            if devices_of_kind:
+                return devices_of_kind[0]
         return None
 
 
@@ -235,19 +235,19 @@ def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
         raise NoDevice(_nothing(f"There is no device number {choice}.", discovery))
     word = choice.lower()
     if word == "gpu":
-        found: Sequence[DeviceInfo] = _gpus(devices)
+        matching: Sequence[DeviceInfo] = _gpus(devices)
     elif word in _SOFTWARE:
-        found = _software(devices, word)
+        matching = _software(devices, word)
     else:
         exact = [device for device in devices if device.uuid == word]
-        found = exact or [
+        matching = exact or [
             device
             for device in devices
             if any(word in name.lower() for name in (device.name, device.driver_name, device.icd))
         ]
-    if not found:
+    if not matching:
         raise NoDevice(_nothing(f"No device fits {choice!r}.", discovery))
-    return found[0]
+    return matching[0]
 
 
 def _gpus(devices: Iterable[DeviceInfo]) -> list[DeviceInfo]:

@@ -1,4 +1,4 @@
-"""The feature structs and extensions that vkgroup reads, and enables where a device has them."""
+"""Feature structs and extensions that vkgroup reads, and enables where a device has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Naming a device so that any process can open it."""
+"""Device info: identification of a device by which any process can open it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The limits that modules, dispatches and draws must keep on a device."""
+"""Limits of a device that modules, dispatches and draws must keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the Vulkan loader is looked for, and which one is used."""
+"""Search for the Vulkan loader, and preloading of libraries that drivers need."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def candidates() -> list[Candidate]:
     if asked:
         return [Candidate(asked, "VKGROUP_LOADER")]
     names = _SYSTEM_NAMES.get(sys.platform, _SYSTEM_NAMES_ELSEWHERE)
-    found = [Candidate(name, "the system's libraries") for name in names]
-    kept = drivers.kept_loader()
-    if kept is not None:
-        found.append(Candidate(str(kept), "a bundle"))
+    candidates = [Candidate(name, "the system's libraries") for name in names]
+    bundled = drivers.kept_loader()
+    if bundled is not None:
+        candidates.append(Candidate(str(bundled), "a bundle"))
     for driver in installed_drivers():
         if driver.loader is not None and Path(driver.loader).is_file():
-            found.append(Candidate(str(driver.loader), f"the fetched driver {driver.name}"))
-    return found
+            candidates.append(Candidate(str(driver.loader), f"the fetched driver {driver.name}"))
+    return candidates
 
 
 def find_loader() -> Candidate:
@@ -94,9 +94,9 @@ def preload(manifest: Path) -> None:
                 _load(library, driver.name)
             return
     for name in missing_companions():
-        kept = drivers.kept_library(name)
-        if kept is not None:
-            _load(kept, manifest.name)
+        bundled = drivers.kept_library(name)
+        if bundled is not None:
+            _load(bundled, manifest.name)
 
 
 def missing_companions() -> list[str]:

@@ -1,4 +1,4 @@
-"""An open device: its queue, its functions, what was made from it, and how it is lost."""
+"""Opening, closing and losing a VkDevice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON manifests that name Vulkan drivers (ICDs): where they are looked for, and what they say."""
+"""JSON manifests of Vulkan drivers (ICDs): search paths and content."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def find_manifests() -> list[Manifest]:
     `VK_ADD_DRIVER_FILES` goes before them, as the Vulkan loader has it. ICDs of another word size are
     left out.
     """
-    found: dict[Path, Manifest] = {}
+    manifests: dict[Path, Manifest] = {}
     for path in _environment_files() + [file for folder in _folders() for file in _json_files(folder)]:
-        found.setdefault(_canonical(path), read_manifest(path))
+        manifests.setdefault(_canonical(path), read_manifest(path))
     for path in _registry_files():
-        found.setdefault(_canonical(path), read_manifest(path))
+        manifests.setdefault(_canonical(path), read_manifest(path))
     for driver in installed_drivers():
-        found.setdefault(_canonical(driver.icd), read_manifest(driver.icd, driver.name))
-    return [manifest for manifest in found.values() if not manifest.foreign]
+        manifests.setdefault(_canonical(driver.icd), read_manifest(driver.icd, driver.name))
+    return [manifest for manifest in manifests.values() if not manifest.foreign]
 
 
 def read_manifest(path: Path, name: str | None = None) -> Manifest:

@@ -1,4 +1,4 @@
-"""Device memory: choosing its type, buffers in it, and moving bytes in and out."""
+"""Device memory: memory types, buffers and their pool, transfers."""
 
 from __future__ import annotations
 

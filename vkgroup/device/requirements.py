@@ -1,4 +1,4 @@
-"""What a module needs of a device, by Vulkan's names.
+"""Requirements of a module on a device, by Vulkan's names.
 
 The tables follow Vulkan 1.4, appendix "Vulkan Environment for SPIR-V".
 """

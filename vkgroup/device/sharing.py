@@ -1,4 +1,4 @@
-"""Memory of a Vulkan device that CUDA sees too: exporting it, whose turn it is, finding it by address."""
+"""Memory of a Vulkan device shared with CUDA: export, ownership transfers, lookup by address."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class CudaSharing:
     cuda : the same GPU as CUDA sees it.
     """
 
-    def __init__(self, device: DeviceCore, found: CudaDevice) -> None:
-        self.device, self.cuda = device, found
+    def __init__(self, device: DeviceCore, gpu: CudaDevice) -> None:
+        self.device, self.cuda = device, gpu
         self._starts: list[int] = []
         self._mapped: dict[int, ref[Shareable]] = {}
 
@@ -69,8 +69,8 @@ def sharing_of(device: DeviceCore) -> CudaSharing | None:
     """Return what a device shares with CUDA; None where CUDA does not have it, or it exports no memory."""
     if EXTENSION not in device.enabled_extensions:
         return None
-    found = cuda.find_device(device.capabilities.uuid)
-    return None if found is None else CudaSharing(device, found)
+    gpu = cuda.find_device(device.capabilities.uuid)
+    return None if gpu is None else CudaSharing(device, gpu)
 
 
 def why_unshared(device: DeviceCore) -> str:
@@ -118,9 +118,11 @@ class SharedMemory:
         """
         device = self._sharing.device
         info = vk.new("VkPhysicalDeviceExternalBufferInfo", usage=usage, handleType=_OPAQUE_FD)
-        found = vk.new("VkExternalBufferProperties")
-        device.instance.functions.vkGetPhysicalDeviceExternalBufferProperties(device.physical, info, found)
-        features = found.externalMemoryProperties.externalMemoryFeatures
+        properties = vk.new("VkExternalBufferProperties")
+        device.instance.functions.vkGetPhysicalDeviceExternalBufferProperties(
+            device.physical, info, properties
+        )
+        features = properties.externalMemoryProperties.externalMemoryFeatures
         if not features & vk.VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT:
             raise Unsupported(
                 f"{device.capabilities.name} does not export the memory of buffers.",

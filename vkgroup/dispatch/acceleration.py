@@ -1,4 +1,4 @@
-"""Acceleration structures: what rays are traced through."""
+"""Acceleration structures: the geometry that rays are traced through."""
 
 from __future__ import annotations
 
@@ -258,10 +258,10 @@ def _floats(given: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[np.flo
         )
     # A NaN means something: in the first number of a triangle or box it switches that off.
     with np.errstate(over="ignore"):
-        found = np.ascontiguousarray(array, np.float32)
-    if np.isinf(found).any():
+        floats = np.ascontiguousarray(array, np.float32)
+    if np.isinf(floats).any():
         raise InvalidDispatch(f"{what} that float32 holds; one of those given is infinite there.")
-    return found
+    return floats
 
 
 def _indices(given: Any, count: int) -> npt.NDArray[np.uint32]:

@@ -98,11 +98,11 @@ class Bindings(Closing):
         foreign = [not isinstance(item, Buffer) and on_cuda(item) for item in items]
         if not any(foreign):
             return value
-        found = [
+        buffers = [
             self._borrowed_buffer(slot, item) if borrow else item
             for item, borrow in zip(items, foreign, strict=True)
         ]
-        return found[0] if slot.count == 1 else found
+        return buffers[0] if slot.count == 1 else buffers
 
     def _borrowed_buffer(self, slot: Slot, value: Any) -> Buffer:
         if slot.image is not None or slot.kind == "acceleration_structure":
@@ -112,8 +112,8 @@ class Bindings(Closing):
             )
         borrowed = self._borrow(slot, value)
         self._borrowed.append(borrowed)
-        found: Buffer = borrowed.buffer
-        return found
+        buffer: Buffer = borrowed.buffer
+        return buffer
 
     def _borrow(self, slot: Slot, value: Any) -> Borrowed:
         """Take another library's array on the GPU; `InvalidDispatch` where the device cannot."""
@@ -198,14 +198,14 @@ class Bindings(Closing):
         GPU, the result is that array itself, written.
         """
         self.require_open()
-        found: dict[Any, Any] = {}
+        results: dict[Any, Any] = {}
         for slot, resources in self.resources.items():
             if slot.writable:
                 arrays = [array for entry in resources for array in self._result(entry)]
                 if arrays:
-                    found[slot.key] = arrays[0] if slot.count == 1 else arrays
+                    results[slot.key] = arrays[0] if slot.count == 1 else arrays
         self.device.raise_validation_errors()
-        return found
+        return results
 
     def _result(self, resource: Resource) -> list[Any]:
         """Return the array that a resource stood for; nothing for the caller's own."""
@@ -220,13 +220,13 @@ class Bindings(Closing):
 
     def places(self) -> dict[Any, Any]:
         """Return by which key of the results each binding goes: by its names and numbers."""
-        found: dict[Any, Any] = {}
+        keys: dict[Any, Any] = {}
         for slot in self.slots:
-            found[slot.set, slot.binding] = slot.key
-            found.update(dict.fromkeys(slot.names, slot.key))
+            keys[slot.set, slot.binding] = slot.key
+            keys.update(dict.fromkeys(slot.names, slot.key))
             if slot.set == 0:
-                found[slot.binding] = slot.key
-        return found
+                keys[slot.binding] = slot.key
+        return keys
 
     def _writable(self) -> Iterator[tuple[Slot, list[ArrayBuffer | Image]]]:
         """Go over the places that a shader may have written, and what stands there for arrays."""

@@ -156,12 +156,12 @@ class Buffer(Closing, Exports):
         self._check_range(nbytes, offset)
         if nbytes == 0:
             raise InvalidDispatch("A view of no bytes cannot be made: Vulkan has no empty buffers.")
-        found = copy(self)
-        found._viewed = self._viewed or self
-        found.dtype, found.shape, found.nbytes = kind, dimensions, nbytes
-        found.offset = self.offset + offset
-        found._start_view()
-        return found
+        view = copy(self)
+        view._viewed = self._viewed or self
+        view.dtype, view.shape, view.nbytes = kind, dimensions, nbytes
+        view.offset = self.offset + offset
+        view._start_view()
+        return view
 
     def overlaps(self, other: Buffer) -> bool:
         """Whether this buffer and another, or the memory that they view, have a byte in common."""

@@ -1,4 +1,4 @@
-"""Whether what a caller binds fits the place it is bound to."""
+"""Checks that bound arrays, buffers and images fit their slots."""
 
 from __future__ import annotations
 

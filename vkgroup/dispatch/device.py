@@ -1,4 +1,4 @@
-"""The device that users open: compile for it, put data on it, run on it."""
+"""Device: compiling shaders, making resources and pipelines, and running them."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Device(Memories, Drawing, Tracing):
     @staticmethod
     def of(resource: Buffer | Image) -> Device | None:
         """Return the device that a buffer or image was made from; None where nobody holds that any more."""
-        found = None if resource.device.user is None else resource.device.user()
-        return found if isinstance(found, Device) else None
+        device = None if resource.device.user is None else resource.device.user()
+        return device if isinstance(device, Device) else None
 
     @property
     def subgroup_size(self) -> int | None:

@@ -1,4 +1,4 @@
-"""DLPack: what its capsules say, and capsules for memory that is not NumPy's.
+"""DLPack: reading capsules, and making capsules for memory that is not NumPy's.
 
 The layouts are those of ``dlpack.h`` 1.0; the protocol around them is that of the Python array API standard
 ("Data interchange mechanisms").

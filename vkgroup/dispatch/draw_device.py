@@ -237,16 +237,16 @@ def _pair(tessellation: Any) -> Any:
 
 def _stages(device: Drawing, tessellation: Any, **sources: Source | None) -> dict[str, Any]:
     """Return the modules of sources by stage, and the pair of tessellation, as pipelines take them."""
-    found: dict[str, Any] = {
+    modules: dict[str, Any] = {
         stage: None if source is None else _module(device, source, stage) for stage, source in sources.items()
     }
-    found["tessellation"] = None
+    modules["tessellation"] = None
     if (pair := _pair(tessellation)) is not None:
         stages = ("tessellation_control", "tessellation_evaluation")
-        found["tessellation"] = tuple(
+        modules["tessellation"] = tuple(
             _module(device, source, stage) for source, stage in zip(pair, stages, strict=True)
         )
-    return found
+    return modules
 
 
 def _mesh_groups(groups: Any, others: Mapping[str, Any]) -> MeshGroups:

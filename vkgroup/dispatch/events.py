@@ -1,4 +1,4 @@
-"""What an execution notices: undefined values that matter, races, barriers in divergence, hangs, bounds."""
+"""Events of an execution: undefined values, races, divergent barriers, hangs, accesses out of bounds."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def stages_of(
             " task shader if wanted."
         )
     control, evaluation = tessellation or (None, None)
-    found = {
+    modules = {
         "vertex": vertex,
         "tessellation_control": control,
         "tessellation_evaluation": evaluation,
@@ -141,4 +141,4 @@ def stages_of(
         "mesh": mesh,
         "fragment": fragment,
     }
-    return {stage: module for stage, module in found.items() if module is not None}
+    return {stage: module for stage, module in modules.items() if module is not None}

@@ -46,15 +46,15 @@ def inputs_of(fragment: Module, bindings: Mapping[Any, Any]) -> tuple[InputAttac
     fragment : the fragment shader; no other stage has any.
     bindings : as for `Pipeline.bind`; places that are given nothing are left to that.
     """
-    found = []
+    inputs = []
     for slot in _input_slots(slots_of(fragment.reflection.bindings)):
         given = [value for key, value in bindings.items() if slot.matches(key)]
         if given:
-            found += [
+            inputs += [
                 InputAttachment(index, *_format(slot, item))
                 for index, item in zip(indices(slot), items_of(slot, given[0]), strict=True)
             ]
-    return tuple(sorted(found, key=lambda item: item.index))
+    return tuple(sorted(inputs, key=lambda item: item.index))
 
 
 def check_inputs(slots: Iterable[Slot], inputs: Iterable[InputAttachment]) -> None:

@@ -1,4 +1,4 @@
-"""What devices do with buffers: making them, of arrays, of sizes, and of other libraries' arrays."""
+"""Buffer methods of a device: buffers from arrays, from sizes, and from other libraries' arrays."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class Memories(Closing):
         kind = np.dtype(dtype)
         if kind.hasobject:
             raise InvalidDispatch("Python objects have no bytes for a shader; give a numeric dtype.")
-        found = self.buffer(math.prod(sizes) * kind.itemsize, host=host, shared=shared)
-        found.dtype, found.shape = kind, sizes
-        return found
+        buffer = self.buffer(math.prod(sizes) * kind.itemsize, host=host, shared=shared)
+        buffer.dtype, buffer.shape = kind, sizes
+        return buffer
 
     def from_dlpack(self, array: Any, *, copy: bool | None = None) -> Buffer:
         """Make a buffer of another library's array, in place where that can be.

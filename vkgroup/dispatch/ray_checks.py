@@ -1,4 +1,4 @@
-"""Whether the shaders of a ray-tracing pipeline and the scene belong together: drivers crash where not."""
+"""Checks that the shaders of a ray-tracing pipeline fit together and fit the scene; else drivers crash."""
 
 from __future__ import annotations
 
@@ -128,11 +128,11 @@ def check_data(shaders: Sequence[Shader], hit_groups: Sequence[Group]) -> None:
         A type that a shader takes is none of those that are given.
     """
     rays = [(shader, shader.module.reflection.rays) for shader in shaders]
-    payloads = [trace.payload for _, found in rays for trace in found.traces]
-    data = [call.data for _, found in rays for call in found.calls]
-    for shader, found in rays:
-        _check_taken(shader, "payload", found.payload, payloads)
-        _check_taken(shader, "callable data", found.callable_data, data)
+    payloads = [trace.payload for _, uses in rays for trace in uses.traces]
+    data = [call.data for _, uses in rays for call in uses.calls]
+    for shader, uses in rays:
+        _check_taken(shader, "payload", uses.payload, payloads)
+        _check_taken(shader, "callable data", uses.callable_data, data)
     for group in hit_groups:
         given: Type | None = _BARYCENTRICS
         if group.intersection is not None:
@@ -211,10 +211,10 @@ def _check_scene(
             record = first + offset + index * stride
             if record < len(there) and there[record] in (kind, ""):
                 continue
-            found = f"is for {there[record]}" if record < len(there) else f"is none of {len(hit_groups)}"
+            problem = f"is for {there[record]}" if record < len(there) else f"is none of {len(hit_groups)}"
             raise InvalidDispatch(
                 f"Rays of the {_words(shader)} shader that hit geometry {index} of instance {number}, which"
-                f" is of {kind}, run hit group {record}; that {found}. The number is the instance's"
+                f" is of {kind}, run hit group {record}; that {problem}. The number is the instance's"
                 f" sbt_offset {first} + the ray's offset {offset} + {index} × its stride {stride}."
             )
 

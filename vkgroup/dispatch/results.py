@@ -1,4 +1,4 @@
-"""What a run gives back."""
+"""Results of a run: arrays by binding, time, definedness and events."""
 
 from __future__ import annotations
 

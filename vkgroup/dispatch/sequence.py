@@ -1,4 +1,4 @@
-"""Several dispatches, fills and copies, recorded once and run many times."""
+"""Sequences of dispatches, fills and copies, recorded once and run many times."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ class Sequence(Closing):
         device.require_open()
         self.device = device
         together = [step if isinstance(step, tuple) else (step,) for step in steps]
-        stages = [tuple(_checked(one, device) for one in stage) for stage in together]
-        self.stages: tuple[Stage, ...] = tuple(found for stage in stages if (found := _working(stage)))
+        stages = [tuple(_checked(step, device) for step in stage) for stage in together]
+        self.stages: tuple[Stage, ...] = tuple(working for stage in stages if (working := _working(stage)))
         self._closings = -1
         device.register(self)
         self._holding = True

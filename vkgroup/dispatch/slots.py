@@ -1,4 +1,4 @@
-"""The places of a module's descriptors, and finding them by name, by number, or by set and number."""
+"""Descriptor slots of a module, and looking them up by name, by number, or by set and number."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class Slot:
     def label(self) -> str:
         """The place in words, for messages."""
         name = self.names[0] if self.names else None
-        place = f"set {self.set}, binding {self.binding}"
-        return f"The binding {name!r} ({place})" if name else f"The binding at {place}"
+        numbers = f"set {self.set}, binding {self.binding}"
+        return f"The binding {name!r} ({numbers})" if name else f"The binding at {numbers}"
 
     def matches(self, key: Any) -> bool:
         """Whether `key` means this place."""
@@ -116,13 +116,13 @@ def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:
     Unsupported
         A descriptor is of a kind that cannot be bound, or its count is left to the descriptor set.
     """
-    places: dict[tuple[int, int], list[Binding]] = {}
+    declared: dict[tuple[int, int], list[Binding]] = {}
     for binding in bindings:
-        place = places.setdefault((binding.set, binding.binding), [])
-        if not any(_same(binding, entry) for entry in place):
-            place.append(binding)
-    found = []
-    for (set_, number), variables in sorted(places.items()):
+        variables_there = declared.setdefault((binding.set, binding.binding), [])
+        if not any(_same(binding, entry) for entry in variables_there):
+            variables_there.append(binding)
+    slots = []
+    for (set_, number), variables in sorted(declared.items()):
         first = variables[0]
         # Stages may declare arrays of different lengths; the longest has them all.
         count = max(entry.count or 0 for entry in variables)
@@ -137,28 +137,28 @@ def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:
                 f"{slot.label} is an array without length; give it one in the shader.",
                 ["runtimeDescriptorArray"],
             )
-        found.append(slot)
-    return tuple(found)
+        slots.append(slot)
+    return tuple(slots)
 
 
 def _check_images(slot: Slot) -> None:
     """Refuse images of several dimensions at one place: no image is all of them."""
     kinds = [entry.type for entry in slot.variables]
     images = [kind.image if isinstance(kind, SampledImageType) else kind for kind in kinds]
-    found = {
+    kinds_by_name = {
         kind.glsl: (kind.dimension, kind.arrayed, kind.multisampled)
         for kind in images
         if isinstance(kind, ImageType)
     }
-    if len(set(found.values())) > 1:
-        names = " and ".join(sorted(found))
-        raise Unsupported(f"{slot.label} is a {names}, which cannot be bound.", sorted(found))
+    if len(set(kinds_by_name.values())) > 1:
+        names = " and ".join(sorted(kinds_by_name))
+        raise Unsupported(f"{slot.label} is a {names}, which cannot be bound.", sorted(kinds_by_name))
 
 
-def _same(one: Binding, other: Binding) -> bool:
+def _same(binding: Binding, other: Binding) -> bool:
     """Whether two modules declare the same at a place, whatever they do with it."""
     keys = ("name", "kind", "type", "count", "readable", "writable", "block_name")
-    return all(getattr(one, key) == getattr(other, key) for key in keys)
+    return all(getattr(binding, key) == getattr(other, key) for key in keys)
 
 
 def assign(slots: tuple[Slot, ...], bindings: Mapping[Key, Any]) -> dict[Slot, Any]:
@@ -174,15 +174,16 @@ def assign(slots: tuple[Slot, ...], bindings: Mapping[Key, Any]) -> dict[Slot, A
     if not isinstance(bindings, Mapping):
         raise InvalidDispatch(f"bindings are a mapping from names to arrays; {bindings!r} was given.")
     for key, value in bindings.items():
-        found = [slot for slot in slots if slot.matches(key)]
-        if not found:
+        matching = [slot for slot in slots if slot.matches(key)]
+        if not matching:
             raise InvalidDispatch(f"The module has no binding {key!r}.{suggestion(key, valid)}")
-        if len(found) > 1:
-            places = ", ".join(f"({slot.set}, {slot.binding})" for slot in found)
-            raise InvalidDispatch(f"Several bindings are called {key!r}; choose by (set, binding): {places}.")
-        if found[0] in assigned:
-            raise InvalidDispatch(f"{found[0].label} is given twice.")
-        assigned[found[0]] = value
+        if len(matching) > 1:
+            numbers = ", ".join(f"({slot.set}, {slot.binding})" for slot in matching)
+            raise InvalidDispatch(f"Several bindings are called {key!r}; choose by (set, binding):"
+                f" {numbers}.")
+        if matching[0] in assigned:
+            raise InvalidDispatch(f"{matching[0].label} is given twice.")
+        assigned[matching[0]] = value
     lacking = [name for slot, name in zip(slots, valid, strict=True) if slot not in assigned]
     if lacking:
         raise InvalidDispatch(f"No array or buffer is given for: {', '.join(lacking)}.")

@@ -1,4 +1,4 @@
-"""What work may take from buffers: its numbers of workgroups, and whether it runs at all."""
+"""Values that work reads from buffers: numbers of workgroups, and conditions."""
 
 from __future__ import annotations
 

@@ -122,11 +122,11 @@ def merged_push_constants(shaders: tuple[Shader, ...]) -> tuple[PushConstants | 
     return replace(largest, offset=offset, type=replace(largest.type, members=tuple(members))), conflict
 
 
-def _meet(one: Member, other: Member) -> bool:
+def _meet(first_member: Member, other: Member) -> bool:
     """Whether two members have a name or bytes in common."""
-    if one.name and one.name == other.name:
+    if first_member.name and first_member.name == other.name:
         return True
-    first, second = sorted((one, other), key=lambda member: member.offset or 0)
+    first, second = sorted((first_member, other), key=lambda member: member.offset or 0)
     return (second.offset or 0) < (first.offset or 0) + (first.size or 1)
 
 

@@ -1,4 +1,4 @@
-"""Images with samplers, samplers, and texel buffers: what may be bound, and whether it fits."""
+"""Images with samplers, samplers, and texel buffers: checks of what is bound to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditional rendering: commands that a number decides about (OpenGL 4.2, 2.16)."""
+"""Conditional rendering: commands discarded by the result of a query (OpenGL 4.2, 2.16)."""
 
 from __future__ import annotations
 

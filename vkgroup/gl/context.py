@@ -1,4 +1,4 @@
-"""The context: the commands that run what is in use and bound."""
+"""GL context: the commands that run the programs in use with the bound resources."""
 
 from __future__ import annotations
 
@@ -206,9 +206,9 @@ class Context(State):
         return executable
 
     def _validate(self) -> None:
-        found = self.problems()
-        if found:
-            raise InvalidOperation("; ".join(found) + ".")
+        problems = self.problems()
+        if problems:
+            raise InvalidOperation("; ".join(problems) + ".")
 
     # --- conditional rendering ------------------------------------------------------------------------
 

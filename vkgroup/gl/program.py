@@ -1,4 +1,4 @@
-"""Program objects: shaders attached, linked, and asked what they use."""
+"""Program objects: attaching shaders, linking, and queries."""
 
 from __future__ import annotations
 
@@ -148,9 +148,9 @@ class Program:
     def uniforms(self) -> dict[str, str]:
         """The active uniforms, samplers and images by name, with GLSL's types."""
         interface = self._require_linked().interface
-        found = {entry.name: _array(entry.type, entry.length) for entry in interface.uniforms}
+        uniforms = {entry.name: _array(entry.type, entry.length) for entry in interface.uniforms}
         opaque = [entry for entry in interface.resources if entry.kind in ("sampler", "image")]
-        return found | {entry.name: _array(entry.type, entry.length) for entry in opaque}
+        return uniforms | {entry.name: _array(entry.type, entry.length) for entry in opaque}
 
     def location(self, name: str) -> int:
         """Return the location of a loose uniform (GetUniformLocation); -1 where there is none."""
@@ -220,13 +220,13 @@ class Program:
 
     def _blocks(self, kind: str) -> dict[str, Block]:
         executable = self._require_linked()
-        found = {}
+        blocks = {}
         for resource in executable.interface.resources:
             if resource.kind == kind:
                 for index, point in enumerate(executable.points_of(resource)):
                     name = resource.name if resource.length is None else f"{resource.name}[{index}]"
-                    found[name] = Block(name, point, resource.size, resource.stages)
-        return found
+                    blocks[name] = Block(name, point, resource.size, resource.stages)
+        return blocks
 
     @property
     def atomic_counter_buffers(self) -> tuple[Block, ...]:

@@ -1,4 +1,4 @@
-"""Stages of separate programs in one pipeline of Vulkan's, where all stages share one space of bindings."""
+"""Separate programs in one Vulkan pipeline, where all stages share one space of bindings."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ def apart(module: Module) -> Module:
 
 def moved(bindings: Mapping[tuple[int, int], Any]) -> dict[tuple[int, int], Any]:
     """Return bindings by the places that they have in a module that was set `apart`."""
-    return {(place[0], place[1] + _APART): value for place, value in bindings.items()}
+    return {(slot[0], slot[1] + _APART): value for slot, value in bindings.items()}

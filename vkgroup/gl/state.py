@@ -1,4 +1,4 @@
-"""The state of a context: programs, binding points, and the values that can be asked for."""
+"""State of a context: programs, binding points, and values for queries."""
 
 from __future__ import annotations
 
@@ -185,11 +185,11 @@ class State:
     def problems(self) -> list[str]:
         """Say why commands that run shaders would raise INVALID_OPERATION (ValidateProgram); empty if not."""
         executables = map(self._executable, STAGES.values())
-        active = {id(found): found for found in executables if found is not None}
-        found = problems(active.values(), self._limits["MAX_COMBINED_TEXTURE_IMAGE_UNITS"].number)
+        active = {id(executable): executable for executable in executables if executable is not None}
+        messages = problems(active.values(), self._limits["MAX_COMBINED_TEXTURE_IMAGE_UNITS"].number)
         if self._program is None and self._pipeline is not None:
-            found += self._pipeline.problems()
-        return found
+            messages += self._pipeline.problems()
+        return messages
 
     # --- queries --------------------------------------------------------------------------------------
 

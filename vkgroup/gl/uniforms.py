@@ -1,4 +1,4 @@
-"""The loose uniforms of a program: set and read by OpenGL's names."""
+"""Loose uniforms of a program, set and read by OpenGL's names."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class DefaultBlock:
             values = values != 0
         shape = _shape(uniform)
         elements = values.reshape(uniform.length or 1, *shape)
-        found = elements if whole and uniform.length is not None else elements[index]
-        return found.item() if found.shape == () else np.array(found)
+        element = elements if whole and uniform.length is not None else elements[index]
+        return element.item() if element.shape == () else np.array(element)
 
     def _find(self, name: str) -> tuple[Uniform, int, bool]:
         """Find a uniform, the element that is meant, and whether all of them are."""

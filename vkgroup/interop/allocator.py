@@ -1,4 +1,4 @@
-"""Allocating memory of a Vulkan device for those who want addresses of CUDA's."""
+"""Allocation of Vulkan device memory by CUDA address."""
 
 from __future__ import annotations
 

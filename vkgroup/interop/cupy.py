@@ -1,4 +1,4 @@
-"""CuPy's arrays in memory of a Vulkan device."""
+"""CuPy arrays in the memory of a Vulkan device."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def cupy_allocator(device: Device) -> Callable[[int], Any]:
     cuda = library("cupy").cuda
     memory = SharedAllocator(device)
     source = cuda.PythonFunctionAllocator(memory.allocate, memory.free)
-    found: Callable[[int], Any] = cuda.MemoryPool(source.malloc).malloc
-    return found
+    allocate: Callable[[int], Any] = cuda.MemoryPool(source.malloc).malloc
+    return allocate

@@ -53,9 +53,9 @@ class VulkanBuffer(Buffer):
         whole = cls.__new__(cls)
         whole.device, whole.memory, whole._keeper = memory.device, memory, keeper
         whole.nbytes, whole.dtype, whole.shape = memory.nbytes, np.dtype(np.uint8), (memory.nbytes,)
-        found = whole.view(dtype, shape, offset)
-        assert isinstance(found, cls)
-        return found
+        view = whole.view(dtype, shape, offset)
+        assert isinstance(view, cls)
+        return view
 
     @property
     def shared(self) -> bool:
@@ -96,11 +96,11 @@ class VulkanBuffer(Buffer):
             wait_for_cuda((self.in_cuda,))
 
     def _duplicate(self) -> VulkanBuffer:
-        found = VulkanBuffer(self.device, self.nbytes, shared=True)
-        found.dtype, found.shape = self.dtype, self.shape
+        duplicate = VulkanBuffer(self.device, self.nbytes, shared=True)
+        duplicate.dtype, duplicate.shape = self.dtype, self.shape
         source = self.in_cuda.address + self.offset
-        self.in_cuda.cuda.copy(found.in_cuda.address, source, self.nbytes)
-        return found
+        self.in_cuda.cuda.copy(duplicate.in_cuda.address, source, self.nbytes)
+        return duplicate
 
     def _write(self, data: npt.NDArray[np.uint8], offset: int) -> None:
         self._require_view()

@@ -1,4 +1,4 @@
-"""Devices of Vulkan."""
+"""Vulkan devices."""
 
 from __future__ import annotations
 

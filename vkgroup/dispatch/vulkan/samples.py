@@ -1,4 +1,4 @@
-"""Reading images of several samples, which Vulkan copies nowhere: a shader fetches each sample."""
+"""Reading images of several samples with a compute shader, since Vulkan copies only single samples."""
 
 from __future__ import annotations
 

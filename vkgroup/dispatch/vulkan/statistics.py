@@ -27,13 +27,13 @@ def statistics_of(device: LogicalDevice, make: Callable[[int], Any]) -> dict[str
         return {}
     handle = make(CAPTURE)
     try:
-        found: dict[str, float | int | bool] = {}
+        statistics: dict[str, float | int | bool] = {}
         for index in range(_count(device, handle)):
             for entry in _read(device, handle, index):
                 name = vk.ffi.string(entry.name).decode()
                 value = getattr(entry.value, _VALUES[entry.format])
-                found[name] = bool(value) if entry.format == 0 else value
-        return found
+                statistics[name] = bool(value) if entry.format == 0 else value
+        return statistics
     finally:
         device.functions.vkDestroyPipeline(device.handle, handle, vk.NULL)
 

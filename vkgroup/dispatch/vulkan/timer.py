@@ -1,4 +1,4 @@
-"""Measuring work with timestamps of the GPU."""
+"""Timing of work with timestamps of the GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference device, to be used as any other."""
+"""Reference device."""
 
 from __future__ import annotations
 
