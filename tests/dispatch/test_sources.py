@@ -154,7 +154,7 @@ def test_who_reads_conditions(swiftshader: Driver, lavapipe: Driver) -> None:
 
 def _count_begins(device: Device) -> int:
     """Discard a dispatch, and count how many times the device was told to read the condition."""
-    functions = device._owner.functions  # type: ignore[attr-defined]
+    functions = device._base.functions  # type: ignore[attr-defined]
     begin, count = None, 0
     if functions.has("vkCmdBeginConditionalRenderingEXT"):
         begin = functions.vkCmdBeginConditionalRenderingEXT

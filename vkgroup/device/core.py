@@ -6,14 +6,14 @@ import threading
 from typing import Any
 
 from vkgroup.device import vk
+from vkgroup.device.base import DeviceBase
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.instance import Instance
-from vkgroup.device.owner import Owner
 from vkgroup.errors import DeviceLost
 
 
-class DeviceCore(Owner):
+class DeviceCore(DeviceBase):
     """A VkDevice and its queue, as command buffers and memory use them.
 
     Attributes

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device import discovery, features, leases, validation, vk
+from vkgroup.device import discovery, features, references, validation, vk
 from vkgroup.device.info import DeviceInfo
 from vkgroup.device.instance import Instance, destroy_instances, shared_instance
 from vkgroup.device.memory import MemoryDevice
@@ -21,7 +21,7 @@ from vkgroup.device.query import queue_family, read_capabilities
 from vkgroup.errors import DriverError, NoDevice, Unsupported, ValidationError
 
 #: Open devices live until they are closed, at the latest when the process ends; those that were closed while
-#: arrays of other libraries viewed their memory (`vkgroup.device.leases`) live until those are gone.
+#: arrays of other libraries viewed their memory (`vkgroup.device.references`) live until those are gone.
 _open: set[LogicalDevice] = set()
 _lending: set[LogicalDevice] = set()
 _abandoned: list[LogicalDevice] = []
@@ -172,7 +172,7 @@ def _close_all() -> None:
             device.close()
         except DriverError as error:
             print(f"vkgroup: while closing {device.capabilities.name}: {error}", file=sys.stderr)
-    leases.leave_to_process()
+    references.keep_until_exit()
     destroy_instances({device.instance for device in (*_abandoned, *_lending)})
 
 

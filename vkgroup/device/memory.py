@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device import leases, vk
+from vkgroup.device import references, vk
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.commands import Commands
 from vkgroup.device.core import DeviceCore
@@ -183,7 +183,7 @@ class DeviceBuffer:
     handle, memory : the VkBuffer and the VkDeviceMemory; None when closed.
     mapped : the bytes, where the host sees them.
     shared : the memory as CUDA sees it; None where it does not.
-    leases : how many arrays of other libraries view the memory; it is freed after the last of them.
+    references : how many arrays of other libraries view the memory; it is freed after the last of them.
 
     Raises
     ------
@@ -209,7 +209,7 @@ class DeviceBuffer:
         self.memory: Any = None
         self.mapped: Bytes | None = None
         self.shared: SharedMemory | None = None
-        self.leases = 0
+        self.references = 0
         self._lent: tuple[Any, Any] | None = None
         device.require_open()
         require_buffer_size(nbytes, device.capabilities)
@@ -316,24 +316,24 @@ class DeviceBuffer:
             wait_for_cuda((self.shared,))
 
     def close(self) -> None:
-        """Free the buffer and its memory; where it is lent, only when the last lease ends."""
+        """Free the buffer and its memory; referenced memory is freed with its last reference."""
         if self.handle is None:
             return
         self.device.forget(self)
         if self.shared is not None:
             self.shared.free_commands()
-        with leases.lock:
+        with references.lock:
             self._lent = (self.handle, self.memory)
             self.handle = self.memory = self.mapped = None
-            lent = self.leases > 0
+            lent = self.references > 0
             if lent:
                 self.device.lend(self)
         if not lent:
-            self.end_leases()
+            self.free_unreferenced()
 
-    def end_leases(self) -> None:
+    def free_unreferenced(self) -> None:
         """Free the memory, if the buffer was closed."""
-        with leases.lock:
+        with references.lock:
             lent, self._lent = self._lent, None
         if lent is None:
             return

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.foreign import as_host
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 
@@ -131,7 +131,7 @@ class AccelerationStructure(Closing):
         of their geometries, with the number of the first such instance.
     """
 
-    def __init__(self, device: Owner, parts: Any) -> None:
+    def __init__(self, device: DeviceBase, parts: Any) -> None:
         self.device = device
         require_acceleration(device)
         device.require_open()
@@ -170,7 +170,7 @@ class AccelerationStructure(Closing):
         return f"<vkgroup AccelerationStructure, {self.level} level, {'closed' if self.closed else 'open'}>"
 
 
-def require_acceleration(device: Owner) -> None:
+def require_acceleration(device: DeviceBase) -> None:
     """Raise `Unsupported` where a device has no acceleration structures."""
     if "accelerationStructure" not in device.capabilities.features:
         raise Unsupported(
@@ -194,7 +194,7 @@ def geometry_of(array: Any, what: str) -> Geometry:
     return Triangles(array) if shape[1:] == (3, 3) else Boxes(array)
 
 
-def check_bound_structure(structure: AccelerationStructure, device: Owner, what: str) -> None:
+def check_bound_structure(structure: AccelerationStructure, device: DeviceBase, what: str) -> None:
     """Refuse a structure that cannot be bound."""
     if structure.device is not device:
         raise InvalidDispatch(f"{what} is given a resource of another device.")
@@ -223,7 +223,7 @@ def _sorted(parts: Any) -> tuple[tuple[Geometry, ...], tuple[Instance, ...]]:
     return (), tuple(part if isinstance(part, Instance) else Instance(part) for part in given)
 
 
-def _check(geometries: tuple[Geometry, ...], instances: tuple[Instance, ...], device: Owner) -> None:
+def _check(geometries: tuple[Geometry, ...], instances: tuple[Instance, ...], device: DeviceBase) -> None:
     for instance in instances:
         if instance.bottom.device is not device:
             raise InvalidDispatch("An instance is of a bottom level of another device.")

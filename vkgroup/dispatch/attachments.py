@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.dispatch.formats import named_format
@@ -53,7 +53,7 @@ class _Output:
 
 
 def color_attachments(
-    entry: EntryPoint, given: Mapping[Any, Any], size: tuple[int, int], device: Owner
+    entry: EntryPoint, given: Mapping[Any, Any], size: tuple[int, int], device: DeviceBase
 ) -> tuple[Attachment, ...]:
     """Find an attachment for each output of a fragment shader.
 
@@ -90,7 +90,7 @@ def color_attachments(
     return tuple(_color(item, chosen.get(item.location), size, device) for item in outputs)
 
 
-def depth_attachment(given: Any, size: tuple[int, int], device: Owner) -> Attachment | None:
+def depth_attachment(given: Any, size: tuple[int, int], device: DeviceBase) -> Attachment | None:
     """Find the depth attachment: a format's name, an array, an `Image`, or None for none."""
     if given is None:
         return None
@@ -138,7 +138,7 @@ def _output(item: StageVariable, name: str, location: int) -> _Output:
     return _Output(name, location, scalar.kind, item.component + item.components)
 
 
-def _color(output: _Output, given: Any, size: tuple[int, int], device: Owner) -> Attachment:
+def _color(output: _Output, given: Any, size: tuple[int, int], device: DeviceBase) -> Attachment:
     image = before = None
     components = output.components
     what = f"The output {output.name or output.location!r}"
@@ -167,7 +167,7 @@ def _color(output: _Output, given: Any, size: tuple[int, int], device: Owner) ->
     return attachment
 
 
-def check_size(attachment: Attachment, size: tuple[int, int], device: Owner) -> None:
+def check_size(attachment: Attachment, size: tuple[int, int], device: DeviceBase) -> None:
     """Check that an image or array has the draw's size."""
     image, before, what = attachment.image, attachment.before, f"The attachment {attachment.name!r}"
     if image is not None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure, Instance, geometry_of
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_value, items_of
@@ -65,7 +65,7 @@ class Bindings(Closing):
     _images: type[Image]
     _structures: type[AccelerationStructure]
 
-    def __init__(self, device: Owner, slots: tuple[Slot, ...], bindings: Mapping[Any, Any]) -> None:
+    def __init__(self, device: DeviceBase, slots: tuple[Slot, ...], bindings: Mapping[Any, Any]) -> None:
         self.device, self.slots = device, slots
         self.resources: dict[Slot, list[Resource]] = {}
         self.samplers: dict[Slot, list[Sampler]] = {}

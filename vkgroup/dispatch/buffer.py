@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.exports import Exports
 from vkgroup.dispatch.foreign import as_host
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
@@ -64,7 +64,7 @@ class Buffer(Closing, Exports):
     _released = False
 
     def __init__(
-        self, device: Owner, data: npt.ArrayLike | int, *, host: bool = False, shared: bool = False
+        self, device: DeviceBase, data: npt.ArrayLike | int, *, host: bool = False, shared: bool = False
     ) -> None:
         self.device = device
         if isinstance(data, int | np.integer) and not isinstance(data, bool | np.bool_):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure, check_bound_structure, geometry_of
 from vkgroup.dispatch.blocks import check_array
 from vkgroup.dispatch.buffer import Buffer, checked_array
@@ -28,7 +28,7 @@ def items_of(slot: Slot, value: Any) -> list[Any]:
     return list(value)
 
 
-def check_value(slot: Slot, value: Any, device: Owner) -> None:
+def check_value(slot: Slot, value: Any, device: DeviceBase) -> None:
     """Check a place's value before anything is made for it.
 
     Raises
@@ -63,7 +63,7 @@ def check_value(slot: Slot, value: Any, device: Owner) -> None:
             check_texel_buffer(slot, item, item.nbytes, device)
 
 
-def _check_structure(slot: Slot, item: Any, device: Owner) -> None:
+def _check_structure(slot: Slot, item: Any, device: DeviceBase) -> None:
     """Check what rays are to be traced through: a structure, or an array that one is made of."""
     if not isinstance(item, AccelerationStructure):
         if isinstance(item, Buffer | Image):
@@ -89,7 +89,7 @@ def check_block(slot: Slot, array: npt.NDArray[Any]) -> None:
         check_array(array, kind, slot.label)
 
 
-def _check_resource(slot: Slot, item: Buffer | Image, device: Owner) -> None:
+def _check_resource(slot: Slot, item: Buffer | Image, device: DeviceBase) -> None:
     kind = slot.variables[0].type
     if item.device is not device:
         raise InvalidDispatch(f"{slot.label} is given a resource of another device.")
@@ -111,7 +111,7 @@ def _check_resource(slot: Slot, item: Buffer | Image, device: Owner) -> None:
         _check_range(slot, item.nbytes, device)
 
 
-def _check_offset(slot: Slot, offset: int, device: Owner) -> None:
+def _check_offset(slot: Slot, offset: int, device: DeviceBase) -> None:
     """Refuse a view that begins where the device cannot bind it."""
     step = offset_step(slot, device)
     if offset % step:
@@ -121,7 +121,7 @@ def _check_offset(slot: Slot, offset: int, device: Owner) -> None:
         )
 
 
-def offset_step(slot: Slot, device: Owner) -> int:
+def offset_step(slot: Slot, device: DeviceBase) -> int:
     """Return of what the place of a view must be a multiple; the reference device binds any."""
     return int(device.capabilities.limits.get(_offset_limit(slot), 1))
 
@@ -149,7 +149,7 @@ def _check_image(slot: Slot, image: Image, kind: ImageType) -> None:
     require_use(slot, image)
 
 
-def _check_range(slot: Slot, nbytes: int, device: Owner) -> None:
+def _check_range(slot: Slot, nbytes: int, device: DeviceBase) -> None:
     name = "maxUniformBufferRange" if slot.kind == "uniform_buffer" else "maxStorageBufferRange"
     most = device.capabilities.limits[name]
     if nbytes > most:

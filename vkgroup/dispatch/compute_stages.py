@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vkgroup.device import limits
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.shader import Shader
 from vkgroup.dispatch.stages import Stages
 from vkgroup.errors import InvalidDispatch, InvalidModule
@@ -44,7 +44,7 @@ class ComputeStages(Stages):
         """Whether the required subgroup size applies: always, also without subgroup operations."""
         return True
 
-    def lacking(self, device: Owner) -> list[str]:
+    def lacking(self, device: DeviceBase) -> list[str]:
         """List what the shader needs and the device does not have, by Vulkan's names."""
         shader, capabilities = self.shader, device.capabilities
         return [

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.compiler import Target, compile_file, compile_source
+from vkgroup.device.base import DeviceBase
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.device.info import DeviceInfo
-from vkgroup.device.owner import Owner
 from vkgroup.dispatch.buffer import Buffer, checked_array
 from vkgroup.dispatch.compute_stages import ComputeStages
 from vkgroup.dispatch.draw_device import Drawing
@@ -53,8 +53,8 @@ class Device(Memories, Drawing, Tracing):
     _kind_of_pipelines: type[Pipeline]
     _kind_of_sequences: type[Sequence]
 
-    def __init__(self, owner: Owner, subgroup_size: int | None = None) -> None:
-        self._owner = owner
+    def __init__(self, owner: DeviceBase, subgroup_size: int | None = None) -> None:
+        self._base = owner
         owner.user = ref(self)
         self._subgroup_size = subgroup_size
         self._pipelines = PipelineCache()
@@ -80,12 +80,12 @@ class Device(Memories, Drawing, Tracing):
     @property
     def capabilities(self) -> Capabilities:
         """What the device declares."""
-        return self._owner.capabilities
+        return self._base.capabilities
 
     @property
     def info(self) -> DeviceInfo:
         """What another process needs to open the same device."""
-        return self._owner.info
+        return self._base.info
 
     @property
     def target(self) -> Target:
@@ -157,7 +157,7 @@ class Device(Memories, Drawing, Tracing):
         name = "Unknown" if format is None else named_format(format).name
         kind = ImageType(None, dimension, False, layers, False, True, name)
         image = self._images(
-            self._owner,
+            self._base,
             texels.shape,
             choose_format(kind, texels, "The image"),
             dimension=dimension,
@@ -171,7 +171,7 @@ class Device(Memories, Drawing, Tracing):
 
     def owns(self, resource: Buffer | Image) -> bool:
         """Whether a buffer or image was made from this device, and so can be used with it."""
-        return resource.device is self._owner
+        return resource.device is self._base
 
     def sampler(self, **state: Any) -> Sampler:
         """Make the state of a sampler, checked against what the device has.
@@ -188,7 +188,7 @@ class Device(Memories, Drawing, Tracing):
             The device has no such sampler.
         """
         sampler = make_sampler(state)
-        check_sampler(sampler, self._owner)
+        check_sampler(sampler, self._base)
         return sampler
 
     def pipeline(
@@ -219,7 +219,7 @@ class Device(Memories, Drawing, Tracing):
         InvalidModule, InvalidDispatch
             The module breaks SPIR-V's rules, or is no compute shader; a value fits no constant.
         """
-        self._owner.require_open()
+        self._base.require_open()
         stages = ComputeStages(
             module,
             entry_point=entry_point,
@@ -228,7 +228,7 @@ class Device(Memories, Drawing, Tracing):
             full_subgroups=full_subgroups,
             varying_subgroup_size=varying_subgroup_size,
         )
-        return self._kind_of_pipelines(self._owner, stages)
+        return self._kind_of_pipelines(self._base, stages)
 
     def sequence(self, steps: Iterable[Step | tuple[Step, ...]]) -> Sequence:
         """Record dispatches, fills and copies once, to run them many times.
@@ -249,7 +249,7 @@ class Device(Memories, Drawing, Tracing):
         >>> work.run()
         >>> work.timed(repeat=10)
         """
-        return self._kind_of_sequences(self._owner, steps)
+        return self._kind_of_sequences(self._base, steps)
 
     def run(
         self,
@@ -316,22 +316,22 @@ class Device(Memories, Drawing, Tracing):
     @property
     def closed(self) -> bool:
         """Whether the device was closed."""
-        return self._owner.closed
+        return self._base.closed
 
     @property
     def lost(self) -> bool:
         """Whether the device was lost, or timed out: it is of no more use, and can be opened anew."""
-        return bool(self._owner.lost)
+        return bool(self._base.lost)
 
     def close(self) -> None:
         """Free the device and everything made from it; doing so again is allowed."""
         self._pipelines.clear()
         self._graphics_pipelines.clear()
         self._ray_pipelines.clear()
-        self._owner.close()
+        self._base.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self._owner.closed else "lost" if self._owner.lost else "open"
+        state = "closed" if self._base.closed else "lost" if self._base.lost else "open"
         return f"<vkgroup Device {self.name!r}, {state}>"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.attachments import Attachment, check_size
 from vkgroup.dispatch.draw_images import DrawData
 from vkgroup.dispatch.draw_state import DrawFormats, DrawState, size_of
@@ -131,7 +131,7 @@ def check_bound(
     size: object,
     vertices: Any,
     attachments: tuple[Attachment, ...],
-    device: Owner,
+    device: DeviceBase,
     workgroups_stage: str | None,
 ) -> DrawData:
     """Return the data that is bound to a graphics pipeline, checked against the pipeline's formats.
@@ -168,7 +168,7 @@ def check_bound(
     return DrawData(extent, vertices, attachments)
 
 
-def check_framebuffer(size: tuple[int, int], device: Owner) -> None:
+def check_framebuffer(size: tuple[int, int], device: DeviceBase) -> None:
     """Raise `Unsupported` where a device cannot draw to images that large."""
     limits, name = device.capabilities.limits, device.capabilities.name
     most = (limits["maxFramebufferWidth"], limits["maxFramebufferHeight"])
@@ -177,7 +177,7 @@ def check_framebuffer(size: tuple[int, int], device: Owner) -> None:
         raise Unsupported(f"{name} lacks: {lacking}.", [lacking])
 
 
-def check_groups(counts: Any, stage: str | None, device: Owner) -> None:
+def check_groups(counts: Any, stage: str | None, device: DeviceBase) -> None:
     """Check the numbers of workgroups that a draw with mesh shaders starts.
 
     Raises

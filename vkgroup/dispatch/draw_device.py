@@ -10,7 +10,7 @@ from typing import Any
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.attachments import color_attachments, depth_attachment
 from vkgroup.dispatch.blocks import checked_mapping
 from vkgroup.dispatch.commands import padded_counts
@@ -34,7 +34,7 @@ DEFAULT_STATE = DrawState()
 class Drawing(Closing):
     """The methods of a device that draw."""
 
-    _owner: Owner
+    _base: DeviceBase
     _subgroup_size: int | None
     _kind_of_pipelines: type[Pipeline]
     _graphics_pipelines: PipelineCache
@@ -88,9 +88,9 @@ class Drawing(Closing):
         modules = stages_of(vertex, fragment, _pair(tessellation), geometry, mesh, task)
         check_made_of(tuple(modules.values()), formats, state)
         check_specialization(tuple(modules.values()), checked_mapping(specialization, "specialization"))
-        self._owner.require_open()
+        self._base.require_open()
         stages = GraphicsStages(
-            self._owner,
+            self._base,
             modules,
             formats,
             state,
@@ -99,7 +99,7 @@ class Drawing(Closing):
             full_subgroups=full_subgroups,
             varying_subgroup_size=varying_subgroup_size,
         )
-        return self._kind_of_pipelines(self._owner, stages)
+        return self._kind_of_pipelines(self._base, stages)
 
     def _required_size(self, subgroup_size: int | None, varying: bool) -> int | None:
         """Return the size to require of a pipeline: its own, or the device's where it shall not vary."""
@@ -178,7 +178,7 @@ class Drawing(Closing):
         >>> vkgroup.open().draw(source, (64, 64))["color"].shape
         (64, 64, 4)
         """
-        self._owner.require_open()
+        self._base.require_open()
         check_state(state)
         extent, fragment = size_of(size), _module(self, shader, "fragment")
         entry = fragment.reflection.entry_point(None)
@@ -196,8 +196,8 @@ class Drawing(Closing):
             raise InvalidDispatch("groups are of draws with mesh shaders; others take vertices.")
         else:
             data = match_vertices(stages["vertex"].reflection.entry_point(None), given, **counted)
-        color = color_attachments(entry, checked_mapping(colors, "colors"), extent, self._owner)
-        depths = depth_attachment(depth, extent, self._owner)
+        color = color_attachments(entry, checked_mapping(colors, "colors"), extent, self._base)
+        depths = depth_attachment(depth, extent, self._base)
         formats = DrawFormats(
             attributes=data.attributes,
             colors=tuple((item.location or 0, item.format) for item in color),

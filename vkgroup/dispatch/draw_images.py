@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.attachments import Attachment, check_attachments, trimmed
 from vkgroup.dispatch.draw_state import DrawState
 from vkgroup.dispatch.image import Image
@@ -36,7 +36,7 @@ class DrawData:
 class ImageSource:
     """Makes images for draws, and takes them back afterwards."""
 
-    def __init__(self, device: Owner, images: type[Image]) -> None:
+    def __init__(self, device: DeviceBase, images: type[Image]) -> None:
         self._device, self._images = device, images
 
     def take(self, shape: tuple[int, ...], format_: Format, samples: int) -> Image:

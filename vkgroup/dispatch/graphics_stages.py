@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from vkgroup.device import limits
+from vkgroup.device.base import DeviceBase
 from vkgroup.device.capabilities import Capabilities
-from vkgroup.device.owner import Owner
 from vkgroup.dispatch.draw_checks import check_formats, check_stages, draws_points
 from vkgroup.dispatch.draw_state import FRONT_FACES, DrawFormats, DrawState
 from vkgroup.dispatch.input_attachments import check_inputs
@@ -38,7 +38,7 @@ class GraphicsStages(Stages):
 
     def __init__(
         self,
-        device: Owner,
+        device: DeviceBase,
         modules: Mapping[str, Module],
         formats: DrawFormats,
         state: DrawState,
@@ -76,7 +76,7 @@ class GraphicsStages(Stages):
         check_inputs(slots, self.formats.inputs)
         return slots
 
-    def lacking(self, device: Owner) -> list[str]:
+    def lacking(self, device: DeviceBase) -> list[str]:
         """List what the shaders and the state need and the device does not have, by Vulkan's names."""
         capabilities = device.capabilities
         lacking: list[str] = []

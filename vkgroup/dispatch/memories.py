@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.foreign import as_host, on_cuda
 from vkgroup.errors import InvalidDispatch, NotShareable
@@ -19,7 +19,7 @@ from vkgroup.errors import InvalidDispatch, NotShareable
 class Memories(Closing):
     """The half of a device that makes buffers."""
 
-    _owner: Owner
+    _base: DeviceBase
     _buffers: type[Buffer]
 
     def buffer(self, data: npt.ArrayLike | int, *, host: bool = False, shared: bool = False) -> Buffer:
@@ -40,7 +40,7 @@ class Memories(Closing):
         Unsupported, OutOfMemory
             It is over the device's limit; the device shares nothing with CUDA; there is no memory for it.
         """
-        return self._buffers(self._owner, data, host=host, shared=shared)
+        return self._buffers(self._base, data, host=host, shared=shared)
 
     def empty(
         self,
@@ -109,4 +109,4 @@ class Memories(Closing):
     def _from_cuda(self, array: Any, copy: bool | None) -> Buffer:
         """Make a buffer of an array that lies in CUDA's memory; `InvalidDispatch` where that cannot be."""
         as_host(array, "from_dlpack")
-        raise InvalidDispatch(f"{self._owner.capabilities.name} takes arrays of the host's memory alone.")
+        raise InvalidDispatch(f"{self._base.capabilities.name} takes arrays of the host's memory alone.")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure
 from vkgroup.dispatch.attachments import Attachment
 from vkgroup.dispatch.bindings import Bindings
@@ -56,7 +56,7 @@ class Pipeline(Closing):
 
     _kind_of_work: type[Work]
 
-    def __init__(self, device: Owner, stages: Stages) -> None:
+    def __init__(self, device: DeviceBase, stages: Stages) -> None:
         self.device, self.stages = device, stages
         require(device, [*stages.lacking(device), *self._lacking()])
         stages.check_links()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure
 from vkgroup.dispatch.shader import Shader
 from vkgroup.errors import InvalidDispatch, Unsupported
@@ -219,7 +219,7 @@ def _check_scene(
             )
 
 
-def launch_size(given: Any, device: Owner) -> Size:
+def launch_size(given: Any, device: DeviceBase) -> Size:
     """Return width, height and depth of a launch.
 
     Raises

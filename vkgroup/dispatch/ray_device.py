@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import (
     AccelerationStructure,
     Boxes,
@@ -31,7 +31,7 @@ Part = Triangles | Boxes | Instance | AccelerationStructure
 class Tracing(Closing):
     """The methods of a device that trace rays."""
 
-    _owner: Owner
+    _base: DeviceBase
     _subgroup_size: int | None
     _structures: type[AccelerationStructure]
     _kind_of_pipelines: type[Pipeline]
@@ -66,8 +66,8 @@ class Tracing(Closing):
         >>> bottom = device.acceleration_structure(Triangles(np.float32([[[0, 0, 1], [1, 0, 1], [0, 1, 1]]])))
         >>> scene = device.acceleration_structure([bottom, Instance(bottom, transform, custom_index=7)])
         """
-        require_acceleration(self._owner)
-        return self._structures(self._owner, parts)
+        require_acceleration(self._base)
+        return self._structures(self._base, parts)
 
     def ray_pipeline(
         self,
@@ -103,13 +103,13 @@ class Tracing(Closing):
         InvalidModule, InvalidDispatch
             A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
         """
-        require_ray_tracing(self._owner)
+        require_ray_tracing(self._base)
         groups, callables = _several(hit_groups, "hit_groups"), _several(callable, "callable")
         misses = _several(miss, "miss")
         modules = [raygen, *misses, *callables, *_shaders_of(groups)]
         if all(isinstance(module, Module) for module in modules):
             check_specialization(tuple(modules), checked_mapping(specialization, "specialization"))
-        self._owner.require_open()
+        self._base.require_open()
         stages = RayStages(
             raygen,
             miss=misses,
@@ -120,7 +120,7 @@ class Tracing(Closing):
             varying_subgroup_size=varying_subgroup_size,
             max_recursion=max_recursion,
         )
-        return self._kind_of_pipelines(self._owner, stages)
+        return self._kind_of_pipelines(self._base, stages)
 
     def trace(
         self,
@@ -171,7 +171,7 @@ class Tracing(Closing):
         >>> found = device.trace("a.rgen", (64, 64), arrays, miss="a.rmiss", hit_groups=HitGroup("a.rchit"))
         >>> found["hits"]
         """
-        require_ray_tracing(self._owner)
+        require_ray_tracing(self._base)
         groups = tuple(self._compiled_group(group) for group in _several(hit_groups, "hit_groups"))
         module = self._compiled(raygen, "raygen")
         misses = tuple(self._compiled(source, "miss") for source in _several(miss, "miss"))

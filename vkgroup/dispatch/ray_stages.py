@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.device import limits
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.ray_checks import Group, check_data, check_links, recursion_of
 from vkgroup.dispatch.stages import Stages, check_subgroup_size, stage_shader
 from vkgroup.errors import InvalidDispatch, Unsupported
@@ -104,7 +104,7 @@ class RayStages(Stages):
             raise InvalidDispatch(f"hit_groups are HitGroups; {group!r} was given.")
         return Group(**{stage: self._number(stage, module) for stage, module in group.sources()})
 
-    def lacking(self, device: Owner) -> list[str]:
+    def lacking(self, device: DeviceBase) -> list[str]:
         """List what the shaders need and the device does not have, by Vulkan's names."""
         capabilities, max_recursion = device.capabilities, self._given_recursion
         lacking: list[str] = []
@@ -125,7 +125,7 @@ class RayStages(Stages):
         return list(dict.fromkeys(lacking))
 
 
-def require_ray_tracing(device: Owner) -> None:
+def require_ray_tracing(device: DeviceBase) -> None:
     """Raise `Unsupported` where a device has no ray-tracing pipelines."""
     if "rayTracingPipeline" not in device.capabilities.features:
         raise Unsupported(

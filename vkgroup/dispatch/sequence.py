@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.commands import DispatchCommand, checked_repeat
 from vkgroup.dispatch.pipeline import Work
@@ -117,7 +117,7 @@ class Sequence(Closing):
     stages : the steps, checked, those that run side by side together.
     """
 
-    def __init__(self, device: Owner, steps: Iterable[Step | tuple[Step, ...]]) -> None:
+    def __init__(self, device: DeviceBase, steps: Iterable[Step | tuple[Step, ...]]) -> None:
         device.require_open()
         self.device = device
         together = [step if isinstance(step, tuple) else (step,) for step in steps]
@@ -207,7 +207,7 @@ def _require_step(step: Checked) -> None:
         raise DriverError("A buffer of the sequence is closed; make the sequence anew.")
 
 
-def _checked(step: Step, device: Owner) -> Checked:
+def _checked(step: Step, device: DeviceBase) -> Checked:
     """Check a step before anything is recorded."""
     if isinstance(step, Dispatch):
         if step.work.device is not device:
@@ -222,7 +222,7 @@ def _checked(step: Step, device: Owner) -> Checked:
     raise InvalidDispatch(f"The steps of a sequence are Dispatch, Fill and Copy; {step!r} was given.")
 
 
-def _checked_fill(step: Fill, device: Owner) -> FillRange:
+def _checked_fill(step: Fill, device: DeviceBase) -> FillRange:
     _check_buffer(step.buffer, device)
     size = step.buffer.nbytes
     nbytes = (size - step.offset) // 4 * 4 if step.nbytes is None else step.nbytes
@@ -236,7 +236,7 @@ def _checked_fill(step: Fill, device: Owner) -> FillRange:
     return FillRange(step.buffer, int(step.value), step.offset, nbytes)
 
 
-def _checked_copy(step: Copy, device: Owner) -> CopyRange:
+def _checked_copy(step: Copy, device: DeviceBase) -> CopyRange:
     sides = ((step.source, step.source_offset), (step.target, step.target_offset))
     for buffer, _ in sides:
         _check_buffer(buffer, device)
@@ -250,7 +250,7 @@ def _checked_copy(step: Copy, device: Owner) -> CopyRange:
     return CopyRange(step.source, step.target, step.source_offset, step.target_offset, nbytes)
 
 
-def _check_buffer(buffer: Buffer, device: Owner) -> None:
+def _check_buffer(buffer: Buffer, device: DeviceBase) -> None:
     if not isinstance(buffer, Buffer):
         raise InvalidDispatch(f"Fills and copies take what Device.buffer makes; {buffer!r} was given.")
     if buffer.device is not device:

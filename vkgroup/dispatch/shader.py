@@ -7,7 +7,7 @@ from typing import Any
 
 from vkgroup.compiler import Target, validate
 from vkgroup.device import requirements
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.blocks import pack_specialization
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import EntryPoint, Module, Value
@@ -38,12 +38,12 @@ class Shader:
         reflection = self.module.reflection
         return bool(reflection.subgroup_uses) or "GroupNonUniform" in reflection.capabilities
 
-    def missing(self, device: Owner, subgroup_size: int | None = None) -> list[str]:
+    def missing(self, device: DeviceBase, subgroup_size: int | None = None) -> list[str]:
         """List what the stage needs and the device does not declare; `subgroup_size` is a required one."""
         name = self.entry_point.name
         return requirements.missing(self.module, device.capabilities, name, subgroup_size)
 
-    def validate(self, device: Owner) -> None:
+    def validate(self, device: DeviceBase) -> None:
         """Validate the module with SPIRV-Tools before a driver sees it, once for each device."""
         if hash(self.module) in device.validated:
             return
@@ -80,7 +80,7 @@ def check_size_choice(size: int | None, varying: bool) -> None:
         )
 
 
-def require(device: Owner, lacking: list[str]) -> None:
+def require(device: DeviceBase, lacking: list[str]) -> None:
     """Raise `Unsupported` where something is lacking."""
     if lacking:
         advice = requirements.advice(lacking)

@@ -179,8 +179,9 @@ def assign(slots: tuple[Slot, ...], bindings: Mapping[Key, Any]) -> dict[Slot, A
             raise InvalidDispatch(f"The module has no binding {key!r}.{suggestion(key, valid)}")
         if len(matching) > 1:
             numbers = ", ".join(f"({slot.set}, {slot.binding})" for slot in matching)
-            raise InvalidDispatch(f"Several bindings are called {key!r}; choose by (set, binding):"
-                f" {numbers}.")
+            raise InvalidDispatch(
+                f"Several bindings are called {key!r}; choose by (set, binding): {numbers}."
+            )
         if matching[0] in assigned:
             raise InvalidDispatch(f"{matching[0].label} is given twice.")
         assigned[matching[0]] = value

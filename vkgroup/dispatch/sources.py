@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.errors import DriverError, InvalidDispatch
 
@@ -27,7 +27,7 @@ class Indirect:
     buffer: Buffer
     offset: int = 0
 
-    def check(self, device: Owner) -> None:
+    def check(self, device: DeviceBase) -> None:
         """Raise where Vulkan forbids it (Vulkan 1.4, vkCmdDispatchIndirect)."""
         _check(self.buffer, self.offset, _COMMAND_BYTES, device, "The numbers of workgroups")
 
@@ -54,7 +54,7 @@ class Condition:
     offset: int = 0
     inverted: bool = False
 
-    def check(self, device: Owner) -> None:
+    def check(self, device: DeviceBase) -> None:
         """Raise where Vulkan forbids it (Vulkan 1.4, VkConditionalRenderingBeginInfoEXT)."""
         _check(self.buffer, self.offset, 4, device, "The condition")
 
@@ -63,7 +63,7 @@ class Condition:
         return bool(self.buffer.read(np.uint32, 1, self.offset)[0]) != self.inverted
 
 
-def _check(buffer: Buffer, offset: int, nbytes: int, device: Owner, what: str) -> None:
+def _check(buffer: Buffer, offset: int, nbytes: int, device: DeviceBase, what: str) -> None:
     if not isinstance(buffer, Buffer):
         raise InvalidDispatch(f"{what} must lie in a Buffer, as Device.buffer makes; {buffer!r} was given.")
     if buffer.device is not device:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.blocks import pack_push
 from vkgroup.dispatch.shader import Shader, check_size_choice
 from vkgroup.dispatch.slots import Slot, slots_of
@@ -50,7 +50,7 @@ class Stages(ABC):
         return self.subgroup_size if self.controls_size(shader) else None
 
     @abstractmethod
-    def lacking(self, device: Owner) -> list[str]:
+    def lacking(self, device: DeviceBase) -> list[str]:
         """List what the shaders need and the device does not have, by Vulkan's names."""
 
     def check_links(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.formats import Format, Shaped, choose_format
 from vkgroup.dispatch.image import Image
@@ -73,7 +73,7 @@ def check_sampled(slot: Slot, kind: ImageType, format: Format, sampler: Sampler,
         )
 
 
-def check_sampler(sampler: Sampler, device: Owner) -> None:
+def check_sampler(sampler: Sampler, device: DeviceBase) -> None:
     """Raise `Unsupported` where a device has no such sampler."""
     capabilities = device.capabilities
     mirrors = {"samplerMirrorClampToEdge", "VK_KHR_sampler_mirror_clamp_to_edge"}
@@ -101,7 +101,7 @@ def texel_format(slot: Slot, given: Shaped) -> Format:
     return choose_format(kind, given, slot.label)
 
 
-def check_texel_buffer(slot: Slot, given: Shaped, nbytes: int, device: Owner) -> None:
+def check_texel_buffer(slot: Slot, given: Shaped, nbytes: int, device: DeviceBase) -> None:
     """Check memory that is bound as texels.
 
     Raises

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device.leases import Lease
 from vkgroup.device.memory import DeviceBuffer, MemoryDevice
+from vkgroup.device.references import Reference
 from vkgroup.device.sharing import SharedMemory, wait_for_cuda, why_unshared
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.dlpack import CPU, CUDA, array_at
@@ -81,8 +81,8 @@ class VulkanBuffer(Buffer):
         )
 
     def _lent(self) -> npt.NDArray[Any]:
-        start, lease = self._start(), Lease(self.memory)
-        return array_at(start + self.offset, self.dtype, self.shape, lease)
+        start, reference = self._start(), Reference(self.memory)
+        return array_at(start + self.offset, self.dtype, self.shape, reference)
 
     def _start(self) -> int:
         """Return where the memory begins, for whom `_place` says."""

@@ -1,13 +1,13 @@
-"""Owner of the reference device's buffers, images and pipelines, and the addresses of its buffers."""
+"""DeviceBase of the reference device's buffers, images and pipelines, and the addresses of its buffers."""
 
 from __future__ import annotations
 
 from typing import Protocol
 from weakref import WeakSet
 
+from vkgroup.device.base import DeviceBase
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.info import DeviceInfo
-from vkgroup.device.owner import Owner
 from vkgroup.reference.interpreter.memory import Memory
 
 _FIRST_ADDRESS, _GAP = 1 << 32, 1 << 12
@@ -20,7 +20,7 @@ class Addressable(Protocol):
     memory: Memory | None
 
 
-class Host(Owner):
+class Host(DeviceBase):
     """What the reference device's buffers, images and pipelines belong to; their memory is Python's."""
 
     _closed = False

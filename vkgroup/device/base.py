@@ -1,4 +1,4 @@
-"""What buffers, images and pipelines are made from, and must be gone before: an open device of any kind."""
+"""Base of open devices of any kind, as their buffers, images and pipelines use it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Closable(Protocol):
         """Free it; doing so again is allowed."""
 
 
-class Owner(Closing):
+class DeviceBase(Closing):
     """An open device as its buffers, images and pipelines see it.
 
     Attributes
