@@ -65,7 +65,7 @@ class Commands:
 
         Every `run` then waits for what CUDA has under way before it, and has finished before CUDA goes on.
         """
-        # Once each: the same buffer may be bound at several places.
+        # Once each: the same buffer may be bound to several slots.
         self._shared = list(dict.fromkeys(buffer.shared for buffer in buffers if buffer.shared is not None))
         if not self._shared:
             self._submit_info = self._alone
@@ -79,7 +79,7 @@ class Commands:
 
     @contextmanager
     def record(self) -> Iterator[Any]:
-        """Record anew; gives the VkCommandBuffer."""
+        """Record again, into the yielded VkCommandBuffer."""
         functions = self.device.functions
         begin = vk.new("VkCommandBufferBeginInfo")
         self.device.check(functions.vkBeginCommandBuffer(self.handle, begin), "recording commands")
@@ -135,7 +135,7 @@ class Commands:
         return code
 
     def _wait_on(self, code: int, timeout: float | None) -> None:
-        """Go on waiting after the first slice; whatever ends that early leaves work in flight."""
+        """Continue waiting after the first slice; an interrupted wait leaves work in flight."""
         device = self.device
         start = time.monotonic() - _LONGEST_WAIT_NS * 1e-9
         try:

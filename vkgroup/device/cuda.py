@@ -159,7 +159,7 @@ def find_device(uuid: str) -> CudaDevice | None:
 
 
 class CudaDevice:
-    """A GPU as CUDA sees it; `find_device` gives it.
+    """A GPU as CUDA sees it; `find_device` returns it.
 
     All is done in the device's primary context, which is that of the CUDA runtime, so of torch and CuPy. It
     is retained until the process ends: arrays that live in it may outlive everything of vkgroup.
@@ -177,7 +177,7 @@ class CudaDevice:
 
     @contextmanager
     def _current(self) -> Iterator[Driver]:
-        """Make the primary context current for a while; whatever was current comes back."""
+        """Make the primary context current, and restore the previous one afterwards."""
         with self._lock:
             if self._context is None:
                 context = c_void_p()
@@ -258,7 +258,7 @@ class CudaDevice:
 
 
 class MappedMemory:
-    """Vulkan's memory in CUDA's address space; `CudaDevice.map` gives it.
+    """Vulkan's memory in CUDA's address space; `CudaDevice.map` makes it.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ _HOW = (
 
 @dataclass(frozen=True)
 class IcdReport:
-    """What became of one driver.
+    """Result of inspecting one driver.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Discovery:
 
     @property
     def devices(self) -> tuple[DeviceInfo, ...]:
-        """All devices; a device's index as a choice is its place here."""
+        """All devices; a device's index as a choice is its index here."""
         return tuple(device for icd in self.icds for device in icd.devices)
 
     @property
@@ -95,7 +95,7 @@ class Discovery:
 
 
 def discover(timeout: float = TIMEOUT) -> Discovery:
-    """Look at every driver of this machine, each in a process of its own.
+    """Inspect every driver of this machine, each in its own process.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def discover(timeout: float = TIMEOUT) -> Discovery:
 
 
 def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
-    """Look at one driver in a process of its own; a broken manifest needs none."""
+    """Inspect one driver in its own process; a broken manifest needs none."""
     if manifest.problem:
         return _report(manifest, {"status": "manifest", "message": manifest.problem})
     command = processes.command("vkgroup.device.inspect", str(manifest.path), manifest.name)

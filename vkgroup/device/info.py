@@ -45,7 +45,7 @@ class DeviceInfo:
 
     @property
     def choice(self) -> str:
-        """What to give as ``--device`` to choose this device again: the manifest of a driver's first one.
+        """The value of ``--device`` that chooses this device again: the manifest, of a driver's first device.
 
         A further device of the same driver, which may have the same name, goes by its UUID; the reference
         device by its subgroup size.

@@ -183,10 +183,10 @@ def open_device(
 
     Parameters
     ----------
-    choice : a `DeviceInfo`, or whatever `select` takes.
+    choice : a `DeviceInfo`, or a choice as for `select`.
     validate : whether the Khronos validation layer watches; None asks `VKGROUP_VALIDATION`.
-    robust : whether the device keeps accesses inside their buffers (``robustBufferAccess`` and its kin),
-        where it can. Software drivers pay for that with every access that they compile.
+    robust : whether the device keeps accesses inside their buffers (``robustBufferAccess`` and similar
+        features), where it can. Software drivers compile slower accesses then.
 
     Raises
     ------

@@ -52,7 +52,7 @@ def find_manifests() -> list[Manifest]:
 
 
 def read_manifest(path: Path, name: str | None = None) -> Manifest:
-    """Read one manifest; whatever is wrong with it becomes its `problem`."""
+    """Read one manifest; an error in it becomes its `problem`."""
     name = name or path.stem
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -66,7 +66,7 @@ def allocate(
     addressable: bool = False,
     extra: Any = vk.NULL,
 ) -> Any:
-    """Allocate memory for an object with these VkMemoryRequirements; gives the VkDeviceMemory.
+    """Allocate memory for an object with these VkMemoryRequirements; returns the VkDeviceMemory.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class MemoryDevice(DeviceCore):
 
     @cached_property
     def sharing(self) -> CudaSharing | None:
-        """What the device shares with CUDA; None where nothing can be."""
+        """The memory that the device shares with CUDA; None where it cannot share any."""
         return sharing_of(self)
 
     def lend(self, buffer: DeviceBuffer) -> None:
@@ -164,7 +164,7 @@ class MemoryDevice(DeviceCore):
 
 
 class DeviceBuffer:
-    """A VkBuffer with memory of its own.
+    """A VkBuffer with its own memory.
 
     On a discrete GPU it lies in the GPU's memory, and bytes come and go through a staging buffer; on
     integrated GPUs and software drivers it is mapped.
@@ -385,8 +385,8 @@ _STAGES_AND_HOST = _STAGES | vk.ffi.integer_const("VK_PIPELINE_STAGE_HOST_BIT")
 def barrier(functions: vk.Functions, commands: Any) -> None:
     """Order all that came before against all that follows, the host's reads included.
 
-    Whatever is recorded ends with it. What follows is also what is submitted later (Vulkan 1.4, 7.2: the
-    second scope is "all commands that occur later in submission order"), so nothing needs to begin with it.
+    All recorded work ends with it. Its second scope includes work that is submitted later (Vulkan 1.4, 7.2:
+    "all commands that occur later in submission order"), so no recorded work needs to begin with it.
     """
     functions.vkCmdPipelineBarrier(
         commands, _STAGES, _STAGES_AND_HOST, 0, 1, _FULL_BARRIER, 0, vk.NULL, 0, vk.NULL

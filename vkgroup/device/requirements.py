@@ -11,7 +11,7 @@ from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.thread_group import missing_for_thread_group
 from vkgroup.spirv import EntryPoint, Module, Reflection, SubgroupUse
 
-#: What each SPIR-V capability needs: alternatives joined by "|".
+#: Requirements of each SPIR-V capability; alternatives are joined by "|".
 #: A name is a feature's, or an extension's (VK_…), or a Vulkan version ("1.2"); "" needs nothing.
 CAPABILITIES: Mapping[str, str] = {
     "Matrix": "",
@@ -137,7 +137,7 @@ CAPABILITIES: Mapping[str, str] = {
     "ExpectAssumeKHR": "shaderExpectAssume",
 }
 
-#: What each SPIR-V extension needs, in the same notation.
+#: Requirements of each SPIR-V extension, in the same notation.
 EXTENSIONS: Mapping[str, str] = {
     "SPV_EXT_mesh_shader": "meshShader",
     "SPV_KHR_ray_tracing": "rayTracingPipeline",
@@ -308,7 +308,7 @@ def _spell(need: str) -> str:
 
 
 def _missing_for_entry(entry: EntryPoint, declared: frozenset[str], capabilities: Capabilities) -> list[str]:
-    """What the entry point's stage and execution modes need."""
+    """Return the requirements of the entry point's stage and execution modes."""
     needs = _unmet("task shader", "taskShader", capabilities) if entry.stage == "task" else []
     for mode, literals in entry.execution_modes.items():
         needs += _unmet(mode, _MODES.get(mode, ""), capabilities)
@@ -326,7 +326,7 @@ def _missing_for_entry(entry: EntryPoint, declared: frozenset[str], capabilities
 
 
 def _missing_for_use(use: SubgroupUse, capabilities: Capabilities) -> list[str]:
-    """What one kind of subgroup operation needs beyond its category."""
+    """Return the requirements of a subgroup operation beyond its category."""
     needs = []
     kind = use.type
     extended = kind is not None and (kind.bits in (8, 16) or (kind.bits == 64 and kind.kind != "float"))
@@ -338,7 +338,7 @@ def _missing_for_use(use: SubgroupUse, capabilities: Capabilities) -> list[str]:
 
 
 def _missing_for_rotate(module: Module, capabilities: Capabilities) -> list[str]:
-    """Clustered rotation, which is an operand of the same instruction, is a feature of its own."""
+    """Return the feature of clustered rotation, which is an operand of the same instruction."""
     if "GroupNonUniformRotateKHR" not in module.reflection.capabilities:
         return []
     clustered = any(
@@ -349,7 +349,7 @@ def _missing_for_rotate(module: Module, capabilities: Capabilities) -> list[str]
 
 
 def _missing_for_layouts(reflection: Reflection, capabilities: Capabilities) -> list[str]:
-    """What the layouts of blocks need, which the validator lets pass."""
+    """Return the requirements of the layouts of blocks, which the validator does not check."""
     needs = []
     push = reflection.push_constants
     layouts = {(binding.kind, binding.layout) for binding in reflection.bindings}
@@ -369,7 +369,7 @@ _STORES = dict.fromkeys(
 
 
 def _missing_for_stores(reflection: Reflection, entry: EntryPoint, capabilities: Capabilities) -> list[str]:
-    """What memory that a stage may write needs (VUID-RuntimeSpirv-NonWritable-06340, 06341)."""
+    """Return the requirements of memory that a stage writes (VUID-RuntimeSpirv-NonWritable-06340, 06341)."""
     feature = _STORES.get(entry.stage)
     writes = any(binding.writable for binding in reflection.bindings)
     return [feature] if writes and feature and feature not in capabilities.features else []

@@ -31,7 +31,7 @@ class Shareable(Protocol):
 
 
 class CudaSharing:
-    """What an open device shares with CUDA.
+    """Memory that an open device shares with CUDA.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class SharedMemory:
 
     Vulkan has every queue outside of it in the family VK_QUEUE_FAMILY_EXTERNAL, and a buffer of exclusive
     sharing mode belongs to one family at a time (Vulkan 1.4 §7.7.4, "Queue Family Ownership Transfer"):
-    whatever uses the buffer is submitted between `acquire` and `release`, so that it belongs to CUDA at all
+    work that uses the buffer is submitted between `acquire` and `release`, so that it belongs to CUDA at all
     other times.
 
     Attributes

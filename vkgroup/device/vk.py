@@ -159,7 +159,7 @@ def new(struct: str, **values: Any) -> Any:
 
 
 def _convert(kind: Any, value: Any, alive: list[Any]) -> Any:
-    """Convert one field's value for its C type; whatever must outlive the struct is added to `kept`."""
+    """Convert one field's value for its C type; objects that must outlive the struct are added to `alive`."""
     if isinstance(value, BoolStruct):
         alive.append(value)
         return value.address

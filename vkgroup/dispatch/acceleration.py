@@ -80,7 +80,7 @@ class Boxes:
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A bottom level at one place of a top level.
+    """One use of a bottom level in a top level, with a transform.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ Geometry = Triangles | Boxes
 
 
 class AccelerationStructure(Closing):
-    """What rays are traced through; `Device.acceleration_structure` makes it.
+    """Geometry that rays are traced through; `Device.acceleration_structure` makes it.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ def geometry_of(array: Any, what: str) -> Geometry:
     if shape[1:] not in ((3, 3), (2, 3)):
         raise InvalidDispatch(
             f"{what} is an acceleration structure; give a top level of Device.acceleration_structure, or an"
-            f" array of triangles (n, 3, 3) or boxes (n, 2, 3). What was given has the shape {shape}."
+            f" array of triangles (n, 3, 3) or boxes (n, 2, 3). The given array has the shape {shape}."
         )
     return Triangles(array) if shape[1:] == (3, 3) else Boxes(array)
 

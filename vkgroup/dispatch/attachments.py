@@ -191,7 +191,7 @@ def check_size(attachment: Attachment, size: tuple[int, int], device: DeviceBase
 def check_attachments(
     attachments: Sequence[Attachment], bound: Iterable[Image], *, samples: int, resolve: bool
 ) -> None:
-    """Check that a draw can write to all of its attachments, and that what it writes arrives somewhere.
+    """Check that a draw can write to all of its attachments, and that its results can be read.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def check_attachments(
     Raises
     ------
     InvalidDispatch
-        An image is given twice, or several samples meet contents or an image that have one.
+        An image is given twice, or a draw with several samples is given contents or an image of one sample.
     """
     taken = {id(image) for image in bound}
     for attachment in attachments:
@@ -230,7 +230,7 @@ def check_attachments(
 
 
 def trimmed(array: npt.NDArray[Any], attachment: Attachment) -> npt.NDArray[Any]:
-    """Drop the components of an attachment's array that no shader wrote, where the format was ours."""
+    """Return an attachment's array without components that no shader wrote."""
     if attachment.format.components <= attachment.components:
         return array
     return np.ascontiguousarray(array[..., : attachment.components])

@@ -25,7 +25,7 @@ from vkgroup.sampler import Sampler
 
 
 class ArrayBuffer(ABC):
-    """Memory that stands for an array of the caller's while it is bound.
+    """Memory that holds a copy of a caller's array while the array is bound.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Bindings(Closing):
         device.raise_validation_errors()
 
     def _on_device(self, slot: Slot, value: Any) -> Any:
-        """Return a place's value with buffers for other libraries' arrays on the GPU."""
+        """Return a slot's value, with arrays of other libraries on the GPU replaced by buffers."""
         items = items_of(slot, value)
         foreign = [not isinstance(item, Buffer) and on_cuda(item) for item in items]
         if not any(foreign):
@@ -126,7 +126,7 @@ class Bindings(Closing):
         self._borrowed = []
 
     def _fill(self, slot: Slot, value: Any) -> None:
-        """Make what a place's value stands for."""
+        """Make the resources of a slot from its value."""
         resources = self.resources[slot] = []
         samplers = self.samplers[slot] = []
         for item in items_of(slot, value):
@@ -160,7 +160,7 @@ class Bindings(Closing):
         return own
 
     def _structure(self, slot: Slot, value: Any) -> AccelerationStructure:
-        """Make one instance of what an array stands for."""
+        """Make a scene with one instance of the geometry in an array."""
         bottom = self._structures(self.device, geometry_of(value, slot.label))
         self._own_structures.append(bottom)
         top = self._structures(self.device, Instance(bottom))
@@ -173,7 +173,7 @@ class Bindings(Closing):
 
     @abstractmethod
     def _create(self) -> None:
-        """Make what the work needs besides the resources."""
+        """Make everything that the work needs besides the resources."""
 
     @property
     @abstractmethod
@@ -218,8 +218,8 @@ class Bindings(Closing):
                 return [borrowed.source]
         return []
 
-    def places(self) -> dict[Any, Any]:
-        """Return by which key of the results each binding goes: by its names and numbers."""
+    def result_keys(self) -> dict[Any, Any]:
+        """Return the key in the results of each binding, by its names and numbers."""
         keys: dict[Any, Any] = {}
         for slot in self.slots:
             keys[slot.set, slot.binding] = slot.key
@@ -229,7 +229,7 @@ class Bindings(Closing):
         return keys
 
     def _writable(self) -> Iterator[tuple[Slot, list[ArrayBuffer | Image]]]:
-        """Go over the places that a shader may have written, and what stands there for arrays."""
+        """Yield the slots that a shader may have written, with the resources that stand for arrays."""
         for slot, resources in self.resources.items():
             own = [entry for entry in self._own if any(entry is resource for resource in resources)]
             if slot.writable and own:
@@ -250,7 +250,7 @@ class Bindings(Closing):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What went wrong in the last dispatch, as far as the device notices."""
+        """The events of the last run; empty where the device reports none."""
         return ()
 
     def close(self) -> None:

@@ -94,7 +94,7 @@ def _check_dtype(dtype: np.dtype[Any], kinds: set[np.dtype[Any]], what: str) -> 
 
 
 def _check_padding(array: npt.NDArray[Any], block: StructType, what: str) -> None:
-    """Refuse rows that are shorter than the block's elements, whose data would land in the wrong place."""
+    """Refuse rows that are shorter than the block's elements, whose data would be at wrong offsets."""
     if len(block.members) != 1 or not isinstance(block.members[0].type, ArrayType):
         return
     kind = block.members[0].type

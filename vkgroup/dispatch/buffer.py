@@ -169,7 +169,7 @@ class Buffer(Closing, Exports):
         return same and self.offset < other.offset + other.nbytes and other.offset < self.offset + self.nbytes
 
     def _start_view(self) -> None:
-        """Prepare a view, once its place is known; a kind of device may need nothing."""
+        """Prepare a view, once its offset is known; some kinds of devices need nothing."""
 
     def write(self, array: npt.ArrayLike, offset: int = 0) -> None:
         """Copy an array's elements, in C order, into the buffer.

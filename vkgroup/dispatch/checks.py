@@ -19,7 +19,7 @@ from vkgroup.spirv import ImageType, StructType
 
 
 def items_of(slot: Slot, value: Any) -> list[Any]:
-    """Return the resources of a place: one, or those of an array of descriptors."""
+    """Return the values of a slot: one, or those of an array of descriptors."""
     if slot.count == 1:
         return [value]
     if not isinstance(value, list | tuple) or len(value) != slot.count:
@@ -29,7 +29,7 @@ def items_of(slot: Slot, value: Any) -> list[Any]:
 
 
 def check_value(slot: Slot, value: Any, device: DeviceBase) -> None:
-    """Check a place's value before anything is made for it.
+    """Check a slot's value before anything is made for it.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def _check_structure(slot: Slot, item: Any, device: DeviceBase) -> None:
 
 
 def check_block(slot: Slot, array: npt.NDArray[Any]) -> None:
-    """Check that an array's dtype, shape and size are those of the block at a place, if one alone is there.
+    """Check that an array's dtype, shape and size fit the block of a slot, if the slot has only one.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def _check_offset(slot: Slot, offset: int, device: DeviceBase) -> None:
 
 
 def offset_step(slot: Slot, device: DeviceBase) -> int:
-    """Return of what the place of a view must be a multiple; the reference device binds any."""
+    """Return the alignment of a view's offset; 1 on the reference device, which binds any."""
     return int(device.capabilities.limits.get(_offset_limit(slot), 1))
 
 

@@ -63,7 +63,7 @@ class Device(Memories, Drawing, Tracing):
 
     @staticmethod
     def of(resource: Buffer | Image) -> Device | None:
-        """Return the device that a buffer or image was made from; None where nobody holds that any more."""
+        """Return the device that a buffer or image was made from; None where it was garbage collected."""
         device = None if resource.device.user is None else resource.device.user()
         return device if isinstance(device, Device) else None
 
@@ -74,22 +74,22 @@ class Device(Memories, Drawing, Tracing):
 
     @property
     def name(self) -> str:
-        """The device's name as its driver gives it."""
+        """The device's name, as its driver reports it."""
         return self.capabilities.name
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the device declares."""
+        """The capabilities that the device declares."""
         return self._base.capabilities
 
     @property
     def info(self) -> DeviceInfo:
-        """What another process needs to open the same device."""
+        """The information with which another process can open the same device."""
         return self._base.info
 
     @property
     def target(self) -> Target:
-        """What modules for this device are compiled for."""
+        """The target that modules for this device are compiled for."""
         return Target.for_api_version(self.capabilities.api_version)
 
     def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
@@ -183,7 +183,7 @@ class Device(Memories, Drawing, Tracing):
         Raises
         ------
         InvalidDispatch
-            The values make no sense.
+            The values are invalid or contradict each other.
         Unsupported
             The device has no such sampler.
         """
@@ -241,7 +241,7 @@ class Device(Memories, Drawing, Tracing):
         Raises
         ------
         InvalidDispatch
-            A step makes no sense on this device; nothing has run.
+            A step is invalid on this device; nothing has run.
 
         Examples
         --------
@@ -288,9 +288,9 @@ class Device(Memories, Drawing, Tracing):
         Raises
         ------
         Unsupported, InvalidModule, InvalidDispatch
-            The device cannot do it, or it makes no sense; nothing has run.
+            The device lacks a feature, or an argument is invalid; nothing has run.
         DispatchTimeout, DeviceLost
-            It did not finish; the device is of no more use.
+            It did not finish; the device must be opened again.
 
         Examples
         --------
@@ -320,7 +320,7 @@ class Device(Memories, Drawing, Tracing):
 
     @property
     def lost(self) -> bool:
-        """Whether the device was lost, or timed out: it is of no more use, and can be opened anew."""
+        """Whether the device was lost, or timed out: it must be opened again."""
         return bool(self._base.lost)
 
     def close(self) -> None:

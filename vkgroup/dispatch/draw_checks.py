@@ -28,7 +28,7 @@ _PRIMITIVES = {
     "triangles_adjacency": "InputTrianglesAdjacency",
     "triangle_strip_adjacency": "InputTrianglesAdjacency",
 }
-"""What a geometry shader has to take of each topology, by SPIR-V's execution modes."""
+"""Input primitives of a geometry shader for each topology, by SPIR-V's execution modes."""
 
 
 def check_made_of(modules: tuple[Any, ...], formats: Any, state: Any) -> None:
@@ -47,7 +47,7 @@ def check_state(state: Any) -> None:
 
 
 def check_stages(shaders: Sequence[EntryPoint], topology: str) -> None:
-    """Check that the stages, in their order, go with each other and with the topology.
+    """Check that the stages, in their order, fit each other and the topology.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def check_stages(shaders: Sequence[EntryPoint], topology: str) -> None:
         Patches without tessellation or the other way round, or a geometry shader that takes other primitives.
     """
     by_name = {entry.stage: entry for entry in shaders}
-    # What a task shader gives is its payload, which has no locations.
+    # The output of a task shader is its payload, which has no locations.
     for giver, taker in pairwise(entry for entry in shaders if entry.stage != "task"):
         check_interface(giver, taker)
     if "mesh" in by_name:

@@ -144,8 +144,8 @@ class Drawing(Closing):
         tessellation : a control and an evaluation shader, which get patches of
             `state.patch_vertices` vertices.
         geometry : a geometry shader, which gets the primitives of the topology, or of the tessellation.
-        mesh, task : a mesh shader in the place of all these, and a task shader that says how many workgroups
-            of it run. Neither has vertices, indices, a count, instances or a topology.
+        mesh, task : a mesh shader instead of all these, and a task shader that starts workgroups of it.
+            Neither has vertices, indices, a count, instances or a topology.
         groups : workgroups in x, y and z (a number, or up to three) of the task shader, or of the mesh
             shader where there is none.
         vertices : arrays (vertices, components) by the name or location of the vertex shader's inputs.
@@ -168,9 +168,9 @@ class Drawing(Closing):
         Raises
         ------
         Unsupported, InvalidModule, InvalidDispatch
-            The device cannot do it, or it makes no sense; nothing was drawn.
+            The device lacks a feature, or an argument is invalid; nothing was drawn.
         DispatchTimeout, DeviceLost
-            It did not finish; the device is of no more use.
+            It did not finish; the device must be opened again.
 
         Examples
         --------
@@ -250,7 +250,7 @@ def _stages(device: Drawing, tessellation: Any, **sources: Source | None) -> dic
 
 
 def _mesh_groups(groups: Any, others: Mapping[str, Any]) -> MeshGroups:
-    """Return the workgroups of a draw with mesh shaders; `others` are arguments that have no place there."""
+    """Return the workgroups of a draw with mesh shaders; `others` are arguments that it does not have."""
     given = [name for name, value in others.items() if value is not None and value != {}]
     if others["instances"] == 1:
         given.remove("instances")

@@ -27,7 +27,7 @@ REPORTED_ALREADY = frozenset({"race", "bounds"})
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One invocation of a dispatch: its workgroup, its place there, its subgroup and its lane."""
+    """One invocation of a dispatch: its workgroup, its index in it, its subgroup and its lane."""
 
     workgroup: tuple[int, int, int]
     local: tuple[int, int, int]

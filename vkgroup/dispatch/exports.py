@@ -18,7 +18,7 @@ class Exports(ABC):
     """The half of a buffer that other array libraries see: views of its memory, without a copy.
 
     A view keeps the memory: where the buffer is closed, vkgroup uses it no more, and the memory is freed when
-    the last view is gone. What another library writes is seen by the work that is started afterwards.
+    the last view is gone. Work that is started after another library has written sees what it wrote.
     """
 
     dtype: np.dtype[Any]
@@ -48,7 +48,7 @@ class Exports(ABC):
 
     @abstractmethod
     def _duplicate(self) -> Exports:
-        """Make a buffer with the same contents in the same place."""
+        """Make a buffer with the same contents on the same device."""
 
     @abstractmethod
     def read(self) -> npt.NDArray[Any]:

@@ -18,7 +18,7 @@ AXES = {"1D": 1, "2D": 2, "3D": 3, "Cube": 2, "Buffer": 1}
 
 
 class Shaped(Protocol):
-    """What has the dtype and the shape of an array."""
+    """An object with the dtype and the shape of an array."""
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -33,18 +33,18 @@ class InputAttachment:
 
 
 def indices(slot: Slot) -> range:
-    """Return the InputAttachmentIndex of each descriptor of a place: of an array one after the other."""
+    """Return the InputAttachmentIndex of each descriptor of a slot: consecutive numbers for an array."""
     first = slot.variables[0].attachment_index or 0
     return range(first, first + slot.count)
 
 
 def inputs_of(fragment: Module, bindings: Mapping[Any, Any]) -> tuple[InputAttachment, ...]:
-    """Return the input attachments of a draw, by what is bound at their places.
+    """Return the input attachments of a draw, by what is bound to their slots.
 
     Parameters
     ----------
     fragment : the fragment shader; no other stage has any.
-    bindings : as for `Pipeline.bind`; places that are given nothing are left to that.
+    bindings : as for `Pipeline.bind`; slots without a value are left to it.
     """
     inputs = []
     for slot in _input_slots(slots_of(fragment.reflection.bindings)):

@@ -28,7 +28,7 @@ class Memories(Closing):
         Parameters
         ----------
         data : an array, or bytes as a plain integer.
-        host : on a GPU with memory of its own, keep the buffer in the host's memory: quick to read and
+        host : on a discrete GPU, keep the buffer in the host's memory: quick to read and
             write from Python, slow for the GPU.
         shared : let CUDA see the memory too, so that torch and CuPy use it without a copy
             (docs/zero-copy.md). Where shaders run on the host, they can do so with any buffer.

@@ -420,19 +420,19 @@ class Work(Bindings):
             self.device.raise_validation_errors()
         return results
 
-    def places(self) -> dict[Any, Any]:
+    def result_keys(self) -> dict[Any, Any]:
         """Return the key in the results of each binding and color, by names and numbers."""
-        places = super().places()
+        keys = super().result_keys()
         for attachment in () if self.data is None else self.data.attachments:
             if attachment.location is not None:
-                places.setdefault(attachment.location, key_of(attachment))
-        return places
+                keys.setdefault(attachment.location, key_of(attachment))
+        return keys
 
     def run_result(self, seconds: float | None) -> RunResult:
         """Return the results of the last run with everything that is known of them."""
         return RunResult(
             self.results(),
-            self.places(),
+            self.result_keys(),
             seconds,
             defined=self.defined(),
             ordered=self.defined(ordered=True),

@@ -50,12 +50,12 @@ def check_links(
     hit_groups: Sequence[Group],
     callables: Sequence[Group],
 ) -> None:
-    """Check what the shaders start: that there is something, as far as their constants say it.
+    """Check that the shaders which others start exist, where their indices are constants.
 
     Raises
     ------
     InvalidDispatch
-        A shader traces rays that could start nothing, or means a miss or callable shader that there is not.
+        A shader traces rays that could start nothing, or names a miss or callable shader that does not exist.
     Unsupported
         A shader reads shader records, which the shader binding table here has none of.
     """
@@ -100,7 +100,7 @@ def recursion_of(shaders: Sequence[Shader], wanted: int | None) -> int:
     Raises
     ------
     InvalidDispatch
-        Closest-hit or miss shaders start rays, and nobody said how deep; or they need more than was said.
+        Closest-hit or miss shaders start rays, and no depth was given; or they need more than was given.
     """
     starting = [shader for shader in shaders if shader.module.reflection.rays.traces]
     deeper = [shader for shader in starting if shader.entry_point.stage != "raygen"]
@@ -175,7 +175,7 @@ def check_scenes(
     hit_groups: Sequence[Group],
     scenes: Mapping[tuple[int, int], Sequence[AccelerationStructure]],
 ) -> None:
-    """Check that every instance's geometry has a hit group of its kind, as far as constants say which.
+    """Check that every instance's geometry has a hit group of its kind, where constants name it.
 
     The record is the instance's offset, and the ray's offset, and the geometry's index times the ray's stride
     (Vulkan 1.4, "Ray Tracing", "Hit Shaders" of the shader binding table).
@@ -187,7 +187,7 @@ def check_scenes(
     Raises
     ------
     InvalidDispatch
-        An instance means a hit group that there is not, or one for other geometry.
+        An instance names a hit group that does not exist, or one for other geometry.
     """
     for shader in shaders:
         for trace in shader.module.reflection.rays.traces:

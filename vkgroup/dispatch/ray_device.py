@@ -57,7 +57,7 @@ class Tracing(Closing):
         Raises
         ------
         InvalidDispatch
-            The parts do not go together, or their numbers make no sense.
+            The parts do not fit together, or have invalid values.
         Unsupported, OutOfMemory
             The device has no ray tracing, or not for as much; there is no memory for it.
 
@@ -146,7 +146,7 @@ class Tracing(Closing):
         raygen : the ray-generation shader, a module or what `compile` takes; as are all others.
         size : width, height and depth of the grid of its invocations; one or two numbers leave the others 1.
             Zero runs nothing.
-        bindings : of all stages, as for `Device.run`. A place of an acceleration structure is given a top
+        bindings : of all stages, as for `Device.run`. For an acceleration structure a top
             level, or an array of triangles (n, 3, 3) or boxes (n, 2, 3).
         miss, hit_groups, callable : as for `ray_pipeline`; one alone needs no list.
         specialization, subgroup_size, varying_subgroup_size, max_recursion : as for `ray_pipeline`.
@@ -161,9 +161,9 @@ class Tracing(Closing):
         Raises
         ------
         Unsupported, InvalidModule, InvalidDispatch
-            The device cannot do it, or it makes no sense; nothing has run.
+            The device lacks a feature, or an argument is invalid; nothing has run.
         DispatchTimeout, DeviceLost
-            It did not finish; the device is of no more use.
+            It did not finish; the device must be opened again.
 
         Examples
         --------

@@ -109,7 +109,7 @@ Stage = tuple[Checked, ...]
 class Sequence(Closing):
     """Work recorded once; `Device.sequence` makes it.
 
-    What one step writes the next one sees; the steps of a tuple run side by side, in any order.
+    Each step sees what the steps before it wrote; the steps of a tuple run side by side, in any order.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class Sequence(Closing):
 
     @abstractmethod
     def _timed(self, timeout: float | None, repeat: int) -> float | None:
-        """Run it `repeat` times; gives seconds of one, None where they cannot be measured."""
+        """Run it `repeat` times; returns the seconds of one run, None where they cannot be measured."""
 
     @property
     @abstractmethod
@@ -160,7 +160,7 @@ class Sequence(Closing):
         Raises
         ------
         DispatchTimeout, DeviceLost
-            The work did not finish, or the driver gave up; the device is of no more use.
+            The work did not finish, or the driver gave up; the device must be opened again.
         """
         if self._closings != self.device.closings:
             self._require_open()

@@ -29,11 +29,11 @@ DESCRIPTOR_TYPES = {
 
 @dataclass(frozen=True)
 class Slot:
-    """One place of descriptors.
+    """One slot of descriptors: a set and a binding.
 
     Attributes
     ----------
-    set, binding : the place.
+    set, binding : the numbers in the shader.
     kind : of its descriptors.
     count : how many descriptors it has.
     variables : the module's variables there: one, or several that share the memory.
@@ -55,7 +55,7 @@ class Slot:
 
     @property
     def names(self) -> list[str]:
-        """All names of the place: of its variable, its block, and the block's only member."""
+        """All names of the slot: of its variable, its block, and the block's only member."""
         return [
             name
             for entry in self.variables
@@ -88,13 +88,13 @@ class Slot:
 
     @property
     def label(self) -> str:
-        """The place in words, for messages."""
+        """The slot in words, for messages."""
         name = self.names[0] if self.names else None
         numbers = f"set {self.set}, binding {self.binding}"
         return f"The binding {name!r} ({numbers})" if name else f"The binding at {numbers}"
 
     def matches(self, key: Any) -> bool:
-        """Whether `key` means this place."""
+        """Whether `key` is a name or the number of this slot."""
         if isinstance(key, str):
             return key in self.names
         if isinstance(key, tuple):
@@ -103,13 +103,13 @@ class Slot:
 
 
 def _member(binding: Binding) -> tuple[str, ...]:
-    """Return the name of a block's only member, by which a shader may speak of the block."""
+    """Return the name of a block's only member, which shaders without block names use; empty without one."""
     block = binding.type
     return (block.members[0].name,) if isinstance(block, StructType) and len(block.members) == 1 else ()
 
 
 def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:
-    """Collect the places of one module, or of several that work together.
+    """Collect the slots of one module, or of several modules of a pipeline.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:
 
 
 def _check_images(slot: Slot) -> None:
-    """Refuse images of several dimensions at one place: no image is all of them."""
+    """Refuse images of several dimensions at one slot: no image fits all of them."""
     kinds = [entry.type for entry in slot.variables]
     images = [kind.image if isinstance(kind, SampledImageType) else kind for kind in kinds]
     kinds_by_name = {
@@ -156,18 +156,18 @@ def _check_images(slot: Slot) -> None:
 
 
 def _same(binding: Binding, other: Binding) -> bool:
-    """Whether two modules declare the same at a place, whatever they do with it."""
+    """Whether two variables of a slot are declared alike, apart from the accesses to them."""
     keys = ("name", "kind", "type", "count", "readable", "writable", "block_name")
     return all(getattr(binding, key) == getattr(other, key) for key in keys)
 
 
 def assign(slots: tuple[Slot, ...], bindings: Mapping[Key, Any]) -> dict[Slot, Any]:
-    """Give each place its value.
+    """Return the value of each slot.
 
     Raises
     ------
     InvalidDispatch
-        A key fits no place or several, two keys mean the same place, or a place has no value.
+        A key fits no slot or several, two keys fit the same slot, or a slot has no value.
     """
     assigned: dict[Slot, Any] = {}
     valid = [slot.names[0] if slot.names else str(slot.key) for slot in slots]

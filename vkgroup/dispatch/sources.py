@@ -32,7 +32,7 @@ class Indirect:
         _check(self.buffer, self.offset, _COMMAND_BYTES, device, "The numbers of workgroups")
 
     def counts(self) -> tuple[int, int, int]:
-        """Read the numbers; the caller has checked the place."""
+        """Read the numbers; the caller has checked the offset."""
         x, y, z = (int(count) for count in self.buffer.read(np.uint32, 3, self.offset))
         return x, y, z
 
@@ -59,7 +59,7 @@ class Condition:
         _check(self.buffer, self.offset, 4, device, "The condition")
 
     def holds(self) -> bool:
-        """Read whether work is to run; the caller has checked the place."""
+        """Read whether work is to run; the caller has checked the offset."""
         return bool(self.buffer.read(np.uint32, 1, self.offset)[0]) != self.inverted
 
 

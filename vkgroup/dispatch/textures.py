@@ -16,7 +16,7 @@ from vkgroup.spirv import ImageType
 
 
 def split(slot: Slot, item: Any) -> tuple[Any, Sampler | None]:
-    """Take apart what is bound at a place: what has memory, and the sampler; None for what it has not.
+    """Split what is bound to a slot into the resource with memory and the sampler; None for a missing one.
 
     A combined image sampler is given an image or an array, alone or with a `Sampler` in a tuple; alone it
     is sampled with the nearest texel, and, for a shadow sampler, compared with ``"less_or_equal"``.

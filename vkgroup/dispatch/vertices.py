@@ -43,7 +43,7 @@ class Vertices:
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """What they look like to a pipeline."""
+        """The attributes that a pipeline for these vertices has."""
         kinds = {"f": "float", "i": "int", "u": "uint"}
         return tuple(
             Attribute(location, kinds[array.dtype.kind], array.shape[1])

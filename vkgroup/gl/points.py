@@ -30,7 +30,7 @@ Bindable = Buffer | Image
 
 
 class BindingPoints:
-    """What is bound in a context.
+    """The resources bound in a context.
 
     Parameters
     ----------

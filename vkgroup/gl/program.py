@@ -41,7 +41,7 @@ class Block:
     counters: tuple[str, ...] = ()
 
     def referenced_by(self, stage: str) -> bool:
-        """Whether a stage refers to it: ``…_REFERENCED_BY_COMPUTE_SHADER`` and its kin."""
+        """Whether a stage refers to it: ``…_REFERENCED_BY_COMPUTE_SHADER`` and similar."""
         return stage in self.stages
 
 
@@ -120,7 +120,7 @@ class Program:
 
     @property
     def executable(self) -> Executable | None:
-        """What was linked last with success; None where nothing was."""
+        """The result of the last successful link; None without one."""
         return self._executable
 
     def _require_linked(self) -> Executable:

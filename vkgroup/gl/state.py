@@ -23,7 +23,7 @@ from vkgroup.sampler import Sampler
 
 
 class State:
-    """What commands find: the half of `Context` that runs nothing."""
+    """The state that commands use: the part of `Context` that runs nothing."""
 
     def __init__(self, device: Device) -> None:
         if not isinstance(device, Device):
@@ -149,7 +149,7 @@ class State:
         InvalidEnum, InvalidValue
             There are no such binding points; there are not that many.
         InvalidOperation
-            What is to be bound does not fit the kind, or has been closed; no active program has that name.
+            The resource does not fit the kind, or was closed; no active program has that name.
         """
         resource = None
         if isinstance(point, str):

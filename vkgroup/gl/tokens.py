@@ -8,7 +8,7 @@ import numpy as np
 
 from vkgroup.gl.errors import InvalidEnum, InvalidValue
 
-#: What ARB_compute_shader adds besides its limits ("New Tokens").
+#: Enumerants of ARB_compute_shader besides its limits ("New Tokens").
 TOKENS: Mapping[str, int] = {
     "COMPUTE_SHADER": 0x91B9,
     "COMPUTE_WORK_GROUP_SIZE": 0x8267,
@@ -19,7 +19,7 @@ TOKENS: Mapping[str, int] = {
     "COMPUTE_SHADER_BIT": 0x00000020,
 }
 
-#: What NV_shader_thread_group lets a context tell ("New Tokens").
+#: Enumerants of NV_shader_thread_group for queries ("New Tokens").
 THREAD_GROUP_TOKENS: Mapping[str, int] = {
     "WARP_SIZE_NV": 0x9339,
     "WARPS_PER_SM_NV": 0x933A,

@@ -108,7 +108,7 @@ def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArra
     what = f"The uniform {name!r}, a {_glsl(uniform, whole)},"
     try:
         if uniform.type.startswith("b"):
-            # OpenGL 4.2, 2.11.7: zero is false, whatever function sets it, and everything else is true.
+            # OpenGL 4.2, 2.11.7: zero is false and everything else is true, for every function.
             array = np.asarray(value)
             array = exact_numbers(array, np.dtype(np.float64), what) != 0
         else:

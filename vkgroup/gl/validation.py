@@ -10,7 +10,7 @@ from vkgroup.gl.executable import Executable
 def problems(executables: Iterable[Executable], most_units: int) -> list[str]:
     """Say why commands that run shaders would raise INVALID_OPERATION.
 
-    The rules are the same for draws and compute dispatches, whatever stage breaks them (ARB_compute_shader,
+    The rules are the same for draws and compute dispatches, and apply to all stages (ARB_compute_shader,
     issue 11).
 
     Parameters

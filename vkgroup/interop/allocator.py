@@ -16,7 +16,7 @@ from vkgroup.errors import DriverError, Unsupported
 class SharedAllocator:
     """Gives memory of a device by its addresses in CUDA.
 
-    What it gave outlives the device: it is freed by `free` alone.
+    Allocated memory outlives the device: only `free` frees it.
 
     Parameters
     ----------

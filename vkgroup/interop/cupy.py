@@ -12,7 +12,7 @@ from vkgroup.interop.allocator import SharedAllocator, library
 def cupy_allocator(device: Device) -> Callable[[int], Any]:
     """Make an allocator for CuPy whose arrays vkgroup uses in place.
 
-    Memory goes back to a pool of its own (`cupy.cuda.MemoryPool`), so that arrays come and go quickly.
+    Freed memory goes to its own pool (`cupy.cuda.MemoryPool`), so that allocations are quick.
 
     Parameters
     ----------

@@ -140,7 +140,7 @@ def _dispatch(
     else:
         groups, times = decoder.decode(arguments["groups"]), arguments.get("repeat", 1)
         bound.timed(groups, push, timeout, repeat=times)
-    places, defined = bound.places(), bound.defined(ordered=True)
+    places, defined = bound.result_keys(), bound.defined(ordered=True)
     return ByBinding(bound.results(), places), None if defined is None else ByBinding(defined, places)
 
 
@@ -165,5 +165,5 @@ def _sequence(
     places: dict[Any, Any] = {}
     for bound in bounds:
         results.update(bound.results())
-        places.update(bound.places())
+        places.update(bound.result_keys())
     return ByBinding(results, places), None

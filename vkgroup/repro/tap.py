@@ -149,7 +149,7 @@ class Tap:
     def _prepared(self, bound: Work) -> dict[str, Json]:
         """Return how a dispatch is prepared: its pipeline, and its bindings with what they hold now."""
         made, bindings = bound.__dict__["of_tap"]
-        places, now = bound.places(), bound.results()
+        places, now = bound.result_keys(), bound.results()
         current = {
             key: now[place] if (place := places.get(key, key)) in now and not has_memory(value) else value
             for key, value in bindings.items()

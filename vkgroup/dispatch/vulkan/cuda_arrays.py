@@ -42,8 +42,8 @@ class CudaArray:
 def take(device: LogicalDevice, value: Any, what: str) -> CudaArray:
     """Take another library's array on a CUDA device.
 
-    What its library has under way on the array in its current stream comes before whatever follows in
-    vkgroup's (DLPack's protocol of streams).
+    Work of its library on the array in its current stream finishes before later work of vkgroup starts
+    (DLPack's protocol of streams).
 
     Raises
     ------
@@ -117,7 +117,7 @@ def in_place(device: LogicalDevice, array: CudaArray, step: int) -> VulkanBuffer
 
     Parameters
     ----------
-    step : of what the first byte's place in the buffer must be a multiple.
+    step : alignment of the first byte's offset in the buffer.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def in_place(device: LogicalDevice, array: CudaArray, step: int) -> VulkanBuffer
     assert isinstance(memory, DeviceBuffer)
     if memory.handle is None:
         raise InvalidDispatch("The array views a buffer of vkgroup that is closed; make a new one.")
-    # What keeps the array's memory keeps the view's: the capsule, and so the array's library.
+    # The capsule keeps the array's memory alive, and so the view's.
     return VulkanBuffer.over(memory, described.dtype, described.shape, offset, described.keeper)
 
 

@@ -55,7 +55,7 @@ class VulkanDevice(Device):
 
     @property
     def target(self) -> Target:
-        """What modules for this device are compiled for.
+        """The target that modules for this device are compiled for.
 
         Mesa before 23 ends the process at `HelperInvocation` as SPIR-V 1.6 has it, volatile
         (docs/driver-findings.md), so modules for it are of SPIR-V 1.5.

@@ -80,7 +80,7 @@ class VulkanImage(Image):
         return (most.width, most.height, most.depth), limits.maxArrayLayers
 
     def _find_uses(self) -> frozenset[str]:
-        """Find what images of the format are good for, and what this one must be."""
+        """Return the uses that images of the format have, and those that this one must have."""
         features = format_features(self.device, self.format).optimalTilingFeatures
         uses = {"sampled" if self._sampled else "attachment" if self._attachment else "storage"}
         if features & vk.VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT:

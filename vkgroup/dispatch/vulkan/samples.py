@@ -27,12 +27,12 @@ layout(push_constant) uniform Size { uvec2 size; uint samples; };
 
 void main()
 {
-    uvec2 place = gl_GlobalInvocationID.xy;
-    if (any(greaterThanEqual(place, size)))
+    uvec2 pixel = gl_GlobalInvocationID.xy;
+    if (any(greaterThanEqual(pixel, size)))
         return;
     for (uint s = 0; s < samples; ++s)
-        words[(place.y * size.x + place.x) * samples + s] =
-            BITS(texelFetch(image, ivec2(place), int(s)));
+        words[(pixel.y * size.x + pixel.x) * samples + s] =
+            BITS(texelFetch(image, ivec2(pixel), int(s)));
 }
 """
 

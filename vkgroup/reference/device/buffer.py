@@ -46,7 +46,7 @@ class ReferenceBuffer(Buffer):
             return self._viewed._address() + self.offset
         memory = self._opened()
         if memory.address == 0:
-            memory.address = self.device.place(self)
+            memory.address = self.device.assign_address(self)
         return memory.address
 
     def _start_view(self) -> None:

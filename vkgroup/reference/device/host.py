@@ -21,7 +21,7 @@ class Addressable(Protocol):
 
 
 class Host(DeviceBase):
-    """What the reference device's buffers, images and pipelines belong to; their memory is Python's."""
+    """Owner of the reference device's buffers, images and pipelines, whose memory is Python's."""
 
     _closed = False
 
@@ -30,8 +30,8 @@ class Host(DeviceBase):
         self._addressed: WeakSet[Addressable] = WeakSet()
         self._next_address = _FIRST_ADDRESS
 
-    def place(self, buffer: Addressable) -> int:
-        """Give a buffer an address, with a gap to the next so that shaders cannot walk over."""
+    def assign_address(self, buffer: Addressable) -> int:
+        """Return an address for a buffer, with a gap to the next so that overruns reach no other buffer."""
         self._addressed.add(buffer)
         address = self._next_address
         self._next_address += -(-(buffer.nbytes + _GAP) // _GAP) * _GAP
