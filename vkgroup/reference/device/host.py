@@ -1,4 +1,4 @@
-"""DeviceBase of the reference device's buffers, images and pipelines, and the addresses of its buffers."""
+"""The reference device as its buffers, images and pipelines use it, and the addresses of its buffers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Addressable(Protocol):
 
 
 class Host(DeviceBase):
-    """Owner of the reference device's buffers, images and pipelines, whose memory is Python's."""
+    """The reference device without its methods for users; its memory is Python's."""
 
     _closed = False
 
