@@ -1,4 +1,4 @@
-"""Every device there is, and opening one of them by choice."""
+"""List of all devices, and opening one of them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def devices(timeout: float = discovery.TIMEOUT) -> Discovery:
     timeout : seconds that one driver may take.
     """
     try:
-        found = discovery.discover(timeout)
+        discovered = discovery.discover(timeout)
     except NoDevice as error:
-        found = Discovery("", (), str(error))
+        discovered = Discovery("", (), str(error))
     reference = IcdReport("", REFERENCE, "", "ok", "", (info_of(),))
-    return replace(found, icds=(*found.icds, reference))
+    return replace(discovered, icds=(*discovered.icds, reference))
 
 
 def select(choice: str | int | None = None) -> DeviceInfo:

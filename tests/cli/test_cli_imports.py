@@ -13,7 +13,7 @@ from vkgroup import choices
 from vkgroup.cli.main import COMMANDS
 from vkgroup.compiler import Target
 from vkgroup.compiler.optimizer import LEVELS
-from vkgroup.dispatch.drawing import TOPOLOGIES
+from vkgroup.dispatch.draw_state import TOPOLOGIES
 
 SHADER = Path(__file__).parents[2] / "shaders/tutorial/sum.comp"
 RECORDED = Path(__file__).parents[2] / "bench/results/nvidia-h200/bench_rows.json"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vkgroup.compiler import compile_source, interface_of, link
-from vkgroup.dispatch import Device
+from vkgroup.dispatch import Device, DrawState
 
 #: A triangle over everything, at a depth that the host sets; outputs in an order of their own.
 VERTEX = """#version 430
@@ -80,7 +80,7 @@ def test_points_begin_where_y_is_greatest(vulkan_device: Device) -> None:
             (4, 4),
             vertex=modules["vertex"],
             count=1,
-            topology="points",
+            state=DrawState(topology="points"),
             bindings={(1, 64): uniforms},
         )
     color = np.asarray(found["color"])

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from draw_arguments import with_state
 
-from vkgroup.dispatch import Device
+from vkgroup.dispatch import Device, DrawState
 from vkgroup.errors import CompileError, DriverError, InvalidDispatch, Unsupported
 
 PLACE = """#version 450
@@ -157,14 +158,18 @@ def test_indices_choose_the_vertices(device: Device) -> None:
 )
 def test_strips_and_fans(device: Device, topology: str, order: tuple[int, ...]) -> None:
     square = np.array([[-1, -1], [0, -1], [-1, 1], [0, 1]], np.float32)[list(order)]
-    found = device.draw(WHITE, (8, 8), vertices={"position": square}, topology=topology)["color"]
+    found = device.draw(WHITE, (8, 8), vertices={"position": square}, state=DrawState(topology=topology))[
+        "color"
+    ]
     assert (found[:, :4] == 1).all()
     assert (found[:, 4:] == 0).all()
 
 
 def test_points(vulkan_device: Device) -> None:
     at = np.array([[-0.75, -0.75], [0.25, 0.75]], np.float32)  # the middles of two pixels
-    found = vulkan_device.draw(WHITE, (4, 4), vertices={"position": at}, topology="points")["color"]
+    found = vulkan_device.draw(WHITE, (4, 4), vertices={"position": at}, state=DrawState(topology="points"))[
+        "color"
+    ]
     assert np.argwhere(found[..., 0]).tolist() == [[0, 0], [3, 2]]
 
 
@@ -297,7 +302,7 @@ def test_depth_comparisons(device: Device, compare: str, depth: float) -> None:
         (2, 2),
         vertices={"position": corners(depth), "number": numbers(1)},
         depth=np.full((2, 2), 0.5, np.float32),
-        depth_compare=compare,
+        state=DrawState(depth_compare=compare),
     )
     passes = depth in PASSES[compare]
     assert (found["color"] == passes).all()
@@ -314,7 +319,7 @@ def test_the_nearest_of_several_wins_in_any_order(device: Device) -> None:
 
 def test_depths_that_are_not_written_stay(device: Device) -> None:
     vertices = {"position": corners(0.25, 0.75), "number": numbers(1, 2)}
-    found = device.draw(NUMBER, (2, 2), vertices=vertices, depth="d32f", depth_write=False)
+    found = device.draw(NUMBER, (2, 2), vertices=vertices, depth="d32f", state=DrawState(depth_write=False))
     assert (found["color"] == 2).all()
     assert (found["depth"] == 1).all()
 
@@ -332,14 +337,14 @@ def test_each_sample_has_its_value(device: Device) -> None:
     source = """#version 450
     layout(location = 0) out uint color;
     void main() { color = gl_SampleID + 1; }"""
-    found = device.draw(source, (2, 3), samples=4, resolve=False)["color"]
+    found = device.draw(source, (2, 3), state=DrawState(samples=4, resolve=False))["color"]
     assert found.shape == (3, 2, 4)
     assert (found == [1, 2, 3, 4]).all()
 
 
 def test_samples_are_resolved(device: Device) -> None:
     source = WHITE.replace("vec4(1.0)", "vec4(gl_SampleID, 1.0, 0.0, -2.0)")
-    found = device.draw(source, (2, 2), samples=4)["color"]
+    found = device.draw(source, (2, 2), state=DrawState(samples=4))["color"]
     assert (found == [1.5, 1, 0, -2]).all()
 
 
@@ -349,16 +354,18 @@ def test_sample_shading_runs_once_a_sample(device: Device) -> None:
     layout(binding = 0) buffer Count { uint count; };
     void main() { atomicAdd(count, 1u); color = vec4(1.0); }"""
     count = {"count": np.zeros(1, np.uint32)}
-    every = device.draw(source, (4, 4), count, samples=4, sample_shading=True)
+    every = device.draw(source, (4, 4), count, state=DrawState(samples=4, sample_shading=True))
     assert every["count"].tolist() == [64]
     # Without, Vulkan asks for at least one invocation a pixel, and leaves more to the device (1.4, 28.9).
-    found = device.draw(source, (4, 4), count, samples=4)
+    found = device.draw(source, (4, 4), count, state=DrawState(samples=4))
     assert 16 <= found["count"][0] <= 64
 
 
 def test_depths_of_samples(device: Device) -> None:
     vertices = {"position": corners(0.25), "number": numbers(3)}
-    found = device.draw(NUMBER, (2, 2), vertices=vertices, depth="d32f", samples=4, resolve=False)
+    found = device.draw(
+        NUMBER, (2, 2), vertices=vertices, depth="d32f", state=DrawState(samples=4, resolve=False)
+    )
     assert found["depth"].shape == (2, 2, 4)
     assert (found["depth"] == 0.25).all()
 
@@ -413,7 +420,7 @@ def test_draws_repeat_on_the_same_memory(device: Device) -> None:
 def test_what_makes_no_sense_is_refused(device: Device, options: dict[str, Any], words: str) -> None:
     given = {"shader": WHITE, "size": (4, 4), **options}
     with pytest.raises(InvalidDispatch, match=words):
-        device.draw(given.pop("shader"), given.pop("size"), given.pop("bindings", None), **given)
+        device.draw(**with_state(given))
 
 
 def test_a_compute_shader_is_not_drawn_and_a_fragment_shader_not_dispatched(device: Device) -> None:
@@ -441,7 +448,7 @@ def test_errors_of_the_source_are_the_compilers(device: Device) -> None:
 
 def test_too_many_samples_are_unsupported(vulkan_device: Device) -> None:
     with pytest.raises(Unsupported, match="64"):
-        vulkan_device.draw(WHITE, (2, 2), samples=64)
+        vulkan_device.draw(WHITE, (2, 2), state=DrawState(samples=64))
 
 
 def test_an_attachment_that_was_closed_is_refused(device: Device) -> None:
@@ -459,5 +466,7 @@ def test_which_triangles_face_the_viewer(device: Device, front_face: str) -> Non
     # Clockwise as seen with y downwards: from the left to the right, then down.
     clockwise = np.array([[-1, -1], [3, -1], [-1, 3]], np.float32)
     for vertices, direction in ((clockwise, "clockwise"), (clockwise[::-1], "counter_clockwise")):
-        found = device.draw(source, (2, 2), vertices={"position": vertices}, front_face=front_face)["color"]
+        found = device.draw(
+            source, (2, 2), vertices={"position": vertices}, state=DrawState(front_face=front_face)
+        )["color"]
         assert (found == (1 if direction == front_face else 2)).all()

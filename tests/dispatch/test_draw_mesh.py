@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from draw_arguments import with_state
 
 import vkgroup
 from vkgroup.dispatch import Device
@@ -83,7 +84,8 @@ def lavapipe_device(lavapipe: Driver) -> Iterator[Device]:
 
 def _draw(device: Device, **given: Any) -> Any:
     bindings = {"Sums": SUMS} | given.pop("bindings", {})
-    return device.draw(NUMBER, SIZE, bindings, **{"mesh": MESH, "groups": 1, "push": {"more": 0}, **given})
+    arguments = with_state({"mesh": MESH, "groups": 1, "push": {"more": 0}, **given})
+    return device.draw(NUMBER, SIZE, bindings, **arguments)
 
 
 def test_a_mesh_is_drawn(lavapipe_device: Device) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from draw_arguments import with_state
 
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.attachments import Attachment
-from vkgroup.dispatch.drawing import Attribute, DrawState
+from vkgroup.dispatch.draw_state import Attribute, DrawFormats, DrawState
 from vkgroup.dispatch.vertices import Vertices
 from vkgroup.errors import InvalidDispatch, OutOfMemory, Unsupported
 from vkgroup.formats import FORMATS
@@ -58,7 +59,7 @@ def fragment(body: str, declarations: str = "") -> str:
 )
 def test_arguments_of_a_wrong_kind_are_refused(device: Device, options: dict[str, Any]) -> None:
     with pytest.raises(InvalidDispatch):
-        device.draw(WHITE, SIZE, **options)
+        device.draw(WHITE, SIZE, **with_state(options))
 
 
 def test_numbers_of_vertices_that_do_not_fit_are_named(device: Device) -> None:
@@ -86,11 +87,10 @@ def test_numbers_of_numpy_are_numbers(device: Device) -> None:
     found = device.draw(
         WHITE,
         (np.int64(4), np.uint8(2)),  # type: ignore[arg-type]
-        samples=np.int64(4),  # type: ignore[arg-type]
+        state=DrawState(samples=np.int64(4), depth_write=np.True_, sample_shading=np.False_, resolve=False),  # type: ignore[arg-type]
         depth="d32f",
-        depth_write=np.True_,  # type: ignore[arg-type]
-        sample_shading=np.False_,  # type: ignore[arg-type]
-        resolve=False,
+        # type: ignore[arg-type]
+        # type: ignore[arg-type]
     )
     assert found["color"].shape == (2, 4, 4, 4)
 
@@ -134,26 +134,26 @@ def test_an_image_is_not_seen_while_it_is_drawn_to(device: Device, declaration: 
             SIZE,
             {"seen": image},
             colors={"color": image},
-            samples=samples,
+            state=DrawState(samples=samples),
         )
 
 
 def test_contents_before_have_one_sample(device: Device) -> None:
     before = np.ones((4, 4, 4), np.float32)
     with pytest.raises(InvalidDispatch, match="contents of one sample"):
-        device.draw(WHITE, SIZE, colors={"color": before}, samples=4)
+        device.draw(WHITE, SIZE, colors={"color": before}, state=DrawState(samples=4))
     with pytest.raises(InvalidDispatch, match="contents of one sample"):
-        device.draw(WHITE, SIZE, depth=np.ones((4, 4), np.float32), samples=4)
+        device.draw(WHITE, SIZE, depth=np.ones((4, 4), np.float32), state=DrawState(samples=4))
 
 
 def test_samples_that_would_reach_no_image_are_refused(device: Device) -> None:
     image = device.image(np.zeros((4, 4, 4), np.float32))
     with pytest.raises(InvalidDispatch, match="resolve is False"):
-        device.draw(WHITE, SIZE, colors={"color": image}, samples=4, resolve=False)
+        device.draw(WHITE, SIZE, colors={"color": image}, state=DrawState(samples=4, resolve=False))
     depths = device.image(np.ones((4, 4), np.float32), format="d32f", sampled=True)
     with pytest.raises(InvalidDispatch, match="depths are not resolved"):
-        device.draw(WHITE, SIZE, depth=depths, samples=4)
-    device.draw(WHITE, SIZE, colors={"color": image}, samples=4)
+        device.draw(WHITE, SIZE, depth=depths, state=DrawState(samples=4))
+    device.draw(WHITE, SIZE, colors={"color": image}, state=DrawState(samples=4))
     assert (image.read() == 1).all()
 
 
@@ -206,7 +206,7 @@ def test_attributes_and_varyings_over_the_limits_are_unsupported(vulkan_device: 
 
 def test_points_need_a_size(device: Device) -> None:
     with pytest.raises(InvalidDispatch, match="gl_PointSize"):
-        device.draw(WHITE, SIZE, vertex=vertex(), topology="points")
+        device.draw(WHITE, SIZE, vertex=vertex(), state=DrawState(topology="points"))
 
 
 def test_bindings_that_stages_declare_differently(device: Device) -> None:
@@ -286,20 +286,22 @@ def test_bindings_and_outputs_are_counted_in_the_shader(device: Device, source: 
 # --- pipelines by themselves ---------------------------------------------------------------------------
 
 
-def test_a_pipeline_is_made_of_modules_and_a_state(device: Device) -> None:
+def test_a_pipeline_is_made_of_modules_formats_and_a_state(device: Device) -> None:
     modules = device.compile(vertex(), stage="vertex"), device.compile(WHITE, stage="fragment")
-    for made_of in ((*modules, None), ("x", "y", DrawState()), (None, None, DrawState())):
+    for made_of in ((*modules, None), ("x", "y", DrawFormats()), (None, None, DrawFormats())):
         with pytest.raises(InvalidDispatch, match="A graphics pipeline"):
             device.graphics_pipeline(*made_of)
+    with pytest.raises(InvalidDispatch, match="state is a DrawState"):
+        device.graphics_pipeline(*modules, DrawFormats(), None)
     attributes = (Attribute(0, "int", 1),)
     reading = device.compile(
         vertex("gl_Position.x += p;", "layout(location = 0) in float p;"), stage="vertex"
     )
-    for state in (DrawState(), DrawState(attributes=attributes)):
+    for formats in (DrawFormats(), DrawFormats(attributes=attributes)):
         with pytest.raises(InvalidDispatch, match="no attribute of its type at location 0"):
-            device.graphics_pipeline(reading, modules[1], state)
+            device.graphics_pipeline(reading, modules[1], formats)
     with pytest.raises(InvalidDispatch, match="does not hold them"):
-        device.graphics_pipeline(*modules, DrawState(colors=((0, FORMATS["Rgba32ui"]),)))
+        device.graphics_pipeline(*modules, DrawFormats(colors=((0, FORMATS["Rgba32ui"]),)))
 
 
 def test_a_pipeline_is_bound_to_what_it_was_made_for(device: Device) -> None:
@@ -311,8 +313,8 @@ def test_a_pipeline_is_bound_to_what_it_was_made_for(device: Device) -> None:
     module = device.compile(WHITE, stage="fragment")
     color = FORMATS["Rgba32f"]
     attachments = (Attachment("color", 0, color),)
-    state = DrawState(attributes=given.attributes, colors=((0, color),))
-    with device.graphics_pipeline(reading, module, state) as pipeline:
+    formats = DrawFormats(attributes=given.attributes, colors=((0, color),))
+    with device.graphics_pipeline(reading, module, formats) as pipeline:
         with pipeline.bind({}, size=SIZE, vertices=given, attachments=attachments) as draws:
             draws.draw()
             assert (draws.results()["color"] == 1).all()

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from draw_arguments import with_state
 
 import vkgroup
-from vkgroup.dispatch import Device
+from vkgroup.dispatch import Device, DrawState
 from vkgroup.drivers import Driver
 from vkgroup.errors import InvalidDispatch, Unsupported
 
@@ -91,7 +92,7 @@ def test_tessellation_draws_patches(lavapipe_device: Device) -> None:
         vertex=VERTEX,
         tessellation=(CONTROL, EVALUATION),
         vertices={"at": LEFT_HALF},
-        patch_vertices=4,
+        state=DrawState(patch_vertices=4),
     )
     assert np.array_equal(found["color"], _halves(100 * 4 + 1 + 4))
 
@@ -116,7 +117,7 @@ def test_geometry_takes_what_tessellation_makes(lavapipe_device: Device) -> None
         tessellation=(CONTROL, EVALUATION),
         geometry=geometry,
         vertices={"at": LEFT_HALF},
-        patch_vertices=4,
+        state=DrawState(patch_vertices=4),
     )["color"]
     assert np.array_equal(found % 1000, _halves(405))
 
@@ -141,7 +142,7 @@ void main() {
         vertex=VERTEX,
         geometry=geometry,
         vertices={"at": np.zeros((8, 2), np.float32)},
-        topology="lines_adjacency",
+        state=DrawState(topology="lines_adjacency"),
     )
     assert found["seen"].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
 
@@ -159,7 +160,7 @@ def test_every_stage_writes_buffers_and_takes_constants(lavapipe_device: Device,
     given: dict[str, Any] = {"vertices": {"at": TRIANGLES}, "geometry": changed}
     if stage != "geometry":
         pair = (changed, EVALUATION) if stage.endswith("control") else (CONTROL, changed)
-        given = {"vertices": {"at": LEFT_HALF}, "tessellation": pair, "patch_vertices": 4}
+        given = {"vertices": {"at": LEFT_HALF}, "tessellation": pair, "state": DrawState(patch_vertices=4)}
     found = lavapipe_device.draw(
         NUMBER,
         SIZE,
@@ -231,7 +232,7 @@ def test_what_does_not_go_together(lavapipe_device: Device, given: dict[str, Any
             )
     with pytest.raises(InvalidDispatch, match=words):
         lavapipe_device.draw(
-            NUMBER if "tessellation" in given or "geometry" in given else WHITE, SIZE, **sources
+            NUMBER if "tessellation" in given or "geometry" in given else WHITE, SIZE, **with_state(sources)
         )
 
 
@@ -244,7 +245,7 @@ def test_limits_are_kept(lavapipe_device: Device) -> None:
             vertex=VERTEX,
             tessellation=(CONTROL, EVALUATION),
             vertices={"at": np.zeros((most + 1, 2), np.float32)},
-            patch_vertices=most + 1,
+            state=DrawState(patch_vertices=most + 1),
         )
     limits = lavapipe_device.capabilities.limits
     vertices, components = limits["maxGeometryOutputVertices"], limits["maxGeometryTotalOutputComponents"]

@@ -10,7 +10,7 @@ import pytest
 import vkgroup
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.attachments import Attachment
-from vkgroup.dispatch.drawing import DrawState
+from vkgroup.dispatch.draw_state import DrawFormats
 from vkgroup.dispatch.formats import FORMATS
 from vkgroup.dispatch.input_attachments import inputs_of
 from vkgroup.dispatch.vertices import Vertices
@@ -65,8 +65,8 @@ def test_one_pipeline_draws_many_times(vulkan_device: Device) -> None:
     color = Attachment("color", 0, FORMATS["R32ui"])
     inputs = inputs_of(fragment, {"several": SEVERAL, "one": ONE})
     assert [item.index for item in inputs] == [0, 1, 2, 3]
-    state = DrawState(colors=((0, color.format),), inputs=inputs)
-    with vulkan_device.graphics_pipeline(vertex, fragment, state) as pipeline:
+    formats = DrawFormats(colors=((0, color.format),), inputs=inputs)
+    with vulkan_device.graphics_pipeline(vertex, fragment, formats) as pipeline:
         for more in (0, 7):
             bindings = {"several": [array + more for array in SEVERAL], "one": ONE}
             with pipeline.bind(bindings, size=SIZE, vertices=Vertices(), attachments=(color,)) as draws:
@@ -76,7 +76,7 @@ def test_one_pipeline_draws_many_times(vulkan_device: Device) -> None:
         with pytest.raises(InvalidDispatch, match="made for another"):
             pipeline.bind(other, size=SIZE, vertices=Vertices(), attachments=(color,))
     with pytest.raises(InvalidDispatch, match=r"reads the input attachments \[0, 1, 2, 3\]"):
-        vulkan_device.graphics_pipeline(vertex, fragment, DrawState(colors=((0, color.format),)))
+        vulkan_device.graphics_pipeline(vertex, fragment, DrawFormats(colors=((0, color.format),)))
 
 
 @pytest.mark.parametrize(

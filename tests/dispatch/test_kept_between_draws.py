@@ -9,6 +9,7 @@ import pytest
 
 import vkgroup
 from vkgroup.device.commands import Commands
+from vkgroup.dispatch import DrawState
 from vkgroup.dispatch.vulkan.targets import LARGEST_IDLE, MOST_IDLE, give_target, take_target
 from vkgroup.drivers import Driver
 from vkgroup.errors import InvalidDispatch
@@ -64,7 +65,7 @@ def test_images_of_other_sizes_formats_and_samples_are_others(device: Any) -> No
     device.draw(HALF, (16, 4))
     kept = list(device.logical.idle_images)
     assert device.draw(HALF, (16, 8))["second"].shape == (8, 16)
-    device.draw(HALF, (16, 4), colors={"first": "rgba8"}, samples=4)
+    device.draw(HALF, (16, 4), colors={"first": "rgba8"}, state=DrawState(samples=4))
     assert all(image in device.logical.idle_images for image in kept)
     shapes = [(image.shape, image.format.name, image.samples) for image in device.logical.idle_images]
     assert len(set(shapes)) == len(shapes)

@@ -168,7 +168,7 @@ def test_push_constants_change_between_dispatches(device: Device) -> None:
         device.pipeline(module, specialization={0: 1}) as pipeline,
         pipeline.bind({"counts": counts}) as bound,
     ):
-        assert pipeline.local_size == (1, 1, 1)
+        assert pipeline.stages.local_size == (1, 1, 1)
         for value in (1, 10, 10, 100):
             bound.dispatch(2, {"offset": value, "factor": 0})
         bound.dispatch(1, {"offset": 1000, "factor": 0})

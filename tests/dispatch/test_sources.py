@@ -10,7 +10,7 @@ import pytest
 
 import vkgroup
 from vkgroup.dispatch import Device
-from vkgroup.dispatch.bound import Bound
+from vkgroup.dispatch.pipeline import Work
 from vkgroup.dispatch.sources import Condition
 from vkgroup.drivers import Driver
 from vkgroup.errors import DriverError, InvalidDispatch
@@ -26,7 +26,7 @@ void main() {
 }
 """
 
-Run = Callable[[Callable[[Bound], None]], list[int]]
+Run = Callable[[Callable[[Work], None]], list[int]]
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def run(device: Device) -> Run:
     """Run something with the shader bound; gives what the shader wrote."""
     pipeline = device.pipeline(device.compile(_SHADER))
 
-    def go(work: Callable[[Bound], None]) -> list[int]:
+    def go(work: Callable[[Work], None]) -> list[int]:
         with pipeline.bind({"Found": np.zeros(4, np.uint32)}) as bound:
             work(bound)
             found: list[int] = bound.results()["Found"].tolist()
@@ -57,7 +57,7 @@ def test_counts_are_read_at_each_dispatch(device: Device, run: Run) -> None:
     """What the buffer holds when the work starts counts; zero runs nothing."""
     counts = _words(device, 2, 1, 1)
 
-    def twice(bound: Bound) -> None:
+    def twice(bound: Work) -> None:
         bound.dispatch_indirect(counts)
         counts.write(np.array([3, 1, 1], np.uint32))
         bound.dispatch_indirect(counts)
@@ -115,7 +115,7 @@ def test_conditions_discard_dispatches(device: Device, run: Run, word: int, inve
     condition = Condition(_words(device, 7, word), 4, inverted)
     counts = _words(device, 3, 1, 1)
 
-    def both(bound: Bound) -> None:
+    def both(bound: Work) -> None:
         bound.dispatch(2, condition=condition)
         bound.dispatch_indirect(counts, condition=condition)
 
@@ -127,7 +127,7 @@ def test_a_condition_is_read_at_each_dispatch(device: Device, run: Run) -> None:
     """The same condition can let one dispatch run and not the next."""
     words = _words(device, 1)
 
-    def thrice(bound: Bound) -> None:
+    def thrice(bound: Work) -> None:
         for word in (1, 0, 1):
             words.write(np.array([word], np.uint32))
             bound.dispatch(1, condition=Condition(words))
@@ -154,7 +154,7 @@ def test_who_reads_conditions(swiftshader: Driver, lavapipe: Driver) -> None:
 
 def _count_begins(device: Device) -> int:
     """Discard a dispatch, and count how many times the device was told to read the condition."""
-    functions = device._owner.functions  # type: ignore[attr-defined]
+    functions = device._base.functions  # type: ignore[attr-defined]
     begin, count = None, 0
     if functions.has("vkCmdBeginConditionalRenderingEXT"):
         begin = functions.vkCmdBeginConditionalRenderingEXT

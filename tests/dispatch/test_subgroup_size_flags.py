@@ -89,7 +89,7 @@ def test_varying_sizes_overrule_the_size_of_the_device(swiftshader: Driver) -> N
     with vkgroup.open(swiftshader.name, subgroup_size=4) as device:
         pipeline = device.pipeline(device.compile(SIZES), varying_subgroup_size=True)
         assert pipeline.subgroup_size is None
-        assert pipeline.varying_subgroup_size
+        assert pipeline.stages.varying_subgroup_size
 
 
 def test_full_subgroups_are_of_stages_with_workgroups(device: Device) -> None:

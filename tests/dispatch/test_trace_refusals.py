@@ -254,7 +254,7 @@ def test_instances_of_what_is_closed(lavapipe_device: Device) -> None:
 
 
 def test_limits_of_structures(lavapipe_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    owner = lavapipe_device._owner
+    owner = lavapipe_device._base
     limits = dict(owner.capabilities.limits) | {"maxPrimitiveCount": 3}
     monkeypatch.setattr(owner, "capabilities", dataclasses.replace(owner.capabilities, limits=limits))
     with pytest.raises(Unsupported, match=r"maxPrimitiveCount of 4 .it is 3"):

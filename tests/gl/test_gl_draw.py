@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vkgroup import gl
-from vkgroup.dispatch import Device
+from vkgroup.dispatch import Device, DrawState
 from vkgroup.errors import InvalidDispatch
 
 _FILL = """
@@ -115,7 +115,9 @@ def test_vertex_programs(context: gl.Context, separate: bool) -> None:
     corners["shift"] = (0, 1)
     show["factor"] = 1
     lower_half = np.array([[-1, -2], [1, -2], [-1, -1], [1, -1]], np.float32)
-    found = context.draw((8, 4), vertices={"position": lower_half}, topology="triangle_strip")
+    found = context.draw(
+        (8, 4), vertices={"position": lower_half}, state=DrawState(topology="triangle_strip")
+    )
     assert found is not None
     expected = np.arange(32).reshape(4, 8) + 100
     expected[2:] = 0

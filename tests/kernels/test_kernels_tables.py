@@ -52,7 +52,7 @@ def gpu(request: pytest.FixtureRequest) -> Iterator[Device]:
     with vkgroup.open("reference", subgroup_size=32) as device:
         known = device.capabilities
         limits = {**known.limits, "maxComputeSharedMemorySize": SHARED_MEMORY}
-        device._owner.capabilities = replace(
+        device._base.capabilities = replace(
             known, type="discrete_gpu", vendor_id=GPUS[request.param], limits=limits
         )
         assert kinds(device)[0] == request.param

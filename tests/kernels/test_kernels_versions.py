@@ -32,7 +32,7 @@ def partial() -> Iterator[Device]:
     with vkgroup.open("reference", subgroup_size=8) as device:
         known = device.capabilities
         control = replace(known.size_control, compute_full_subgroups=False)
-        device._owner.capabilities = replace(known, size_control=control)
+        device._base.capabilities = replace(known, size_control=control)
         yield device
 
 

@@ -92,7 +92,7 @@ class Submitting:
     Parameters
     ----------
     device : an open device.
-    work : what is done in a call; without `recorded` it is one `Bound.dispatch` for each dispatch.
+    work : what is done in a call; without `recorded` it is one `Work.dispatch` for each dispatch.
     """
 
     clock = "wall clock"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.cli import pairs
-from vkgroup.dispatch import Device, RunResult
+from vkgroup.dispatch import Device, DrawState, RunResult
 from vkgroup.spirv import Module
 
 
@@ -52,19 +52,21 @@ def draw(
     return device.draw(
         module,
         arguments.size,
+        state=DrawState(
+            topology=arguments.topology,
+            patch_vertices=arguments.patch_vertices,
+            depth_compare=arguments.depth_compare,
+            samples=arguments.samples,
+            sample_shading=arguments.sample_shading,
+            front_face="clockwise" if arguments.dialect == "gl" else "counter_clockwise",
+            resolve=not arguments.all_samples,
+        ),
         **stages,
         groups=arguments.groups,
         vertices=_arrays(arguments.vertices, "--vertices"),
         count=arguments.count,
-        topology=arguments.topology,
-        patch_vertices=arguments.patch_vertices,
         colors={_key(name): _before(text) for name, text in pairs.once(arguments.colors, "--color").items()},
         depth=None if arguments.depth is None else _before(arguments.depth),
-        depth_compare=arguments.depth_compare,
-        samples=arguments.samples,
-        sample_shading=arguments.sample_shading,
-        front_face="clockwise" if arguments.dialect == "gl" else "counter_clockwise",
-        resolve=not arguments.all_samples,
         **options,
     )
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
+from vkgroup.dispatch import DrawState
 from vkgroup.spec.limits import QUAD_SIZE
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def run(executor: Executor, stage: str, module: Module, planes: int) -> Words:
             bindings,
             vertex=module,
             count=row.invocations,
-            topology="points",
+            state=DrawState(topology="points"),
             timeout=executor.timeout,
         )
     else:

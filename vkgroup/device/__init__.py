@@ -1,4 +1,4 @@
-"""Devices: finding them, what they can do, and opening them; all contact with Vulkan's loader and drivers."""
+"""Devices: discovery, capabilities and opening; all contact with Vulkan's loader and drivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a device can do, as data: the typed capability model, which serialises to JSON and back."""
+"""Typed capability model of a device, with JSON in both directions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SizeControl:
 
 @dataclass(frozen=True)
 class Timestamps:
-    """What GPU timestamps are worth.
+    """Range and resolution of GPU timestamps.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Capabilities:
 
     Attributes
     ----------
-    name, driver_name, driver_info : as the driver gives them.
+    name, driver_name, driver_info : as the driver reports them.
     type : ``"discrete_gpu"``, ``"integrated_gpu"``, ``"virtual_gpu"``, ``"cpu"`` or ``"other"``.
     api_version : Vulkan version that device and loader both have: (major, minor, patch).
     driver_version, vendor_id, device_id, uuid : identity; `uuid` in hexadecimal.

@@ -1,19 +1,16 @@
-"""Recording commands once, and submitting and waiting for them many times."""
+"""Command buffers: recorded once, submitted and waited for many times."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vkgroup.device import vk
-from vkgroup.device.sharing import SharedMemory, wait_for_cuda
+from vkgroup.device.core import CommandParts, DeviceCore
+from vkgroup.device.sharing import Shareable, SharedMemory, wait_for_cuda
 from vkgroup.errors import DispatchTimeout, InvalidDispatch
-
-if TYPE_CHECKING:
-    from vkgroup.device.logical import LogicalDevice
-    from vkgroup.device.memory import DeviceBuffer
 
 _POLLS = 1000  # about a millisecond
 _LONGEST_WAIT_NS = 200_000_000
@@ -35,39 +32,13 @@ _MOST_IDLE = 32
 """Command buffers that a device keeps for later."""
 
 
-class CommandParts:
-    """A VkCommandBuffer and a VkFence, which outlive the `Commands` that use them.
-
-    Where sixteen processes share a GPU, making and freeing the two takes milliseconds of its driver's lock.
-
-    Attributes
-    ----------
-    buffers, fences : arrays of one.
-    """
-
-    def __init__(self, device: LogicalDevice) -> None:
-        functions = device.functions
-        self.buffers = vk.ffi.new("VkCommandBuffer[1]")
-        self.fences = vk.ffi.new("VkFence[1]")
-        info = vk.new("VkCommandBufferAllocateInfo", commandPool=device.command_pool, commandBufferCount=1)
-        code = functions.vkAllocateCommandBuffers(device.handle, info, self.buffers)
-        device.check(code, "allocating a command buffer")
-        code = functions.vkCreateFence(device.handle, vk.new("VkFenceCreateInfo"), vk.NULL, self.fences)
-        device.check(code, "creating a fence")
-
-    def destroy(self, device: LogicalDevice) -> None:
-        """Free both."""
-        device.functions.vkDestroyFence(device.handle, self.fences[0], vk.NULL)
-        device.functions.vkFreeCommandBuffers(device.handle, device.command_pool, 1, self.buffers)
-
-
 class Commands:
     """A command buffer with its own fence.
 
     `run` of what was recorded costs three calls: submit, wait, reset of the fence.
     """
 
-    def __init__(self, device: LogicalDevice) -> None:
+    def __init__(self, device: DeviceCore) -> None:
         self.device = device
         self.handle: Any = None
         self._fence: Any = vk.NULL
@@ -89,12 +60,12 @@ class Commands:
         self._reset = functions.vkResetFences
         device.register(self)
 
-    def share(self, buffers: Iterable[DeviceBuffer]) -> None:
+    def share(self, buffers: Iterable[Shareable]) -> None:
         """Tell which buffers are used by what is recorded: those that CUDA sees are taken over for it.
 
         Every `run` then waits for what CUDA has under way before it, and has finished before CUDA goes on.
         """
-        # Once each: the same buffer may be bound at several places.
+        # Once each: the same buffer may be bound to several slots.
         self._shared = list(dict.fromkeys(buffer.shared for buffer in buffers if buffer.shared is not None))
         if not self._shared:
             self._submit_info = self._alone
@@ -108,7 +79,7 @@ class Commands:
 
     @contextmanager
     def record(self) -> Iterator[Any]:
-        """Record anew; gives the VkCommandBuffer."""
+        """Record again, into the yielded VkCommandBuffer."""
         functions = self.device.functions
         begin = vk.new("VkCommandBufferBeginInfo")
         self.device.check(functions.vkBeginCommandBuffer(self.handle, begin), "recording commands")
@@ -164,7 +135,7 @@ class Commands:
         return code
 
     def _wait_on(self, code: int, timeout: float | None) -> None:
-        """Go on waiting after the first slice; whatever ends that early leaves work in flight."""
+        """Continue waiting after the first slice; an interrupted wait leaves work in flight."""
         device = self.device
         start = time.monotonic() - _LONGEST_WAIT_NS * 1e-9
         try:

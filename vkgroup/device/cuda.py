@@ -1,4 +1,4 @@
-"""CUDA's driver, as far as memory is shared with it: devices by UUID, memory from outside, copies, waiting.
+"""CUDA driver calls for sharing memory: devices by UUID, external memory, copies, synchronization.
 
 It is `libcuda.so.1`, which NVIDIA's driver brings, through ctypes: no package of CUDA is needed. Names and
 layouts are those of the CUDA Driver API ("External Resource Interoperability", "Memory Management").
@@ -150,16 +150,16 @@ def find_device(uuid: str) -> CudaDevice | None:
     count = c_int()
     driver.call("cuDeviceGetCount", ctypes.byref(count))
     for ordinal in range(count.value):
-        device, found = c_int(), (ctypes.c_ubyte * 16)()
+        device, device_uuid = c_int(), (ctypes.c_ubyte * 16)()
         driver.call("cuDeviceGet", ctypes.byref(device), ordinal)
-        driver.call("cuDeviceGetUuid_v2", ctypes.byref(found), device.value)
-        if bytes(found).hex() == uuid:
+        driver.call("cuDeviceGetUuid_v2", ctypes.byref(device_uuid), device.value)
+        if bytes(device_uuid).hex() == uuid:
             return CudaDevice(driver, ordinal, device.value)
     return None
 
 
 class CudaDevice:
-    """A GPU as CUDA sees it; `find_device` gives it.
+    """A GPU as CUDA sees it; `find_device` returns it.
 
     All is done in the device's primary context, which is that of the CUDA runtime, so of torch and CuPy. It
     is retained until the process ends: arrays that live in it may outlive everything of vkgroup.
@@ -177,7 +177,7 @@ class CudaDevice:
 
     @contextmanager
     def _current(self) -> Iterator[Driver]:
-        """Make the primary context current for a while; whatever was current comes back."""
+        """Make the primary context current, and restore the previous one afterwards."""
         with self._lock:
             if self._context is None:
                 context = c_void_p()
@@ -213,10 +213,10 @@ class CudaDevice:
 
     def ordinal_of(self, address: int) -> int:
         """Return the number of the device that an address belongs to."""
-        found = c_int()
+        ordinal = c_int()
         with self._current() as driver:
-            driver.call("cuPointerGetAttribute", ctypes.byref(found), _DEVICE_ORDINAL, address)
-        return found.value
+            driver.call("cuPointerGetAttribute", ctypes.byref(ordinal), _DEVICE_ORDINAL, address)
+        return ordinal.value
 
     def map(self, fd: int, size: int, *, dedicated: bool) -> MappedMemory:
         """Map memory that Vulkan exported.
@@ -258,7 +258,7 @@ class CudaDevice:
 
 
 class MappedMemory:
-    """Vulkan's memory in CUDA's address space; `CudaDevice.map` gives it.
+    """Vulkan's memory in CUDA's address space; `CudaDevice.map` makes it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Finding the devices of this machine, and choosing one of them."""
+"""Discovery of this machine's devices, and selection of one of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _HOW = (
 
 @dataclass(frozen=True)
 class IcdReport:
-    """What became of one driver.
+    """Result of inspecting one driver.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Discovery:
 
     @property
     def devices(self) -> tuple[DeviceInfo, ...]:
-        """All devices; a device's index as a choice is its place here."""
+        """All devices; a device's index as a choice is its index here."""
         return tuple(device for icd in self.icds for device in icd.devices)
 
     @property
@@ -94,7 +94,7 @@ class Discovery:
 
 
 def discover(timeout: float = TIMEOUT) -> Discovery:
-    """Look at every driver of this machine, each in a process of its own.
+    """Inspect every driver of this machine, each in its own process.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def discover(timeout: float = TIMEOUT) -> Discovery:
 
 
 def _inspect(manifest: Manifest, timeout: float) -> IcdReport:
-    """Look at one driver in a process of its own; a broken manifest needs none."""
+    """Inspect one driver in its own process; a broken manifest needs none."""
     if manifest.problem:
         return _report(manifest, {"status": "manifest", "message": manifest.problem})
     command = processes.command("vkgroup.device.inspect", str(manifest.path), manifest.name)
@@ -236,19 +236,19 @@ def choose(discovery: Discovery, choice: str | int | None) -> DeviceInfo:
         raise NoDevice(_nothing(f"There is no device number {choice}.", discovery))
     word = choice.lower()
     if word == "gpu":
-        found: Sequence[DeviceInfo] = _gpus(devices)
+        matching: Sequence[DeviceInfo] = _gpus(devices)
     elif word in _SOFTWARE:
-        found = _software(discovery, word)
+        matching = _software(discovery, word)
     else:
         exact = [device for device in devices if device.uuid == word]
-        found = exact or [
+        matching = exact or [
             device
             for device in devices
             if any(word in name.lower() for name in (device.name, device.driver_name, device.icd))
         ]
-    if not found:
+    if not matching:
         raise NoDevice(_nothing(f"No device fits {choice!r}.", discovery))
-    return found[0]
+    return matching[0]
 
 
 def _gpus(devices: Iterable[DeviceInfo]) -> list[DeviceInfo]:

@@ -1,4 +1,4 @@
-"""Naming a device so that any process can open it."""
+"""Device info: identification of a device by which any process can open it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DeviceInfo:
 
     @property
     def choice(self) -> str:
-        """What to give as ``--device`` to choose this device again: the manifest of a driver's first one.
+        """The value of ``--device`` that chooses this device again: the manifest, of a driver's first device.
 
         A further device of the same driver, which may have the same name, goes by its UUID; the reference
         device by its subgroup size.

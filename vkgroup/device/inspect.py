@@ -1,4 +1,4 @@
-"""Looking at one ICD in a process of its own: ``python -m vkgroup.device.inspect MANIFEST NAME``.
+"""Inspection of one ICD in its own process: ``python -m vkgroup.device.inspect MANIFEST NAME``.
 
 The report goes to standard output as one line of JSON. Whatever the driver itself prints there is sent
 to standard error, and whatever it does to the process happens to nobody else.
@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from vkgroup.device.info import DeviceInfo
+from vkgroup.device.instance import Instance
 from vkgroup.device.loader import preload
 from vkgroup.device.manifests import read_manifest
+from vkgroup.device.query import read_capabilities
 from vkgroup.errors import VkgroupError
 
 _ENTRIES = ("vk_icdGetInstanceProcAddr", "vk_icdNegotiateLoaderICDInterfaceVersion")
@@ -64,15 +66,12 @@ def _library_problem(library: str) -> tuple[str, str] | None:
 
 
 def _devices(path: Path, name: str) -> list[dict[str, Any]]:
-    from vkgroup.device.instance import Instance
-    from vkgroup.device.query import read_capabilities
-
     instance = Instance(path, validate=False)
-    found = []
+    infos = []
     for index, physical in enumerate(instance.physical_devices()):
         capabilities = read_capabilities(instance.functions, physical, instance.version)
-        found.append(dataclasses.asdict(DeviceInfo.of(str(path), name, index, capabilities)))
-    return found
+        infos.append(dataclasses.asdict(DeviceInfo.of(str(path), name, index, capabilities)))
+    return infos
 
 
 def main() -> None:

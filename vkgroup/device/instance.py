@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -97,21 +96,21 @@ class Instance:
 
     def physical_devices(self) -> list[Any]:
         """List the driver's VkPhysicalDevice handles."""
-        found = vk.enumerate_all(
+        devices = vk.enumerate_all(
             "VkPhysicalDevice",
             lambda count, items: self.functions.vkEnumeratePhysicalDevices(self.handle, count, items),
             f"listing the devices of {self.manifest}",
         )
-        return list(found)
+        return list(devices)
 
     def physical_device(self, index: int) -> Any:
         """Return the driver's device of that index; `NoDevice` where it has fewer."""
-        found = self.physical_devices()
-        if index >= len(found):
+        devices = self.physical_devices()
+        if index >= len(devices):
             raise NoDevice(
-                f"The driver {self.manifest} has {len(found)} devices; number {index} was asked for."
+                f"The driver {self.manifest} has {len(devices)} devices; number {index} was asked for."
             )
-        return found[index]
+        return devices[index]
 
     def raise_validation_errors(self, cause: Exception | None = None) -> None:
         """Raise what the validation layer has reported since the last call, if anything.
@@ -154,14 +153,10 @@ def shared_instance(manifest: Path, *, validate: bool) -> Instance:
         return _instances[key]
 
 
-@atexit.register
-def _destroy_instances() -> None:
-    """Destroy what is left at the end; a device that hangs keeps its instance (see `LogicalDevice`)."""
-    from vkgroup.device.logical import close_all
-
-    abandoned = close_all()
+def destroy_instances(kept: set[Instance]) -> None:
+    """Destroy this process's instances, except those in `kept`: their devices hang or lend memory."""
     for (process, _, _), instance in _instances.items():
-        if process == os.getpid() and instance not in abandoned:
+        if process == os.getpid() and instance not in kept:
             instance.destroy()
     _instances.clear()
 
@@ -207,9 +202,9 @@ def _loader_version() -> tuple[int, int, int]:
 
 
 def _instance_extensions(loader: vk.Functions) -> set[str]:
-    found = vk.enumerate_all(
+    extensions = vk.enumerate_all(
         "VkExtensionProperties",
         lambda count, items: loader.vkEnumerateInstanceExtensionProperties(vk.NULL, count, items),
         "listing instance extensions",
     )
-    return {vk.string(item.extensionName) for item in found}
+    return {vk.string(item.extensionName) for item in extensions}

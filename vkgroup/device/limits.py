@@ -1,4 +1,4 @@
-"""The limits that modules, dispatches and draws must keep on a device."""
+"""Limits of a device that modules, dispatches and draws must keep."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _local_size(
 def interface_exceeded(entry: EntryPoint, capabilities: Capabilities) -> list[str]:
     """List the device limits that the inputs and outputs of a shader go over.
 
-    Drivers crash on some of them. What a device does not declare has no limit.
+    Drivers crash where some of them are exceeded. A limit that a device does not declare is not checked.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ _INTERFACES: dict[str, Callable[[EntryPoint], dict[str, int]]] = {
     "mesh": _mesh_needs,
     "fragment": _fragment_needs,
 }
-"""What a stage's inputs and outputs need, by Vulkan's names of limits."""
+"""Limits on the inputs and outputs of a stage, by Vulkan's names."""
 
 
 def ray_interface_exceeded(reflection: Reflection, capabilities: Capabilities) -> list[str]:

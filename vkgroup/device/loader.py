@@ -1,4 +1,4 @@
-"""Where the Vulkan loader is looked for, and which one is used."""
+"""Search for the Vulkan loader, and preloading of libraries that drivers need."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from vkgroup import drivers
+from vkgroup.drivers import Driver
 from vkgroup.errors import NoDevice
-
-if TYPE_CHECKING:
-    from vkgroup.drivers import Driver
 
 _SYSTEM_NAMES = {
     "win32": ("vulkan-1.dll",),
@@ -37,20 +35,18 @@ class Candidate:
 
 def candidates() -> list[Candidate]:
     """List the loaders to try, best first: `VKGROUP_LOADER`, the system's, those in the user's cache."""
-    from vkgroup import drivers
-
     asked = os.environ.get("VKGROUP_LOADER")
     if asked:
         return [Candidate(asked, "VKGROUP_LOADER")]
     names = _SYSTEM_NAMES.get(sys.platform, _SYSTEM_NAMES_ELSEWHERE)
-    found = [Candidate(name, "the system's libraries") for name in names]
-    kept = drivers.kept_loader()
-    if kept is not None:
-        found.append(Candidate(str(kept), "a bundle"))
+    candidates = [Candidate(name, "the system's libraries") for name in names]
+    bundled = drivers.kept_loader()
+    if bundled is not None:
+        candidates.append(Candidate(str(bundled), "a bundle"))
     for driver in installed_drivers():
         if driver.loader is not None and Path(driver.loader).is_file():
-            found.append(Candidate(str(driver.loader), f"the fetched driver {driver.name}"))
-    return found
+            candidates.append(Candidate(str(driver.loader), f"the fetched driver {driver.name}"))
+    return candidates
 
 
 def find_loader() -> Candidate:
@@ -79,8 +75,6 @@ def find_loader() -> Candidate:
 
 def installed_drivers() -> list[Driver]:
     """List the software drivers in the user's cache; empty where none was fetched."""
-    from vkgroup import drivers
-
     return list(drivers.installed())
 
 
@@ -94,23 +88,19 @@ def preload(manifest: Path) -> None:
     NoDevice
         One of them does not load.
     """
-    from vkgroup import drivers
-
     for driver in installed_drivers():
         if driver.icd.resolve() == manifest.resolve():
             for library in driver.preload:
                 _load(library, driver.name)
             return
     for name in missing_companions():
-        kept = drivers.kept_library(name)
-        if kept is not None:
-            _load(kept, manifest.name)
+        bundled = drivers.kept_library(name)
+        if bundled is not None:
+            _load(bundled, manifest.name)
 
 
 def missing_companions() -> list[str]:
     """List those of `vkgroup.drivers.COMPANIONS` that the dynamic linker does not find."""
-    from vkgroup import drivers
-
     return [name for name in drivers.COMPANIONS if not _host_has(name)]
 
 

@@ -1,30 +1,28 @@
-"""An open device: its queue, its functions, what was made from it, and how it is lost."""
+"""Opening, closing and losing a VkDevice."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
-from functools import cached_property
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vkgroup.device import discovery, features, leases, validation, vk
-from vkgroup.device.commands import CommandParts
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.device import discovery, features, references, validation, vk
 from vkgroup.device.info import DeviceInfo
-from vkgroup.device.instance import Instance, shared_instance
-from vkgroup.device.memory import DeviceBuffer, Staging
-from vkgroup.device.owner import Owner
+from vkgroup.device.instance import Instance, destroy_instances, shared_instance
+from vkgroup.device.memory import MemoryDevice
 from vkgroup.device.query import queue_family, read_capabilities
-from vkgroup.device.sharing import CudaSharing, sharing_of
-from vkgroup.errors import DeviceLost, DriverError, NoDevice, Unsupported, ValidationError
+from vkgroup.errors import DriverError, NoDevice, Unsupported, ValidationError
 from vkgroup.spec.features import NOT_ENABLED, ROBUSTNESS
 
-#: Buffers for arrays are kept in sizes of powers of two between these, so many of each.
-_SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
-
 #: Open devices live until they are closed, at the latest when the process ends; those that were closed while
-#: arrays of other libraries viewed their memory (`vkgroup.device.leases`) live until those are gone.
+#: arrays of other libraries viewed their memory (`vkgroup.device.references`) live until those are gone.
 _open: set[LogicalDevice] = set()
 _lending: set[LogicalDevice] = set()
 _abandoned: list[LogicalDevice] = []
@@ -41,7 +39,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-class LogicalDevice(Owner):
+class LogicalDevice(MemoryDevice):
     """A VkDevice with one queue.
 
     The features in its capabilities that vkgroup knows are enabled, except
@@ -49,30 +47,19 @@ class LogicalDevice(Owner):
 
     Attributes
     ----------
-    instance, physical, handle, queue : Vulkan's objects.
-    functions : device functions.
-    enabled_features, enabled_extensions : what the VkDevice was made with.
-    family : index of the queue's family.
-    command_pool, idle_commands : for `Commands`.
     idle_images : for `vkgroup.dispatch.vulkan.targets`; closed with the device.
-    lock : held while the queue is used.
+    read_samples : reads an image of several samples, which needs a compute shader; set by the layer above.
     """
 
     def __init__(self, instance: Instance, index: int, icd: str, *, robust: bool = True) -> None:
-        self.instance = instance
-        self.physical = instance.physical_device(index)
-        declared = read_capabilities(instance.functions, self.physical, instance.version)
-        super().__init__(DeviceInfo.of(str(instance.manifest), icd, index, declared), declared)
-        self.lock = threading.RLock()
-        self.handle: Any = None
-        self._stuck = False
-        self._idle_buffers: dict[tuple[int, bool], list[DeviceBuffer]] = {}
-        self._staging: Staging | None = None
-        self.idle_commands: list[CommandParts] = []
+        physical = instance.physical_device(index)
+        declared = read_capabilities(instance.functions, physical, instance.version)
+        super().__init__(
+            instance, physical, DeviceInfo.of(str(instance.manifest), icd, index, declared), declared
+        )
         self.idle_images: list[Any] = []
+        self.read_samples: Callable[[Any], npt.NDArray[np.uint8]] | None = None
         self._enable(robust)
-        self._lent: set[DeviceBuffer] = set()
-        self._leaving: Any = None
         self.family = family = self._create()
         self.functions = vk.device_functions(instance.functions, self.handle)
         queue = vk.ffi.new("VkQueue *")
@@ -146,87 +133,16 @@ class LogicalDevice(Owner):
         self.check(code, "creating a command pool")
         return pool[0]
 
-    @property
-    def closed(self) -> bool:
-        """Whether the device was closed."""
-        return self.handle is None
-
-    def raise_validation_errors(self) -> None:
-        """Raise what the Khronos validation layer has found since the last time, where it watches."""
-        self.instance.raise_validation_errors()
-
-    @property
-    def usable(self) -> bool:
-        """Whether objects of the device may still be destroyed: it is open, and no work hangs in it."""
-        return self.handle is not None and not self._stuck
-
-    def check(self, code: int, what: str) -> None:
-        """Raise unless a call succeeded; remember when the device is lost."""
-        if code < 0:
-            error = vk.failure(code, what)
-            if isinstance(error, DeviceLost):
-                self.lost = f"{what} failed ({error.result})"
-            self.instance.raise_validation_errors(error)
-            raise error
-
     def abandon(self, why: str) -> None:
-        """Give the device up with work in flight: nothing of it can be freed without waiting for that."""
-        self.lost = why
-        self._stuck = True
+        """Give the device up with work in flight; it stays until the process ends."""
+        super().abandon(why)
         _abandoned.append(self)
-
-    @cached_property
-    def sharing(self) -> CudaSharing | None:
-        """What the device shares with CUDA; None where nothing can be."""
-        return sharing_of(self)
-
-    def lend(self, buffer: DeviceBuffer) -> None:
-        """Keep the memory of a closed buffer that is lent, and the VkDevice with it, until it is freed."""
-        self._lent.add(buffer)
-
-    def free_memory(self, buffer: DeviceBuffer, handle: Any, memory: Any) -> None:
-        """Destroy a buffer, and the device if it was closed and this is the last that it had lent."""
-        device = self._leaving or self.handle
-        if device is not None and not self._stuck:
-            self.functions.vkDestroyBuffer(device, handle, vk.NULL)
-            if memory is not None:
-                self.functions.vkFreeMemory(device, memory, vk.NULL)
-        self._lent.discard(buffer)
-        if self._leaving is not None and not self._lent:
-            self._destroy()
 
     def _destroy(self) -> None:
         leaving, self._leaving = self._leaving, None
         _lending.discard(self)
         if not self._stuck:
             self.functions.vkDestroyDevice(leaving, vk.NULL)
-
-    def staging(self) -> Staging:
-        """Return the buffer through which bytes come and go where memory is not mapped."""
-        if self._staging is None:
-            self._staging = Staging(self)
-        return self._staging
-
-    def take_buffer(self, nbytes: int, *, shared: bool = False) -> DeviceBuffer:
-        """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back.
-
-        Parameters
-        ----------
-        shared : whether CUDA is to see it too; `sharing` is not None.
-        """
-        size = max(_SMALLEST_POOLED, 1 << (nbytes - 1).bit_length())
-        if size > _LARGEST_POOLED:
-            return DeviceBuffer(self, nbytes, shared=shared)
-        idle = self._idle_buffers.get((size, shared))
-        return idle.pop() if idle else DeviceBuffer(self, size, shared=shared)
-
-    def give_buffer(self, buffer: DeviceBuffer) -> None:
-        """Keep a buffer for the next `take_buffer`, or free it where enough are kept."""
-        idle = self._idle_buffers.setdefault((buffer.nbytes, buffer.shared is not None), [])
-        if buffer.nbytes > _LARGEST_POOLED or len(idle) >= _MOST_IDLE or not self.usable:
-            buffer.close()
-        elif buffer.handle is not None:
-            idle.append(buffer)
 
     def close(self) -> None:
         """Free everything made from the device, then the device; what hangs is left to the process's end."""
@@ -249,15 +165,16 @@ class LogicalDevice(Owner):
         self.instance.raise_validation_errors()
 
 
-def close_all() -> set[Instance]:
-    """Close every open device as the process ends; returns the instances of devices that stay."""
+@atexit.register
+def _close_all() -> None:
+    """Close every open device as the process ends, then the instances that no device is left of."""
     for device in list(_open):
         try:
             device.close()
         except DriverError as error:
             print(f"vkgroup: while closing {device.capabilities.name}: {error}", file=sys.stderr)
-    leases.leave_to_process()
-    return {device.instance for device in (*_abandoned, *_lending)}
+    references.keep_until_exit()
+    destroy_instances({device.instance for device in (*_abandoned, *_lending)})
 
 
 def open_device(
@@ -267,10 +184,10 @@ def open_device(
 
     Parameters
     ----------
-    choice : a `DeviceInfo`, or whatever `select` takes.
+    choice : a `DeviceInfo`, or a choice as for `select`.
     validate : whether the Khronos validation layer watches; None asks `VKGROUP_VALIDATION`.
-    robust : whether the device keeps accesses inside their buffers (``robustBufferAccess`` and its kin),
-        where it can. Software drivers pay for that with every access that they compile.
+    robust : whether the device keeps accesses inside their buffers (``robustBufferAccess`` and similar
+        features), where it can. Software drivers compile slower accesses then.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The JSON manifests that name Vulkan drivers (ICDs): where they are looked for, and what they say."""
+"""JSON manifests of Vulkan drivers (ICDs): search paths and content."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def find_manifests() -> list[Manifest]:
 
 
 def read_manifest(path: Path, name: str | None = None) -> Manifest:
-    """Read one manifest; whatever is wrong with it becomes its `problem`."""
+    """Read one manifest; an error in it becomes its `problem`."""
     name = name or path.stem
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -1,20 +1,23 @@
-"""Device memory: choosing its type, buffers in it, and moving bytes in and out."""
+"""Device memory: memory types, buffers and their pool, transfers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device import leases, vk
+from vkgroup.device import references, vk
+from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.commands import Commands
+from vkgroup.device.core import DeviceCore
+from vkgroup.device.info import DeviceInfo
+from vkgroup.device.instance import Instance
 from vkgroup.device.limits import require_buffer_size
-from vkgroup.device.sharing import SharedMemory, wait_for_cuda
+from vkgroup.device.sharing import CudaSharing, SharedMemory, sharing_of, wait_for_cuda
 from vkgroup.errors import DriverError, OutOfMemory, Unsupported
-
-if TYPE_CHECKING:
-    from vkgroup.device.logical import LogicalDevice
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -24,10 +27,13 @@ STAGING_BYTES = 16 << 20
 TRANSFER_TIMEOUT = 60.0
 """Seconds that one piece of a transfer may take."""
 
+#: Buffers for arrays are kept in sizes of powers of two between these, so many of each.
+_SMALLEST_POOLED, _LARGEST_POOLED, _MOST_IDLE = 1 << 12, 1 << 24, 8
+
 _DEVICE_LOCAL, _HOST_VISIBLE, _HOST_COHERENT, _HOST_CACHED = 1, 2, 4, 8
 
 
-def memory_type(device: LogicalDevice, allowed: int, required: int, preferred: int) -> int:
+def memory_type(device: MemoryDevice, allowed: int, required: int, preferred: int) -> int:
     """Choose a memory type: one with all `required` flags and as many of the `preferred` as can be.
 
     Raises
@@ -51,7 +57,7 @@ def memory_type(device: LogicalDevice, allowed: int, required: int, preferred: i
 
 
 def allocate(
-    device: LogicalDevice,
+    device: MemoryDevice,
     requirements: Any,
     required: int,
     preferred: int,
@@ -60,7 +66,7 @@ def allocate(
     addressable: bool = False,
     extra: Any = vk.NULL,
 ) -> Any:
-    """Allocate memory for an object with these VkMemoryRequirements; gives the VkDeviceMemory.
+    """Allocate memory for an object with these VkMemoryRequirements; returns the VkDeviceMemory.
 
     Parameters
     ----------
@@ -86,8 +92,79 @@ def allocate(
     return memory[0]
 
 
+class MemoryDevice(DeviceCore):
+    """A device with its buffers: those that are kept for reuse, those that are lent, and the staging buffer.
+
+    Attributes
+    ----------
+    memory : VkPhysicalDeviceMemoryProperties.
+    """
+
+    memory: Any
+
+    def __init__(
+        self, instance: Instance, physical: Any, info: DeviceInfo, capabilities: Capabilities
+    ) -> None:
+        super().__init__(instance, physical, info, capabilities)
+        self._idle_buffers: dict[tuple[int, bool], list[DeviceBuffer]] = {}
+        self._staging: Staging | None = None
+        self._lent: set[DeviceBuffer] = set()
+        self._leaving: Any = None
+
+    @cached_property
+    def sharing(self) -> CudaSharing | None:
+        """The memory that the device shares with CUDA; None where it cannot share any."""
+        return sharing_of(self)
+
+    def lend(self, buffer: DeviceBuffer) -> None:
+        """Keep the memory of a closed buffer that is lent, and the VkDevice with it, until it is freed."""
+        self._lent.add(buffer)
+
+    def free_memory(self, buffer: DeviceBuffer, handle: Any, memory: Any) -> None:
+        """Destroy a buffer, and the device if it was closed and this is the last that it had lent."""
+        device = self._leaving or self.handle
+        if device is not None and not self._stuck:
+            self.functions.vkDestroyBuffer(device, handle, vk.NULL)
+            if memory is not None:
+                self.functions.vkFreeMemory(device, memory, vk.NULL)
+        self._lent.discard(buffer)
+        if self._leaving is not None and not self._lent:
+            self._destroy()
+
+    @abstractmethod
+    def _destroy(self) -> None:
+        """Destroy the VkDevice."""
+
+    def staging(self) -> Staging:
+        """Return the buffer through which bytes come and go where memory is not mapped."""
+        if self._staging is None:
+            self._staging = Staging(self)
+        return self._staging
+
+    def take_buffer(self, nbytes: int, *, shared: bool = False) -> DeviceBuffer:
+        """Return a buffer of at least `nbytes` for a short time; `give_buffer` takes it back.
+
+        Parameters
+        ----------
+        shared : whether CUDA is to see it too; `sharing` is not None.
+        """
+        size = max(_SMALLEST_POOLED, 1 << (nbytes - 1).bit_length())
+        if size > _LARGEST_POOLED:
+            return DeviceBuffer(self, nbytes, shared=shared)
+        idle = self._idle_buffers.get((size, shared))
+        return idle.pop() if idle else DeviceBuffer(self, size, shared=shared)
+
+    def give_buffer(self, buffer: DeviceBuffer) -> None:
+        """Keep a buffer for the next `take_buffer`, or free it where enough are kept."""
+        idle = self._idle_buffers.setdefault((buffer.nbytes, buffer.shared is not None), [])
+        if buffer.nbytes > _LARGEST_POOLED or len(idle) >= _MOST_IDLE or not self.usable:
+            buffer.close()
+        elif buffer.handle is not None:
+            idle.append(buffer)
+
+
 class DeviceBuffer:
-    """A VkBuffer with memory of its own.
+    """A VkBuffer with its own memory.
 
     On a discrete GPU it lies in the GPU's memory, and bytes come and go through a staging buffer; on
     integrated GPUs and software drivers it is mapped.
@@ -106,7 +183,7 @@ class DeviceBuffer:
     handle, memory : the VkBuffer and the VkDeviceMemory; None when closed.
     mapped : the bytes, where the host sees them.
     shared : the memory as CUDA sees it; None where it does not.
-    leases : how many arrays of other libraries view the memory; it is freed after the last of them.
+    references : how many arrays of other libraries view the memory; it is freed after the last of them.
 
     Raises
     ------
@@ -118,7 +195,7 @@ class DeviceBuffer:
 
     def __init__(
         self,
-        device: LogicalDevice,
+        device: MemoryDevice,
         nbytes: int,
         *,
         host: bool = False,
@@ -132,7 +209,7 @@ class DeviceBuffer:
         self.memory: Any = None
         self.mapped: Bytes | None = None
         self.shared: SharedMemory | None = None
-        self.leases = 0
+        self.references = 0
         self._lent: tuple[Any, Any] | None = None
         device.require_open()
         require_buffer_size(nbytes, device.capabilities)
@@ -239,24 +316,24 @@ class DeviceBuffer:
             wait_for_cuda((self.shared,))
 
     def close(self) -> None:
-        """Free the buffer and its memory; where it is lent, only when the last lease ends."""
+        """Free the buffer and its memory; referenced memory is freed with its last reference."""
         if self.handle is None:
             return
         self.device.forget(self)
         if self.shared is not None:
             self.shared.free_commands()
-        with leases.lock:
+        with references.lock:
             self._lent = (self.handle, self.memory)
             self.handle = self.memory = self.mapped = None
-            lent = self.leases > 0
+            lent = self.references > 0
             if lent:
                 self.device.lend(self)
         if not lent:
-            self.end_leases()
+            self.free_unreferenced()
 
-    def end_leases(self) -> None:
+    def free_unreferenced(self) -> None:
         """Free the memory, if the buffer was closed."""
-        with leases.lock:
+        with references.lock:
             lent, self._lent = self._lent, None
         if lent is None:
             return
@@ -272,7 +349,7 @@ class DeviceBuffer:
 class Staging:
     """A mapped buffer, and a command buffer to copy between it and others."""
 
-    def __init__(self, device: LogicalDevice) -> None:
+    def __init__(self, device: MemoryDevice) -> None:
         self.buffer = DeviceBuffer(device, STAGING_BYTES, host=True)
         assert self.buffer.mapped is not None
         self.bytes = self.buffer.mapped
@@ -308,8 +385,8 @@ _STAGES_AND_HOST = _STAGES | vk.ffi.integer_const("VK_PIPELINE_STAGE_HOST_BIT")
 def barrier(functions: vk.Functions, commands: Any) -> None:
     """Order all that came before against all that follows, the host's reads included.
 
-    Whatever is recorded ends with it. What follows is also what is submitted later (Vulkan 1.4, 7.2: the
-    second scope is "all commands that occur later in submission order"), so nothing needs to begin with it.
+    All recorded work ends with it. Its second scope includes work that is submitted later (Vulkan 1.4, 7.2:
+    "all commands that occur later in submission order"), so no recorded work needs to begin with it.
     """
     functions.vkCmdPipelineBarrier(
         commands, _STAGES, _STAGES_AND_HOST, 0, 1, _FULL_BARRIER, 0, vk.NULL, 0, vk.NULL

@@ -28,12 +28,12 @@ def names_of(flags: int, bits: dict[str, int]) -> tuple[str, ...]:
 
 def device_extensions(functions: vk.Functions, physical: Any) -> dict[str, int]:
     """List a physical device's extensions by name, with their versions."""
-    found = vk.enumerate_all(
+    extensions = vk.enumerate_all(
         "VkExtensionProperties",
         lambda count, items: functions.vkEnumerateDeviceExtensionProperties(physical, vk.NULL, count, items),
         "listing device extensions",
     )
-    return {vk.string(item.extensionName): int(item.specVersion) for item in found}
+    return {vk.string(item.extensionName): int(item.specVersion) for item in extensions}
 
 
 def queue_family(functions: vk.Functions, physical: Any) -> tuple[int, int] | None:

@@ -106,7 +106,7 @@ def _spell(need: str) -> str:
 
 
 def _missing_for_entry(entry: EntryPoint, declared: frozenset[str], capabilities: Capabilities) -> list[str]:
-    """What the entry point's stage and execution modes need."""
+    """Return the requirements of the entry point's stage and execution modes."""
     needs = _unmet("task shader", "taskShader", capabilities) if entry.stage == "task" else []
     for mode, literals in entry.execution_modes.items():
         needs += _unmet(mode, MODES.get(mode, ""), capabilities)
@@ -124,7 +124,7 @@ def _missing_for_entry(entry: EntryPoint, declared: frozenset[str], capabilities
 
 
 def _missing_for_use(use: SubgroupUse, capabilities: Capabilities) -> list[str]:
-    """What one kind of subgroup operation needs beyond its category."""
+    """Return the requirements of a subgroup operation beyond its category."""
     needs = []
     kind = use.type
     extended = kind is not None and (kind.bits in (8, 16) or (kind.bits == 64 and kind.kind != "float"))
@@ -136,7 +136,7 @@ def _missing_for_use(use: SubgroupUse, capabilities: Capabilities) -> list[str]:
 
 
 def _missing_for_rotate(module: Module, capabilities: Capabilities) -> list[str]:
-    """Clustered rotation, which is an operand of the same instruction, is a feature of its own."""
+    """Return the feature of clustered rotation, which is an operand of the same instruction."""
     if "GroupNonUniformRotateKHR" not in module.reflection.capabilities:
         return []
     clustered = any(
@@ -147,7 +147,7 @@ def _missing_for_rotate(module: Module, capabilities: Capabilities) -> list[str]
 
 
 def _missing_for_layouts(reflection: Reflection, capabilities: Capabilities) -> list[str]:
-    """What the layouts of blocks need, which the validator lets pass."""
+    """Return the requirements of the layouts of blocks, which the validator does not check."""
     needs = []
     push = reflection.push_constants
     layouts = {(binding.kind, binding.layout) for binding in reflection.bindings}

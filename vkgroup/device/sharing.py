@@ -1,39 +1,49 @@
-"""Memory of a Vulkan device that CUDA sees too: exporting it, whose turn it is, finding it by address."""
+"""Memory of a Vulkan device shared with CUDA: export, ownership transfers, lookup by address."""
 
 from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from weakref import ref
 
 from vkgroup.device import cuda, vk
+from vkgroup.device.core import DeviceCore
 from vkgroup.device.cuda import CudaDevice, MappedMemory
 from vkgroup.errors import Unsupported
-
-if TYPE_CHECKING:
-    from vkgroup.device.logical import LogicalDevice
-    from vkgroup.device.memory import DeviceBuffer
 
 EXTENSION = "VK_KHR_external_memory_fd"
 _OPAQUE_FD = vk.ffi.integer_const("VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT")
 _QUEUE_FAMILY_EXTERNAL = 0xFFFFFFFE  # VK_QUEUE_FAMILY_EXTERNAL
 
 
+class Shareable(Protocol):
+    """A buffer whose memory CUDA may see too.
+
+    Attributes
+    ----------
+    nbytes : its size.
+    shared : its memory as CUDA sees it; None where it does not.
+    """
+
+    nbytes: int
+    shared: SharedMemory | None
+
+
 class CudaSharing:
-    """What an open device shares with CUDA.
+    """Memory that an open device shares with CUDA.
 
     Attributes
     ----------
     cuda : the same GPU as CUDA sees it.
     """
 
-    def __init__(self, device: LogicalDevice, found: CudaDevice) -> None:
-        self.device, self.cuda = device, found
+    def __init__(self, device: DeviceCore, gpu: CudaDevice) -> None:
+        self.device, self.cuda = device, gpu
         self._starts: list[int] = []
-        self._mapped: dict[int, ref[DeviceBuffer]] = {}
+        self._mapped: dict[int, ref[Shareable]] = {}
 
-    def add(self, address: int, buffer: DeviceBuffer) -> None:
+    def add(self, address: int, buffer: Shareable) -> None:
         """Remember where CUDA has a buffer's memory."""
         insort(self._starts, address)
         self._mapped[address] = ref(buffer)
@@ -43,7 +53,7 @@ class CudaSharing:
         self._starts.remove(address)
         del self._mapped[address]
 
-    def find(self, address: int, nbytes: int) -> tuple[DeviceBuffer, int] | None:
+    def find(self, address: int, nbytes: int) -> tuple[Shareable, int] | None:
         """Find the buffer in whose memory a range of CUDA's addresses lies, and the byte it begins at."""
         number = bisect_right(self._starts, address) - 1
         if number < 0:
@@ -55,15 +65,15 @@ class CudaSharing:
         return buffer, address - start
 
 
-def sharing_of(device: LogicalDevice) -> CudaSharing | None:
+def sharing_of(device: DeviceCore) -> CudaSharing | None:
     """Return what a device shares with CUDA; None where CUDA does not have it, or it exports no memory."""
     if EXTENSION not in device.enabled_extensions:
         return None
-    found = cuda.find_device(device.capabilities.uuid)
-    return None if found is None else CudaSharing(device, found)
+    gpu = cuda.find_device(device.capabilities.uuid)
+    return None if gpu is None else CudaSharing(device, gpu)
 
 
-def why_unshared(device: LogicalDevice) -> str:
+def why_unshared(device: DeviceCore) -> str:
     """Say why a device shares nothing with CUDA."""
     if EXTENSION not in device.enabled_extensions:
         return f"it has no {EXTENSION}"
@@ -75,7 +85,7 @@ class SharedMemory:
 
     Vulkan has every queue outside of it in the family VK_QUEUE_FAMILY_EXTERNAL, and a buffer of exclusive
     sharing mode belongs to one family at a time (Vulkan 1.4 §7.7.4, "Queue Family Ownership Transfer"):
-    whatever uses the buffer is submitted between `acquire` and `release`, so that it belongs to CUDA at all
+    work that uses the buffer is submitted between `acquire` and `release`, so that it belongs to CUDA at all
     other times.
 
     Attributes
@@ -84,7 +94,7 @@ class SharedMemory:
     acquire, release : command buffers.
     """
 
-    def __init__(self, buffer: DeviceBuffer, sharing: CudaSharing) -> None:
+    def __init__(self, buffer: Shareable, sharing: CudaSharing) -> None:
         self._buffer, self._sharing = ref(buffer), sharing
         self._size = 0
         self._dedicated = False
@@ -108,9 +118,11 @@ class SharedMemory:
         """
         device = self._sharing.device
         info = vk.new("VkPhysicalDeviceExternalBufferInfo", usage=usage, handleType=_OPAQUE_FD)
-        found = vk.new("VkExternalBufferProperties")
-        device.instance.functions.vkGetPhysicalDeviceExternalBufferProperties(device.physical, info, found)
-        features = found.externalMemoryProperties.externalMemoryFeatures
+        properties = vk.new("VkExternalBufferProperties")
+        device.instance.functions.vkGetPhysicalDeviceExternalBufferProperties(
+            device.physical, info, properties
+        )
+        features = properties.externalMemoryProperties.externalMemoryFeatures
         if not features & vk.VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT:
             raise Unsupported(
                 f"{device.capabilities.name} does not export the memory of buffers.",

@@ -1,4 +1,4 @@
-"""NV_shader_thread_group on a device: the limit on warps, and the three values that a host may ask for."""
+"""NV_shader_thread_group: the limit on warps, and the three values that a host can query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Khronos validation layer: finding it, hearing its errors, and raising them."""
+"""Khronos validation layer: finding it, receiving its errors, raising them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one place that touches the `vulkan` package: its C types, the loader's functions, and struct building.
+"""Interface to the `vulkan` package: its C types, the loader's functions, and struct building.
 
 Only the package's generated cffi types are used. Its converting wrappers are not: they convert arguments
 on every call, free strings that a struct passed by value still points to, and load `libvulkan` at import.
@@ -148,32 +148,32 @@ def new(struct: str, **values: Any) -> Any:
     """
     result = ffi.new(struct + " *")
     fields = _fields(struct)
-    kept: list[Any] = []
+    alive: list[Any] = []
     if "sType" in fields:
         result.sType = _structure_types()[struct[2:].upper()]
     for name, value in values.items():
-        setattr(result, name, _convert(fields[name], value, kept))
-    if kept:
-        _kept[result] = kept
+        setattr(result, name, _convert(fields[name], value, alive))
+    if alive:
+        _kept[result] = alive
     return result
 
 
-def _convert(kind: Any, value: Any, kept: list[Any]) -> Any:
-    """Convert one field's value for its C type; whatever must outlive the struct is added to `kept`."""
+def _convert(kind: Any, value: Any, alive: list[Any]) -> Any:
+    """Convert one field's value for its C type; objects that must outlive the struct are added to `alive`."""
     if isinstance(value, BoolStruct):
-        kept.append(value)
+        alive.append(value)
         return value.address
     if kind.kind == "pointer":
         if isinstance(value, str | bytes):
             value = ffi.new("char[]", value.encode() if isinstance(value, str) else value)
         elif isinstance(value, list | tuple):
             value = array(kind.item, value)
-        kept.append(value)
+        alive.append(value)
         if isinstance(value, ffi.CData) and kind.item.kind == "void":
             return ffi.cast("void *", value)
         return value
     if kind.kind in ("struct", "union") and isinstance(value, ffi.CData):
-        kept.append(value)
+        alive.append(value)
         return value[0] if ffi.typeof(value).kind == "pointer" else value
     return value
 
@@ -187,10 +187,10 @@ def array(item: Any, values: Sequence[Any]) -> Any:
     values : its items.
     """
     kind = ffi.typeof(item) if isinstance(item, str) else item
-    kept: list[Any] = []
-    result = ffi.new(ffi.getctype(kind, "[]"), [_convert(kind, value, kept) for value in values])
-    if kept:
-        _kept[result] = kept
+    alive: list[Any] = []
+    result = ffi.new(ffi.getctype(kind, "[]"), [_convert(kind, value, alive) for value in values])
+    if alive:
+        _kept[result] = alive
     return result
 
 

@@ -1,4 +1,4 @@
-"""Acceleration structures: what rays are traced through."""
+"""Acceleration structures: the geometry that rays are traced through."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.foreign import as_host
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
 
@@ -80,7 +80,7 @@ class Boxes:
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A bottom level at one place of a top level.
+    """One use of a bottom level in a top level, with a transform.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ Geometry = Triangles | Boxes
 
 
 class AccelerationStructure(Closing):
-    """What rays are traced through; `Device.acceleration_structure` makes it.
+    """Geometry that rays are traced through; `Device.acceleration_structure` makes it.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class AccelerationStructure(Closing):
         of their geometries, with the number of the first such instance.
     """
 
-    def __init__(self, device: Owner, parts: Any) -> None:
+    def __init__(self, device: DeviceBase, parts: Any) -> None:
         self.device = device
         require_acceleration(device)
         device.require_open()
@@ -170,7 +170,7 @@ class AccelerationStructure(Closing):
         return f"<vkgroup AccelerationStructure, {self.level} level, {'closed' if self.closed else 'open'}>"
 
 
-def require_acceleration(device: Owner) -> None:
+def require_acceleration(device: DeviceBase) -> None:
     """Raise `Unsupported` where a device has no acceleration structures."""
     if "accelerationStructure" not in device.capabilities.features:
         raise Unsupported(
@@ -189,12 +189,12 @@ def geometry_of(array: Any, what: str) -> Geometry:
     if shape[1:] not in ((3, 3), (2, 3)):
         raise InvalidDispatch(
             f"{what} is an acceleration structure; give a top level of Device.acceleration_structure, or an"
-            f" array of triangles (n, 3, 3) or boxes (n, 2, 3). What was given has the shape {shape}."
+            f" array of triangles (n, 3, 3) or boxes (n, 2, 3). The given array has the shape {shape}."
         )
     return Triangles(array) if shape[1:] == (3, 3) else Boxes(array)
 
 
-def check_bound_structure(structure: AccelerationStructure, device: Owner, what: str) -> None:
+def check_bound_structure(structure: AccelerationStructure, device: DeviceBase, what: str) -> None:
     """Refuse a structure that cannot be bound."""
     if structure.device is not device:
         raise InvalidDispatch(f"{what} is given a resource of another device.")
@@ -223,7 +223,7 @@ def _sorted(parts: Any) -> tuple[tuple[Geometry, ...], tuple[Instance, ...]]:
     return (), tuple(part if isinstance(part, Instance) else Instance(part) for part in given)
 
 
-def _check(geometries: tuple[Geometry, ...], instances: tuple[Instance, ...], device: Owner) -> None:
+def _check(geometries: tuple[Geometry, ...], instances: tuple[Instance, ...], device: DeviceBase) -> None:
     for instance in instances:
         if instance.bottom.device is not device:
             raise InvalidDispatch("An instance is of a bottom level of another device.")
@@ -258,10 +258,10 @@ def _floats(given: Any, shape: tuple[int, ...], what: str) -> npt.NDArray[np.flo
         )
     # A NaN means something: in the first number of a triangle or box it switches that off.
     with np.errstate(over="ignore"):
-        found = np.ascontiguousarray(array, np.float32)
-    if np.isinf(found).any():
+        floats = np.ascontiguousarray(array, np.float32)
+    if np.isinf(floats).any():
         raise InvalidDispatch(f"{what} that float32 holds; one of those given is infinite there.")
-    return found
+    return floats
 
 
 def _indices(given: Any, count: int) -> npt.NDArray[np.uint32]:

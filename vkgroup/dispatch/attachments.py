@@ -1,4 +1,4 @@
-"""What a draw writes its pixels to: color and depth attachments, from formats, arrays and images."""
+"""Color and depth attachments of a draw, from formats, arrays and images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.dispatch.formats import named_format
@@ -53,7 +53,7 @@ class _Output:
 
 
 def color_attachments(
-    entry: EntryPoint, given: Mapping[Any, Any], size: tuple[int, int], device: Owner
+    entry: EntryPoint, given: Mapping[Any, Any], size: tuple[int, int], device: DeviceBase
 ) -> tuple[Attachment, ...]:
     """Find an attachment for each output of a fragment shader.
 
@@ -75,13 +75,13 @@ def color_attachments(
     outputs = _outputs(entry)
     chosen: dict[int, Any] = {}
     for key, value in given.items():
-        found = [item for item in outputs if key in (item.name, item.location)]
-        if not found:
+        matching = [item for item in outputs if key in (item.name, item.location)]
+        if not matching:
             names = [item.name or str(item.location) for item in outputs]
             raise InvalidDispatch(f"The fragment shader has no output {key!r}.{suggestion(key, names)}")
-        if found[0].location in chosen:
-            raise InvalidDispatch(f"The fragment shader's output {found[0].name!r} is given twice.")
-        chosen[found[0].location] = value
+        if matching[0].location in chosen:
+            raise InvalidDispatch(f"The fragment shader's output {matching[0].name!r} is given twice.")
+        chosen[matching[0].location] = value
     most = device.capabilities.limits["maxColorAttachments"]
     needed = max((item.location + 1 for item in outputs), default=0)
     if needed > most:
@@ -90,7 +90,7 @@ def color_attachments(
     return tuple(_color(item, chosen.get(item.location), size, device) for item in outputs)
 
 
-def depth_attachment(given: Any, size: tuple[int, int], device: Owner) -> Attachment | None:
+def depth_attachment(given: Any, size: tuple[int, int], device: DeviceBase) -> Attachment | None:
     """Find the depth attachment: a format's name, an array, an `Image`, or None for none."""
     if given is None:
         return None
@@ -108,26 +108,27 @@ def depth_attachment(given: Any, size: tuple[int, int], device: Owner) -> Attach
         format_ = guess
     if not format_.depth:
         raise InvalidDispatch(f"depth takes the formats d32f and d16; {format_.name} was given.")
-    found = Attachment("depth", None, format_, image, before, 1)
-    check_size(found, size, device)
-    return found
+    attachment = Attachment("depth", None, format_, image, before, 1)
+    check_size(attachment, size, device)
+    return attachment
 
 
 def _outputs(entry: EntryPoint) -> list[_Output]:
     """Collect the outputs, each element of an array by itself, components of one location together."""
-    found: dict[int, _Output] = {}
+    outputs: dict[int, _Output] = {}
     for item in entry.variables.outputs:
         if item.index:
             raise Unsupported(f"The output {item.name!r} is for dual-source blending.", ["dualSrcBlend"])
         length = item.type.length if isinstance(item.type, ArrayType) else None
         for number in range(length or 1):
             name = item.name if length is None else f"{item.name}[{number}]"
-            one = _output(item, name, item.location + number)
-            other = found.get(one.location)
+            output = _output(item, name, item.location + number)
+            other = outputs.get(output.location)
             if other is not None:
-                one = _Output(other.name, one.location, one.kind, max(one.components, other.components))
-            found[one.location] = one
-    return [found[location] for location in sorted(found)]
+                most = max(output.components, other.components)
+                output = _Output(other.name, output.location, output.kind, most)
+            outputs[output.location] = output
+    return [outputs[location] for location in sorted(outputs)]
 
 
 def _output(item: StageVariable, name: str, location: int) -> _Output:
@@ -137,7 +138,7 @@ def _output(item: StageVariable, name: str, location: int) -> _Output:
     return _Output(name, location, scalar.kind, item.component + item.components)
 
 
-def _color(output: _Output, given: Any, size: tuple[int, int], device: Owner) -> Attachment:
+def _color(output: _Output, given: Any, size: tuple[int, int], device: DeviceBase) -> Attachment:
     image = before = None
     components = output.components
     what = f"The output {output.name or output.location!r}"
@@ -161,12 +162,12 @@ def _color(output: _Output, given: Any, size: tuple[int, int], device: Owner) ->
         raise InvalidDispatch(f"{what} writes {output.kind}s; the format {format_.name} does not hold them.")
     if given is not None:
         components = format_.components
-    found = Attachment(output.name, output.location, format_, image, before, components)
-    check_size(found, size, device)
-    return found
+    attachment = Attachment(output.name, output.location, format_, image, before, components)
+    check_size(attachment, size, device)
+    return attachment
 
 
-def check_size(attachment: Attachment, size: tuple[int, int], device: Owner) -> None:
+def check_size(attachment: Attachment, size: tuple[int, int], device: DeviceBase) -> None:
     """Check that an image or array has the draw's size."""
     image, before, what = attachment.image, attachment.before, f"The attachment {attachment.name!r}"
     if image is not None:
@@ -190,7 +191,7 @@ def check_size(attachment: Attachment, size: tuple[int, int], device: Owner) -> 
 def check_attachments(
     attachments: Sequence[Attachment], bound: Iterable[Image], *, samples: int, resolve: bool
 ) -> None:
-    """Check that a draw can write to all of its attachments, and that what it writes arrives somewhere.
+    """Check that a draw can write to all of its attachments, and that its results can be read.
 
     Parameters
     ----------
@@ -201,7 +202,7 @@ def check_attachments(
     Raises
     ------
     InvalidDispatch
-        An image is given twice, or several samples meet contents or an image that have one.
+        An image is given twice, or a draw with several samples is given contents or an image of one sample.
     """
     taken = {id(image) for image in bound}
     for attachment in attachments:
@@ -229,7 +230,7 @@ def check_attachments(
 
 
 def trimmed(array: npt.NDArray[Any], attachment: Attachment) -> npt.NDArray[Any]:
-    """Drop the components of an attachment's array that no shader wrote, where the format was ours."""
+    """Return an attachment's array without components that no shader wrote."""
     if attachment.format.components <= attachment.components:
         return array
     return np.ascontiguousarray(array[..., : attachment.components])

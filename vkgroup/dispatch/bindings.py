@@ -1,4 +1,4 @@
-"""What is bound to a pipeline: resources by place, made from arrays or the caller's, and read back."""
+"""Resources bound to the slots of a pipeline: made from arrays or given by the caller, and read back."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure, Instance, geometry_of
-from vkgroup.dispatch.base_pipeline import BasePipeline
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.checks import check_value, items_of
 from vkgroup.dispatch.events import Event
@@ -25,7 +25,7 @@ from vkgroup.sampler import Sampler
 
 
 class ArrayBuffer(ABC):
-    """Memory that stands for an array of the caller's while it is bound.
+    """Memory that holds a copy of a caller's array while the array is bound.
 
     Attributes
     ----------
@@ -53,28 +53,27 @@ Resource = Buffer | Image | ArrayBuffer | AccelerationStructure
 
 
 class Bindings(Closing):
-    """A pipeline with everything bound.
+    """Resources by slot.
 
-    A kind of work (dispatches, draws) on a kind of device is a subclass.
+    Attributes
+    ----------
+    device : the device of the resources.
+    slots : the slots that are filled.
+    resources, samplers : what is bound to each slot.
     """
 
     _images: type[Image]
     _structures: type[AccelerationStructure]
 
-    def __init__(self, pipeline: BasePipeline, bindings: Mapping[Any, Any]) -> None:
-        device = pipeline.device
-        device.require_open()
-        if pipeline.closed:
-            raise DriverError("The pipeline is closed; make a new one.")
-        self.pipeline, self.device = pipeline, device
+    def __init__(self, device: DeviceBase, slots: tuple[Slot, ...], bindings: Mapping[Any, Any]) -> None:
+        self.device, self.slots = device, slots
         self.resources: dict[Slot, list[Resource]] = {}
         self.samplers: dict[Slot, list[Sampler]] = {}
         self._own: list[ArrayBuffer | Image] = []
         self._own_structures: list[AccelerationStructure] = []
-        self._push = pipeline.push_constants
         self._closings = -1
         self._borrowed: list[Borrowed] = []
-        assigned = assign(pipeline.slots, bindings)
+        assigned = assign(slots, bindings)
         try:
             for slot, value in assigned.items():
                 assigned[slot] = self._on_device(slot, value)
@@ -94,16 +93,16 @@ class Bindings(Closing):
         device.raise_validation_errors()
 
     def _on_device(self, slot: Slot, value: Any) -> Any:
-        """Return a place's value with buffers for other libraries' arrays on the GPU."""
+        """Return a slot's value, with arrays of other libraries on the GPU replaced by buffers."""
         items = items_of(slot, value)
         foreign = [not isinstance(item, Buffer) and on_cuda(item) for item in items]
         if not any(foreign):
             return value
-        found = [
+        buffers = [
             self._borrowed_buffer(slot, item) if borrow else item
             for item, borrow in zip(items, foreign, strict=True)
         ]
-        return found[0] if slot.count == 1 else found
+        return buffers[0] if slot.count == 1 else buffers
 
     def _borrowed_buffer(self, slot: Slot, value: Any) -> Buffer:
         if slot.image is not None or slot.kind == "acceleration_structure":
@@ -113,8 +112,8 @@ class Bindings(Closing):
             )
         borrowed = self._borrow(slot, value)
         self._borrowed.append(borrowed)
-        found: Buffer = borrowed.buffer
-        return found
+        buffer: Buffer = borrowed.buffer
+        return buffer
 
     def _borrow(self, slot: Slot, value: Any) -> Borrowed:
         """Take another library's array on the GPU; `InvalidDispatch` where the device cannot."""
@@ -127,7 +126,7 @@ class Bindings(Closing):
         self._borrowed = []
 
     def _fill(self, slot: Slot, value: Any) -> None:
-        """Make what a place's value stands for."""
+        """Make the resources of a slot from its value."""
         resources = self.resources[slot] = []
         samplers = self.samplers[slot] = []
         for item in items_of(slot, value):
@@ -161,7 +160,7 @@ class Bindings(Closing):
         return own
 
     def _structure(self, slot: Slot, value: Any) -> AccelerationStructure:
-        """Make one instance of what an array stands for."""
+        """Make a scene with one instance of the geometry in an array."""
         bottom = self._structures(self.device, geometry_of(value, slot.label))
         self._own_structures.append(bottom)
         top = self._structures(self.device, Instance(bottom))
@@ -174,7 +173,7 @@ class Bindings(Closing):
 
     @abstractmethod
     def _create(self) -> None:
-        """Make what the work needs besides the resources."""
+        """Make everything that the work needs besides the resources."""
 
     @property
     @abstractmethod
@@ -182,10 +181,10 @@ class Bindings(Closing):
         """Whether the bindings were freed."""
 
     def require_open(self) -> None:
-        """Raise where the device, the pipeline or anything bound is closed."""
+        """Raise where the device or anything bound is closed."""
         closings = self.device.closings
         self.device.require_open()
-        if self.pipeline.closed or self.closed:
+        if self.closed:
             raise DriverError("The pipeline or its bindings are closed; bind anew.")
         if any(resource.closed for resources in self.resources.values() for resource in resources):
             raise DriverError("A bound buffer, image or acceleration structure is closed; bind anew.")
@@ -199,14 +198,14 @@ class Bindings(Closing):
         GPU, the result is that array itself, written.
         """
         self.require_open()
-        found: dict[Any, Any] = {}
+        results: dict[Any, Any] = {}
         for slot, resources in self.resources.items():
             if slot.writable:
                 arrays = [array for entry in resources for array in self._result(entry)]
                 if arrays:
-                    found[slot.key] = arrays[0] if slot.count == 1 else arrays
+                    results[slot.key] = arrays[0] if slot.count == 1 else arrays
         self.device.raise_validation_errors()
-        return found
+        return results
 
     def _result(self, resource: Resource) -> list[Any]:
         """Return the array that a resource stood for; nothing for the caller's own."""
@@ -219,18 +218,18 @@ class Bindings(Closing):
                 return [borrowed.source]
         return []
 
-    def places(self) -> dict[Any, Any]:
-        """Return by which key of the results each binding goes: by its names and numbers."""
-        found: dict[Any, Any] = {}
-        for slot in self.pipeline.slots:
-            found[slot.set, slot.binding] = slot.key
-            found.update(dict.fromkeys(slot.names, slot.key))
+    def result_keys(self) -> dict[Any, Any]:
+        """Return the key in the results of each binding, by its names and numbers."""
+        keys: dict[Any, Any] = {}
+        for slot in self.slots:
+            keys[slot.set, slot.binding] = slot.key
+            keys.update(dict.fromkeys(slot.names, slot.key))
             if slot.set == 0:
-                found[slot.binding] = slot.key
-        return found
+                keys[slot.binding] = slot.key
+        return keys
 
     def _writable(self) -> Iterator[tuple[Slot, list[ArrayBuffer | Image]]]:
-        """Go over the places that a shader may have written, and what stands there for arrays."""
+        """Yield the slots that a shader may have written, with the resources that stand for arrays."""
         for slot, resources in self.resources.items():
             own = [entry for entry in self._own if any(entry is resource for resource in resources)]
             if slot.writable and own:
@@ -251,7 +250,7 @@ class Bindings(Closing):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What went wrong in the last dispatch, as far as the device notices."""
+        """The events of the last run; empty where the device reports none."""
         return ()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Blocks of shaders against NumPy: whether an array fits one, and values packed by its layout."""
+"""Blocks of shaders and NumPy arrays: checks that an array fits a block, and packing values by its layout."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _check_dtype(dtype: np.dtype[Any], kinds: set[np.dtype[Any]], what: str) -> 
 
 
 def _check_padding(array: npt.NDArray[Any], block: StructType, what: str) -> None:
-    """Refuse rows that are shorter than the block's elements, whose data would land in the wrong place."""
+    """Refuse rows that are shorter than the block's elements, whose data would be at wrong offsets."""
     if len(block.members) != 1 or not isinstance(block.members[0].type, ArrayType):
         return
     kind = block.members[0].type
@@ -278,13 +278,13 @@ def pack_specialization(
     plain: dict[int, bool | int | float] = {}
     packed: dict[int, bytes] = {}
     for key, value in values.items():
-        found = [entry for entry in constants if key in (entry.id, entry.name) and key != ""]
-        if not found:
+        matching = [entry for entry in constants if key in (entry.id, entry.name) and key != ""]
+        if not matching:
             names = [entry.name or str(entry.id) for entry in constants]
             raise InvalidDispatch(
                 f"The module has no specialization constant {key!r}.{suggestion(key, names)}"
             )
-        constant = found[0]
+        constant = matching[0]
         what = f"The specialization constant {constant.name or constant.id!r}"
         array = exact_numbers(value, _stored(constant.type), what)
         if array.shape != ():

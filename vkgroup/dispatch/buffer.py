@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.exports import Exports
 from vkgroup.dispatch.foreign import as_host
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
@@ -64,7 +64,7 @@ class Buffer(Closing, Exports):
     _released = False
 
     def __init__(
-        self, device: Owner, data: npt.ArrayLike | int, *, host: bool = False, shared: bool = False
+        self, device: DeviceBase, data: npt.ArrayLike | int, *, host: bool = False, shared: bool = False
     ) -> None:
         self.device = device
         if isinstance(data, int | np.integer) and not isinstance(data, bool | np.bool_):
@@ -156,12 +156,12 @@ class Buffer(Closing, Exports):
         self._check_range(nbytes, offset)
         if nbytes == 0:
             raise InvalidDispatch("A view of no bytes cannot be made: Vulkan has no empty buffers.")
-        found = copy(self)
-        found._viewed = self._viewed or self
-        found.dtype, found.shape, found.nbytes = kind, dimensions, nbytes
-        found.offset = self.offset + offset
-        found._start_view()
-        return found
+        view = copy(self)
+        view._viewed = self._viewed or self
+        view.dtype, view.shape, view.nbytes = kind, dimensions, nbytes
+        view.offset = self.offset + offset
+        view._start_view()
+        return view
 
     def overlaps(self, other: Buffer) -> bool:
         """Whether this buffer and another, or the memory that they view, have a byte in common."""
@@ -169,7 +169,7 @@ class Buffer(Closing, Exports):
         return same and self.offset < other.offset + other.nbytes and other.offset < self.offset + self.nbytes
 
     def _start_view(self) -> None:
-        """Prepare a view, once its place is known; a kind of device may need nothing."""
+        """Prepare a view, once its offset is known; some kinds of devices need nothing."""
 
     def write(self, array: npt.ArrayLike, offset: int = 0) -> None:
         """Copy an array's elements, in C order, into the buffer.

@@ -1,4 +1,4 @@
-"""Whether what a caller binds fits the place it is bound to."""
+"""Checks that bound arrays, buffers and images fit their slots."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure, check_bound_structure, geometry_of
 from vkgroup.dispatch.blocks import check_array
 from vkgroup.dispatch.buffer import Buffer, checked_array
@@ -19,7 +19,7 @@ from vkgroup.spirv import ImageType, StructType
 
 
 def items_of(slot: Slot, value: Any) -> list[Any]:
-    """Return the resources of a place: one, or those of an array of descriptors."""
+    """Return the values of a slot: one, or those of an array of descriptors."""
     if slot.count == 1:
         return [value]
     if not isinstance(value, list | tuple) or len(value) != slot.count:
@@ -28,8 +28,8 @@ def items_of(slot: Slot, value: Any) -> list[Any]:
     return list(value)
 
 
-def check_value(slot: Slot, value: Any, device: Owner) -> None:
-    """Check a place's value before anything is made for it.
+def check_value(slot: Slot, value: Any, device: DeviceBase) -> None:
+    """Check a slot's value before anything is made for it.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def check_value(slot: Slot, value: Any, device: Owner) -> None:
             check_texel_buffer(slot, item, item.nbytes, device)
 
 
-def _check_structure(slot: Slot, item: Any, device: Owner) -> None:
+def _check_structure(slot: Slot, item: Any, device: DeviceBase) -> None:
     """Check what rays are to be traced through: a structure, or an array that one is made of."""
     if not isinstance(item, AccelerationStructure):
         if isinstance(item, Buffer | Image):
@@ -77,7 +77,7 @@ def _check_structure(slot: Slot, item: Any, device: Owner) -> None:
 
 
 def check_block(slot: Slot, array: npt.NDArray[Any]) -> None:
-    """Check that an array's dtype, shape and size are those of the block at a place, if one alone is there.
+    """Check that an array's dtype, shape and size fit the block of a slot, if the slot has only one.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def check_block(slot: Slot, array: npt.NDArray[Any]) -> None:
         check_array(array, kind, slot.label)
 
 
-def _check_resource(slot: Slot, item: Buffer | Image, device: Owner) -> None:
+def _check_resource(slot: Slot, item: Buffer | Image, device: DeviceBase) -> None:
     kind = slot.variables[0].type
     if item.device is not device:
         raise InvalidDispatch(f"{slot.label} is given a resource of another device.")
@@ -111,7 +111,7 @@ def _check_resource(slot: Slot, item: Buffer | Image, device: Owner) -> None:
         _check_range(slot, item.nbytes, device)
 
 
-def _check_offset(slot: Slot, offset: int, device: Owner) -> None:
+def _check_offset(slot: Slot, offset: int, device: DeviceBase) -> None:
     """Refuse a view that begins where the device cannot bind it."""
     step = offset_step(slot, device)
     if offset % step:
@@ -121,8 +121,8 @@ def _check_offset(slot: Slot, offset: int, device: Owner) -> None:
         )
 
 
-def offset_step(slot: Slot, device: Owner) -> int:
-    """Return of what the place of a view must be a multiple; the reference device binds any."""
+def offset_step(slot: Slot, device: DeviceBase) -> int:
+    """Return the alignment of a view's offset; 1 on the reference device, which binds any."""
     return int(device.capabilities.limits.get(_offset_limit(slot), 1))
 
 
@@ -149,7 +149,7 @@ def _check_image(slot: Slot, image: Image, kind: ImageType) -> None:
     require_use(slot, image)
 
 
-def _check_range(slot: Slot, nbytes: int, device: Owner) -> None:
+def _check_range(slot: Slot, nbytes: int, device: DeviceBase) -> None:
     name = "maxUniformBufferRange" if slot.kind == "uniform_buffer" else "maxStorageBufferRange"
     most = device.capabilities.limits[name]
     if nbytes > most:

@@ -1,9 +1,8 @@
-"""The device that users open: compile for it, put data on it, run on it."""
+"""Device: compiling shaders, making resources and pipelines, and running them."""
 
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as AnySequence
 from pathlib import Path
@@ -14,20 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.compiler import Target, compile_file, compile_source
+from vkgroup.device.base import DeviceBase
 from vkgroup.device.capabilities import Capabilities
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.device.info import DeviceInfo
-from vkgroup.device.owner import Owner
 from vkgroup.dispatch.buffer import Buffer, checked_array
+from vkgroup.dispatch.compute_stages import ComputeStages
 from vkgroup.dispatch.draw_device import Drawing
 from vkgroup.dispatch.formats import choose_format, named_format
-from vkgroup.dispatch.graphics_pipeline import GraphicsPipeline
 from vkgroup.dispatch.image import Image
-from vkgroup.dispatch.kept import kept_pipeline, key_of_values
 from vkgroup.dispatch.memories import Memories
 from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.dispatch.pipeline_cache import PipelineCache, key_of_values
 from vkgroup.dispatch.ray_device import Tracing
-from vkgroup.dispatch.ray_pipeline import RayPipeline
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.sequence import Sequence, Step
 from vkgroup.dispatch.textures import check_sampler
@@ -56,19 +54,19 @@ class Device(Memories, Drawing, Tracing):
     _kind_of_pipelines: type[Pipeline]
     _kind_of_sequences: type[Sequence]
 
-    def __init__(self, owner: Owner, subgroup_size: int | None = None) -> None:
-        self._owner = owner
+    def __init__(self, owner: DeviceBase, subgroup_size: int | None = None) -> None:
+        self._base = owner
         owner.user = ref(self)
         self._subgroup_size = subgroup_size
-        self._pipelines: OrderedDict[Any, Pipeline] = OrderedDict()
-        self._graphics_pipelines: OrderedDict[Any, GraphicsPipeline] = OrderedDict()
-        self._ray_pipelines: OrderedDict[Any, RayPipeline] = OrderedDict()
+        self._pipelines = PipelineCache()
+        self._graphics_pipelines = PipelineCache()
+        self._ray_pipelines = PipelineCache()
 
     @staticmethod
     def of(resource: Buffer | Image) -> Device | None:
-        """Return the device that a buffer or image was made from; None where nobody holds that any more."""
-        found = None if resource.device.user is None else resource.device.user()
-        return found if isinstance(found, Device) else None
+        """Return the device that a buffer or image was made from; None where it was garbage collected."""
+        device = None if resource.device.user is None else resource.device.user()
+        return device if isinstance(device, Device) else None
 
     @property
     def subgroup_size(self) -> int | None:
@@ -77,22 +75,22 @@ class Device(Memories, Drawing, Tracing):
 
     @property
     def name(self) -> str:
-        """The device's name as its driver gives it."""
+        """The device's name, as its driver reports it."""
         return self.capabilities.name
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the device declares."""
-        return self._owner.capabilities
+        """The capabilities that the device declares."""
+        return self._base.capabilities
 
     @property
     def info(self) -> DeviceInfo:
-        """What another process needs to open the same device."""
-        return self._owner.info
+        """The information with which another process can open the same device."""
+        return self._base.info
 
     @property
     def target(self) -> Target:
-        """What modules for this device are compiled for."""
+        """The target that modules for this device are compiled for."""
         return Target.for_api_version(self.capabilities.api_version)
 
     def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
@@ -160,7 +158,7 @@ class Device(Memories, Drawing, Tracing):
         name = "Unknown" if format is None else named_format(format).name
         kind = ImageType(None, dimension, False, layers, False, True, name)
         image = self._images(
-            self._owner,
+            self._base,
             texels.shape,
             choose_format(kind, texels, "The image"),
             dimension=dimension,
@@ -174,7 +172,7 @@ class Device(Memories, Drawing, Tracing):
 
     def owns(self, resource: Buffer | Image) -> bool:
         """Whether a buffer or image was made from this device, and so can be used with it."""
-        return resource.device is self._owner
+        return resource.device is self._base
 
     def sampler(self, **state: Any) -> Sampler:
         """Make the state of a sampler, checked against what the device has.
@@ -186,12 +184,12 @@ class Device(Memories, Drawing, Tracing):
         Raises
         ------
         InvalidDispatch
-            The values make no sense.
+            The values are invalid or contradict each other.
         Unsupported
             The device has no such sampler.
         """
         sampler = make_sampler(state)
-        check_sampler(sampler, self._owner)
+        check_sampler(sampler, self._base)
         return sampler
 
     def pipeline(
@@ -222,8 +220,8 @@ class Device(Memories, Drawing, Tracing):
         InvalidModule, InvalidDispatch
             The module breaks SPIR-V's rules, or is no compute shader; a value fits no constant.
         """
-        return self._kind_of_pipelines(
-            self._owner,
+        self._base.require_open()
+        stages = ComputeStages(
             module,
             entry_point=entry_point,
             specialization=specialization,
@@ -231,6 +229,7 @@ class Device(Memories, Drawing, Tracing):
             full_subgroups=full_subgroups,
             varying_subgroup_size=varying_subgroup_size,
         )
+        return self._kind_of_pipelines(self._base, stages)
 
     def sequence(self, steps: Iterable[Step | tuple[Step, ...]]) -> Sequence:
         """Record dispatches, fills and copies once, to run them many times.
@@ -243,7 +242,7 @@ class Device(Memories, Drawing, Tracing):
         Raises
         ------
         InvalidDispatch
-            A step makes no sense on this device; nothing has run.
+            A step is invalid on this device; nothing has run.
 
         Examples
         --------
@@ -251,7 +250,7 @@ class Device(Memories, Drawing, Tracing):
         >>> work.run()
         >>> work.timed(repeat=10)
         """
-        return self._kind_of_sequences(self._owner, steps)
+        return self._kind_of_sequences(self._base, steps)
 
     def run(
         self,
@@ -290,9 +289,9 @@ class Device(Memories, Drawing, Tracing):
         Raises
         ------
         Unsupported, InvalidModule, InvalidDispatch
-            The device cannot do it, or it makes no sense; nothing has run.
+            The device lacks a feature, or an argument is invalid; nothing has run.
         DispatchTimeout, DeviceLost
-            It did not finish; the device is of no more use.
+            It did not finish; the device must be opened again.
 
         Examples
         --------
@@ -302,56 +301,38 @@ class Device(Memories, Drawing, Tracing):
         """
         if not isinstance(module, Module):
             module = self.compile(module)
-        control = {
+        control: dict[str, Any] = {
             "subgroup_size": subgroup_size,
             "full_subgroups": full_subgroups,
             "varying_subgroup_size": varying_subgroup_size,
         }
-        pipeline = self._pipeline(module, entry_point, specialization, control)
-        with pipeline.bind(bindings) as bound:
-            seconds = bound.timed(groups, push, timeout, repeat=repeat)
-            return RunResult(
-                bound.results(),
-                bound.places(),
-                seconds,
-                defined=bound.defined(),
-                ordered=bound.defined(ordered=True),
-                events=bound.events,
-            )
-
-    def _pipeline(
-        self,
-        module: Module,
-        entry_point: str | None,
-        specialization: Mapping[int | str, Any] | None,
-        control: Mapping[str, Any],
-    ) -> Pipeline:
-        """Return a pipeline for `run`, kept from the last times where it can be."""
-        return kept_pipeline(
-            self._pipelines,
-            (module, entry_point, key_of_values(specialization), *control.values()),
+        key = (module, entry_point, key_of_values(specialization), *control.values())
+        pipeline = self._pipelines.get_or_make(
+            key,
             lambda: self.pipeline(module, entry_point=entry_point, specialization=specialization, **control),
         )
+        with pipeline.bind(bindings) as work:
+            return work.run_result(work.timed(groups, push, timeout, repeat=repeat))
 
     @property
     def closed(self) -> bool:
         """Whether the device was closed."""
-        return self._owner.closed
+        return self._base.closed
 
     @property
     def lost(self) -> bool:
-        """Whether the device was lost, or timed out: it is of no more use, and can be opened anew."""
-        return bool(self._owner.lost)
+        """Whether the device was lost, or timed out: it must be opened again."""
+        return bool(self._base.lost)
 
     def close(self) -> None:
         """Free the device and everything made from it; doing so again is allowed."""
         self._pipelines.clear()
         self._graphics_pipelines.clear()
         self._ray_pipelines.clear()
-        self._owner.close()
+        self._base.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self._owner.closed else "lost" if self._owner.lost else "open"
+        state = "closed" if self._base.closed else "lost" if self._base.lost else "open"
         return f"<vkgroup Device {self.name!r}, {state}>"
 
 

@@ -1,4 +1,4 @@
-"""DLPack: what its capsules say, and capsules for memory that is not NumPy's.
+"""DLPack: reading capsules, and making capsules for memory that is not NumPy's.
 
 The layouts are those of ``dlpack.h`` 1.0; the protocol around them is that of the Python array API standard
 ("Data interchange mechanisms").
@@ -111,7 +111,7 @@ def describe(capsule: Any, what: str) -> Described:
     Raises
     ------
     InvalidDispatch
-        It is no capsule that nobody has consumed; NumPy has no such dtype.
+        It is no capsule, or was consumed already; NumPy has no such dtype.
     """
     if _valid(capsule, _VERSIONED):
         versioned = _Versioned.from_address(_pointer(capsule, _VERSIONED))
@@ -178,7 +178,7 @@ class _Memory:
 def array_at(address: int, dtype: np.dtype[Any], shape: tuple[int, ...], keeper: object) -> npt.NDArray[Any]:
     """Return memory as an array that holds `keeper` for as long as anything views the array.
 
-    The address may be another device's, as long as nobody touches the elements.
+    The address may be another device's, as long as the elements are not accessed.
     """
     return np.asarray(_Memory(address, dtype, shape, keeper)).view(dtype).reshape(shape)
 

@@ -1,4 +1,4 @@
-"""Whether shaders, state, vertices and attachments belong together: drivers crash where they do not."""
+"""Checks that shaders, formats, vertices and attachments of a draw fit together; else drivers crash."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.attachments import Attachment, check_size
-from vkgroup.dispatch.drawing import DrawState, size_of
+from vkgroup.dispatch.draw_images import DrawData
+from vkgroup.dispatch.draw_state import DrawFormats, DrawState, size_of
 from vkgroup.dispatch.vertices import MeshGroups, Vertices, check_interface
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import EntryPoint, Module
@@ -27,19 +28,26 @@ _PRIMITIVES = {
     "triangles_adjacency": "InputTrianglesAdjacency",
     "triangle_strip_adjacency": "InputTrianglesAdjacency",
 }
-"""What a geometry shader has to take of each topology, by SPIR-V's execution modes."""
+"""Input primitives of a geometry shader for each topology, by SPIR-V's execution modes."""
 
 
-def check_made_of(modules: tuple[Any, ...], state: Any) -> None:
-    """Refuse what a graphics pipeline cannot be made of, by its type."""
+def check_made_of(modules: tuple[Any, ...], formats: Any, state: Any) -> None:
+    """Refuse arguments of other types than a graphics pipeline is made of."""
     if not all(isinstance(module, Module) for module in modules):
         raise InvalidDispatch("A graphics pipeline is made of modules; Device.compile makes them.")
+    if not isinstance(formats, DrawFormats):
+        raise InvalidDispatch(f"A graphics pipeline needs DrawFormats; {formats!r} was given.")
+    check_state(state)
+
+
+def check_state(state: Any) -> None:
+    """Refuse what is no `DrawState`."""
     if not isinstance(state, DrawState):
-        raise InvalidDispatch(f"A graphics pipeline needs a DrawState; {state!r} was given.")
+        raise InvalidDispatch(f"state is a DrawState; {state!r} was given.")
 
 
-def check_stages(shaders: Sequence[EntryPoint], state: DrawState) -> None:
-    """Check that the stages, in their order, go with each other and with the topology.
+def check_stages(shaders: Sequence[EntryPoint], topology: str) -> None:
+    """Check that the stages, in their order, fit each other and the topology.
 
     Raises
     ------
@@ -47,21 +55,21 @@ def check_stages(shaders: Sequence[EntryPoint], state: DrawState) -> None:
         Patches without tessellation or the other way round, or a geometry shader that takes other primitives.
     """
     by_name = {entry.stage: entry for entry in shaders}
-    # What a task shader gives is its payload, which has no locations.
+    # The output of a task shader is its payload, which has no locations.
     for giver, taker in pairwise(entry for entry in shaders if entry.stage != "task"):
         check_interface(giver, taker)
     if "mesh" in by_name:
         return
     tessellates = "tessellation_control" in by_name
-    if tessellates != (state.topology == "patches"):
+    if tessellates != (topology == "patches"):
         raise InvalidDispatch(
             "Tessellation takes patches, and nothing else does: topology='patches' belongs to both shaders of"
-            f" tessellation; the topology is {state.topology!r}."
+            f" tessellation; the topology is {topology!r}."
         )
     if (geometry := by_name.get("geometry")) is None:
         return
     taken = next((mode for mode in geometry.execution_modes if mode in _PRIMITIVES.values()), "")
-    given = _tessellated(by_name) if tessellates else _PRIMITIVES[state.topology]
+    given = _tessellated(by_name) if tessellates else _PRIMITIVES[topology]
     if taken != given:
         raise InvalidDispatch(
             f"The geometry shader takes {_words(taken)}, and gets {_words(given)}: change its layout(…) in,"
@@ -77,10 +85,10 @@ def _tessellated(by_name: Mapping[str, EntryPoint]) -> str:
     return "InputLines" if "Isolines" in modes else "Triangles"
 
 
-def draws_points(last: EntryPoint, state: DrawState) -> bool:
+def draws_points(last: EntryPoint, topology: str) -> bool:
     """Whether the primitives that the last stage before the fragments gives are points."""
     if last.stage == "vertex":
-        return state.topology == "points"
+        return topology == "points"
     return bool({"OutputPoints", "PointMode"} & last.execution_modes.keys())
 
 
@@ -90,7 +98,7 @@ def _words(mode: str) -> str:
     return f"{mode.removeprefix('Input').removesuffix('Adjacency').lower()}{adjacency}"
 
 
-def check_state(vertex: EntryPoint, fragment: EntryPoint, state: DrawState) -> None:
+def check_formats(vertex: EntryPoint, fragment: EntryPoint, formats: DrawFormats) -> None:
     """Check a pipeline's attributes and colors against the shaders.
 
     Raises
@@ -98,7 +106,7 @@ def check_state(vertex: EntryPoint, fragment: EntryPoint, state: DrawState) -> N
     InvalidDispatch
         A vertex input has no attribute, or an attribute or color is of another type than the shader's.
     """
-    attributes = {item.location: item.kind for item in state.attributes}
+    attributes = {item.location: item.kind for item in formats.attributes}
     for item in vertex.variables.inputs:
         for location in item.locations:
             kind = attributes.get(location)
@@ -107,7 +115,7 @@ def check_state(vertex: EntryPoint, fragment: EntryPoint, state: DrawState) -> N
                     f"The vertex shader's input {item.name!r} has no attribute of its type at location"
                     f" {location}."
                 )
-    colors = dict(state.colors)
+    colors = dict(formats.colors)
     for item in fragment.variables.outputs:
         for location in item.locations:
             format_ = colors.get(location)
@@ -119,43 +127,57 @@ def check_state(vertex: EntryPoint, fragment: EntryPoint, state: DrawState) -> N
 
 
 def check_bound(
-    state: DrawState,
+    formats: DrawFormats,
     size: object,
-    vertices: Vertices | MeshGroups,
+    vertices: Any,
     attachments: tuple[Attachment, ...],
-    device: Owner,
-    meshes: str | None = None,
-) -> tuple[int, int]:
-    """Check what is bound to a pipeline against the state that it was made for, and return the size.
+    device: DeviceBase,
+    workgroups_stage: str | None,
+) -> DrawData:
+    """Return the data that is bound to a graphics pipeline, checked against the pipeline's formats.
 
     Parameters
     ----------
-    meshes : the stage whose workgroups a draw starts, ``"task"`` or ``"mesh"``; None for one with vertices.
+    workgroups_stage : as of `GraphicsStages`.
 
     Raises
     ------
     InvalidDispatch
-        Vertices or attachments are others than the pipeline was made for.
+        Vertices or attachments have other formats than the pipeline was made for.
     """
     extent = size_of(size)
     if isinstance(vertices, MeshGroups):
-        check_groups(vertices.counts, meshes, device)
-    elif meshes is not None or not isinstance(vertices, Vertices) or vertices.attributes != state.attributes:
+        check_groups(vertices.counts, workgroups_stage, device)
+    elif (
+        workgroups_stage is not None
+        or not isinstance(vertices, Vertices)
+        or vertices.attributes != formats.attributes
+    ):
         raise InvalidDispatch(
-            f"The pipeline was made for vertices with the attributes {state.attributes}; bind such Vertices."
+            f"The pipeline was made for vertices with the attributes {formats.attributes}; bind such"
+            " Vertices."
         )
-    if isinstance(vertices, Vertices):
+    else:
         _check_numbers(vertices)
     colors = tuple((item.location, item.format) for item in attachments if item.location is not None)
     depths = [item.format for item in attachments if item.location is None]
-    if colors != state.colors or depths != [state.depth] * (state.depth is not None):
+    if colors != formats.colors or depths != [formats.depth] * (formats.depth is not None):
         raise InvalidDispatch("The pipeline was made for other attachments; make both of the same formats.")
     for attachment in attachments:
         check_size(attachment, extent, device)
-    return extent
+    return DrawData(extent, vertices, attachments)
 
 
-def check_groups(counts: Any, stage: str | None, device: Owner) -> None:
+def check_framebuffer(size: tuple[int, int], device: DeviceBase) -> None:
+    """Raise `Unsupported` where a device cannot draw to images that large."""
+    limits, name = device.capabilities.limits, device.capabilities.name
+    most = (limits["maxFramebufferWidth"], limits["maxFramebufferHeight"])
+    if size[0] > most[0] or size[1] > most[1]:
+        lacking = f"maxFramebufferWidth and maxFramebufferHeight of {size} (they are {most})"
+        raise Unsupported(f"{name} lacks: {lacking}.", [lacking])
+
+
+def check_groups(counts: Any, stage: str | None, device: DeviceBase) -> None:
     """Check the numbers of workgroups that a draw with mesh shaders starts.
 
     Raises

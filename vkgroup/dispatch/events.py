@@ -1,4 +1,4 @@
-"""What an execution notices: undefined values that matter, races, barriers in divergence, hangs, bounds."""
+"""Events of an execution: undefined values, races, divergent barriers, hangs, accesses out of bounds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REPORTED_ALREADY = frozenset({"race", "bounds"})
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One invocation of a dispatch: its workgroup, its place there, its subgroup and its lane."""
+    """One invocation of a dispatch: its workgroup, its index in it, its subgroup and its lane."""
 
     workgroup: tuple[int, int, int]
     local: tuple[int, int, int]

@@ -18,7 +18,7 @@ class Exports(ABC):
     """The half of a buffer that other array libraries see: views of its memory, without a copy.
 
     A view keeps the memory: where the buffer is closed, vkgroup uses it no more, and the memory is freed when
-    the last view is gone. What another library writes is seen by the work that is started afterwards.
+    the last view is gone. Work that is started after another library has written sees what it wrote.
     """
 
     dtype: np.dtype[Any]
@@ -48,7 +48,7 @@ class Exports(ABC):
 
     @abstractmethod
     def _duplicate(self) -> Exports:
-        """Make a buffer with the same contents in the same place."""
+        """Make a buffer with the same contents on the same device."""
 
     @abstractmethod
     def read(self) -> npt.NDArray[Any]:
@@ -89,19 +89,21 @@ class Exports(ABC):
         NotShareable
             The memory cannot be had so; it is a `BufferError`.
         """
-        place = self._place()
-        wanted = place if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
-        if wanted[0] == CPU and (copy or wanted != place):
+        location = self._place()
+        wanted = location if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+        if wanted[0] == CPU and (copy or wanted != location):
             if copy is False:
                 raise NotShareable("The buffer lies on a GPU; the host can have a copy of it alone.")
             return capsule_of(self.read(), max_version, copied=True)
-        if wanted != place:
-            raise NotShareable(f"The buffer lies on DLPack's device {place}; it cannot be given on {wanted}.")
-        _check_stream(stream, place)
-        if place[0] == CUDA and stream != _NO_WAIT:
+        if wanted != location:
+            raise NotShareable(
+                f"The buffer lies on DLPack's device {location}; it cannot be given on {wanted}."
+            )
+        _check_stream(stream, location)
+        if location[0] == CUDA and stream != _NO_WAIT:
             self._settle()
         source = self._duplicate() if copy else self
-        return capsule_of(source._lent(), max_version, place, copied=bool(copy))
+        return capsule_of(source._lent(), max_version, location, copied=bool(copy))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -116,10 +118,10 @@ class Exports(ABC):
             CUDA does not see the memory.
         """
         try:
-            place = self._place()
+            location = self._place()
         except NotShareable as error:
             raise AttributeError(str(error)) from None
-        if place[0] != CUDA:
+        if location[0] != CUDA:
             raise AttributeError("The buffer does not lie on a CUDA device.")
         self._settle()
         self._interface = self._lent()
@@ -134,8 +136,8 @@ class Exports(ABC):
         }
 
 
-def _check_stream(stream: int | None, place: tuple[int, int]) -> None:
-    if place[0] == CPU and stream is not None:
+def _check_stream(stream: int | None, location: tuple[int, int]) -> None:
+    if location[0] == CPU and stream is not None:
         raise NotShareable(f"The buffer lies in the host's memory, which has no streams; {stream} was given.")
-    if place[0] == CUDA and stream == 0:
+    if location[0] == CUDA and stream == 0:
         raise NotShareable("Stream 0 of CUDA is ambiguous in DLPack; 1 is the legacy default stream.")

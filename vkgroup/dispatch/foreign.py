@@ -1,4 +1,4 @@
-"""Arrays of other libraries that are given to vkgroup: where they lie, and those of the host as NumPy's."""
+"""Arrays of other libraries: the device that they are on, and host arrays as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def place_of(value: Any) -> tuple[int, int] | None:
 
 def on_cuda(value: Any) -> bool:
     """Whether a value is another library's array in memory that CUDA manages for a device."""
-    place = place_of(value)
-    return place is not None and place[0] in (CUDA, CUDA_MANAGED)
+    location = place_of(value)
+    return location is not None and location[0] in (CUDA, CUDA_MANAGED)
 
 
 def as_host(value: Any, what: str) -> Any:
@@ -46,12 +46,12 @@ def as_host(value: Any, what: str) -> Any:
     InvalidDispatch
         It lies elsewhere, or its library does not hand it out: a tensor that requires a gradient, say.
     """
-    place = place_of(value)
-    if place is None:
+    location = place_of(value)
+    if location is None:
         return value
-    if place[0] not in HOST:
-        where = _DEVICES.get(place[0], f"device of DLPack type {place[0]}")
-        number = "" if place[1] == _UNKNOWN else f" {place[1]}"
+    if location[0] not in HOST:
+        where = _DEVICES.get(location[0], f"device of DLPack type {location[0]}")
+        number = "" if location[1] == _UNKNOWN else f" {location[1]}"
         raise InvalidDispatch(
             f"{what}: the array lies on {where}{number}. Give it to a buffer's binding or to"
             " device.from_dlpack of that GPU, or copy it to the host (tensor.cpu(), cupy.asnumpy(array))."

@@ -1,4 +1,4 @@
-"""Which texel format an array asks for."""
+"""Texel formats of arrays: chosen by dtype and components, or by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AXES = {"1D": 1, "2D": 2, "3D": 3, "Cube": 2, "Buffer": 1}
 
 
 class Shaped(Protocol):
-    """What has the dtype and the shape of an array."""
+    """An object with the dtype and the shape of an array."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -46,28 +46,28 @@ def choose_format(kind: ImageType, array: Shaped, what: str) -> Format:
         raise Unsupported(f"{what}: images of type {kind.glsl} cannot be made from arrays.", [kind.glsl])
     if kind.format == "Unknown":
         return _guess(kind, array, what)
-    found = FORMATS.get(kind.format)
-    if found is None:
+    format_ = FORMATS.get(kind.format)
+    if format_ is None:
         raise Unsupported(f"{what}: images of format {kind.format} cannot be made.", [kind.format])
-    if array.dtype != found.dtype:
+    if array.dtype != format_.dtype:
         raise InvalidDispatch(
-            f"{what} has the format {found.name}, whose texels are {found.dtype.name}; the array given is"
-            f" {array.dtype.name}. Use array.astype(np.{found.dtype.name})."
+            f"{what} has the format {format_.name}, whose texels are {format_.dtype.name}; the array given is"
+            f" {array.dtype.name}. Use array.astype(np.{format_.dtype.name})."
         )
-    return found
+    return format_
 
 
 def _guess(kind: ImageType, array: Shaped, what: str) -> Format:
     axes = AXES[kind.dimension] + (kind.arrayed or kind.dimension == "Cube")
     components = array.shape[-1] if len(array.shape) == axes + 1 else 1
     reads = None if kind.sampled_type is None else kind.sampled_type.kind
-    found = fitting(array.dtype, components, reads, depth=kind.depth)
-    if found is None:
+    format_ = fitting(array.dtype, components, reads, depth=kind.depth)
+    if format_ is None:
         read = "" if reads is None else f" that {kind.glsl} reads"
         raise InvalidDispatch(
             f"{what}: no image format{read} has {components} components of {array.dtype.name}."
         )
-    return found
+    return format_
 
 
 def named_format(name: str) -> Format:
@@ -78,7 +78,7 @@ def named_format(name: str) -> Format:
     InvalidDispatch
         There is none of that name.
     """
-    found = find(name)
-    if found is None:
+    format_ = find(name)
+    if format_ is None:
         raise InvalidDispatch(f"There is no image format {name!r}.{suggestion(name, FORMATS)}")
-    return found
+    return format_

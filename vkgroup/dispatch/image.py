@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import as_bytes, checked_array
 from vkgroup.dispatch.formats import AXES, Format
 from vkgroup.errors import DriverError, InvalidDispatch, Unsupported
@@ -43,7 +43,7 @@ class Image(Closing):
 
     def __init__(
         self,
-        device: Owner,
+        device: DeviceBase,
         shape: tuple[int, ...],
         format_: Format,
         *,

@@ -33,28 +33,28 @@ class InputAttachment:
 
 
 def indices(slot: Slot) -> range:
-    """Return the InputAttachmentIndex of each descriptor of a place: of an array one after the other."""
+    """Return the InputAttachmentIndex of each descriptor of a slot: consecutive numbers for an array."""
     first = slot.variables[0].attachment_index or 0
     return range(first, first + slot.count)
 
 
 def inputs_of(fragment: Module, bindings: Mapping[Any, Any]) -> tuple[InputAttachment, ...]:
-    """Return the input attachments of a draw, by what is bound at their places.
+    """Return the input attachments of a draw, by what is bound to their slots.
 
     Parameters
     ----------
     fragment : the fragment shader; no other stage has any.
-    bindings : as for `GraphicsPipeline.bind`; places that are given nothing are left to that.
+    bindings : as for `Pipeline.bind`; slots without a value are left to it.
     """
-    found = []
-    for slot in _places(slots_of(fragment.reflection.bindings)):
+    inputs = []
+    for slot in _input_slots(slots_of(fragment.reflection.bindings)):
         given = [value for key, value in bindings.items() if slot.matches(key)]
         if given:
-            found += [
+            inputs += [
                 InputAttachment(index, *_format(slot, item))
                 for index, item in zip(indices(slot), items_of(slot, given[0]), strict=True)
             ]
-    return tuple(sorted(found, key=lambda item: item.index))
+    return tuple(sorted(inputs, key=lambda item: item.index))
 
 
 def check_inputs(slots: Iterable[Slot], inputs: Iterable[InputAttachment]) -> None:
@@ -65,7 +65,7 @@ def check_inputs(slots: Iterable[Slot], inputs: Iterable[InputAttachment]) -> No
     InvalidDispatch
         It does not.
     """
-    wanted = sorted(index for slot in _places(slots) for index in indices(slot))
+    wanted = sorted(index for slot in _input_slots(slots) for index in indices(slot))
     given = sorted(item.index for item in inputs)
     if wanted != given:
         raise InvalidDispatch(
@@ -73,29 +73,47 @@ def check_inputs(slots: Iterable[Slot], inputs: Iterable[InputAttachment]) -> No
         )
 
 
-def check_bound_input(
-    slot: Slot, number: int, image: Image, state: Iterable[InputAttachment], size: Any
-) -> None:
-    """Check an image that is bound as an input attachment against the pipeline's state and the draw's size.
+def bound_inputs(
+    resources: Mapping[Slot, Iterable[Any]], inputs: Iterable[InputAttachment], size: tuple[int, int]
+) -> list[tuple[int, Image]]:
+    """Return the images that are bound as input attachments, each with its index, in the order of these.
+
+    Parameters
+    ----------
+    resources : what is bound to each slot.
+    inputs : the input attachments that the pipeline was made for.
+    size : of the draw.
 
     Raises
     ------
     InvalidDispatch
-        It does not fit.
+        An image is of another size than the draw, or of another format than the pipeline was made for.
     """
-    index = indices(slot)[number]
-    if InputAttachment(index, image.format, image.samples) not in tuple(state):
+    known = tuple(inputs)
+    images: list[tuple[int, Image]] = []
+    for slot in _input_slots(resources):
+        for index, image in zip(indices(slot), resources[slot], strict=True):
+            assert isinstance(image, Image)
+            _check_bound(slot, index, image, known, size)
+            images.append((index, image))
+    return sorted(images, key=lambda item: item[0])
+
+
+def _check_bound(
+    slot: Slot, index: int, image: Image, inputs: tuple[InputAttachment, ...], size: tuple[int, int]
+) -> None:
+    if InputAttachment(index, image.format, image.samples) not in inputs:
         raise InvalidDispatch(
             f"{slot.label} is given {image.format.name}; the pipeline was made for another."
         )
-    if image.extent[:2] != tuple(size) or image.levels != 1 or "attachment" not in image.uses:
+    if image.extent[:2] != size or image.levels != 1 or "attachment" not in image.uses:
         raise InvalidDispatch(
-            f"{slot.label} is an input attachment: it takes images of the draw's size {tuple(size)}, without"
+            f"{slot.label} is an input attachment: it takes images of the draw's size {size}, without"
             f" levels, that can be drawn to; one of {image.extent[:2]} is given."
         )
 
 
-def _places(slots: Iterable[Slot]) -> Iterator[Slot]:
+def _input_slots(slots: Iterable[Slot]) -> Iterator[Slot]:
     return (slot for slot in slots if slot.kind == KIND)
 
 

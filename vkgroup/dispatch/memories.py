@@ -1,4 +1,4 @@
-"""What devices do with buffers: making them, of arrays, of sizes, and of other libraries' arrays."""
+"""Buffer methods of a device: buffers from arrays, from sizes, and from other libraries' arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.foreign import as_host, on_cuda
 from vkgroup.errors import InvalidDispatch, NotShareable
@@ -19,7 +19,7 @@ from vkgroup.errors import InvalidDispatch, NotShareable
 class Memories(Closing):
     """The half of a device that makes buffers."""
 
-    _owner: Owner
+    _base: DeviceBase
     _buffers: type[Buffer]
 
     def buffer(self, data: npt.ArrayLike | int, *, host: bool = False, shared: bool = False) -> Buffer:
@@ -28,7 +28,7 @@ class Memories(Closing):
         Parameters
         ----------
         data : an array, or bytes as a plain integer.
-        host : on a GPU with memory of its own, keep the buffer in the host's memory: quick to read and
+        host : on a discrete GPU, keep the buffer in the host's memory: quick to read and
             write from Python, slow for the GPU.
         shared : let CUDA see the memory too, so that torch and CuPy use it without a copy
             (docs/zero-copy.md). Where shaders run on the host, they can do so with any buffer.
@@ -40,7 +40,7 @@ class Memories(Closing):
         Unsupported, OutOfMemory
             It is over the device's limit; the device shares nothing with CUDA; there is no memory for it.
         """
-        return self._buffers(self._owner, data, host=host, shared=shared)
+        return self._buffers(self._base, data, host=host, shared=shared)
 
     def empty(
         self,
@@ -68,9 +68,9 @@ class Memories(Closing):
         kind = np.dtype(dtype)
         if kind.hasobject:
             raise InvalidDispatch("Python objects have no bytes for a shader; give a numeric dtype.")
-        found = self.buffer(math.prod(sizes) * kind.itemsize, host=host, shared=shared)
-        found.dtype, found.shape = kind, sizes
-        return found
+        buffer = self.buffer(math.prod(sizes) * kind.itemsize, host=host, shared=shared)
+        buffer.dtype, buffer.shape = kind, sizes
+        return buffer
 
     def from_dlpack(self, array: Any, *, copy: bool | None = None) -> Buffer:
         """Make a buffer of another library's array, in place where that can be.
@@ -109,4 +109,4 @@ class Memories(Closing):
     def _from_cuda(self, array: Any, copy: bool | None) -> Buffer:
         """Make a buffer of an array that lies in CUDA's memory; `InvalidDispatch` where that cannot be."""
         as_host(array, "from_dlpack")
-        raise InvalidDispatch(f"{self._owner.capabilities.name} takes arrays of the host's memory alone.")
+        raise InvalidDispatch(f"{self._base.capabilities.name} takes arrays of the host's memory alone.")

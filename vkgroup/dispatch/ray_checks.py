@@ -1,4 +1,4 @@
-"""Whether the shaders of a ray-tracing pipeline and the scene belong together: drivers crash where not."""
+"""Checks that the shaders of a ray-tracing pipeline fit together and fit the scene; else drivers crash."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import AccelerationStructure
-from vkgroup.dispatch.base_pipeline import Shader
+from vkgroup.dispatch.shader import Shader
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import ArrayType, Constant, ScalarType, StructType, Trace, Type, VectorType
 
@@ -50,12 +50,12 @@ def check_links(
     hit_groups: Sequence[Group],
     callables: Sequence[Group],
 ) -> None:
-    """Check what the shaders start: that there is something, as far as their constants say it.
+    """Check that the shaders which others start exist, where their indices are constants.
 
     Raises
     ------
     InvalidDispatch
-        A shader traces rays that could start nothing, or means a miss or callable shader that there is not.
+        A shader traces rays that could start nothing, or names a miss or callable shader that does not exist.
     Unsupported
         A shader reads shader records, which the shader binding table here has none of.
     """
@@ -100,7 +100,7 @@ def recursion_of(shaders: Sequence[Shader], wanted: int | None) -> int:
     Raises
     ------
     InvalidDispatch
-        Closest-hit or miss shaders start rays, and nobody said how deep; or they need more than was said.
+        Closest-hit or miss shaders start rays, and no depth was given; or they need more than was given.
     """
     starting = [shader for shader in shaders if shader.module.reflection.rays.traces]
     deeper = [shader for shader in starting if shader.entry_point.stage != "raygen"]
@@ -128,11 +128,11 @@ def check_data(shaders: Sequence[Shader], hit_groups: Sequence[Group]) -> None:
         A type that a shader takes is none of those that are given.
     """
     rays = [(shader, shader.module.reflection.rays) for shader in shaders]
-    payloads = [trace.payload for _, found in rays for trace in found.traces]
-    data = [call.data for _, found in rays for call in found.calls]
-    for shader, found in rays:
-        _check_taken(shader, "payload", found.payload, payloads)
-        _check_taken(shader, "callable data", found.callable_data, data)
+    payloads = [trace.payload for _, uses in rays for trace in uses.traces]
+    data = [call.data for _, uses in rays for call in uses.calls]
+    for shader, uses in rays:
+        _check_taken(shader, "payload", uses.payload, payloads)
+        _check_taken(shader, "callable data", uses.callable_data, data)
     for group in hit_groups:
         given: Type | None = _BARYCENTRICS
         if group.intersection is not None:
@@ -175,7 +175,7 @@ def check_scenes(
     hit_groups: Sequence[Group],
     scenes: Mapping[tuple[int, int], Sequence[AccelerationStructure]],
 ) -> None:
-    """Check that every instance's geometry has a hit group of its kind, as far as constants say which.
+    """Check that every instance's geometry has a hit group of its kind, where constants name it.
 
     The record is the instance's offset, and the ray's offset, and the geometry's index times the ray's stride
     (Vulkan 1.4, "Ray Tracing", "Hit Shaders" of the shader binding table).
@@ -187,7 +187,7 @@ def check_scenes(
     Raises
     ------
     InvalidDispatch
-        An instance means a hit group that there is not, or one for other geometry.
+        An instance names a hit group that does not exist, or one for other geometry.
     """
     for shader in shaders:
         for trace in shader.module.reflection.rays.traces:
@@ -211,15 +211,15 @@ def _check_scene(
             record = first + offset + index * stride
             if record < len(there) and there[record] in (kind, ""):
                 continue
-            found = f"is for {there[record]}" if record < len(there) else f"is none of {len(hit_groups)}"
+            problem = f"is for {there[record]}" if record < len(there) else f"is none of {len(hit_groups)}"
             raise InvalidDispatch(
                 f"Rays of the {_words(shader)} shader that hit geometry {index} of instance {number}, which"
-                f" is of {kind}, run hit group {record}; that {found}. The number is the instance's"
+                f" is of {kind}, run hit group {record}; that {problem}. The number is the instance's"
                 f" sbt_offset {first} + the ray's offset {offset} + {index} × its stride {stride}."
             )
 
 
-def launch_size(given: Any, device: Owner) -> Size:
+def launch_size(given: Any, device: DeviceBase) -> Size:
     """Return width, height and depth of a launch.
 
     Raises

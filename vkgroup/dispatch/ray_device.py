@@ -1,15 +1,14 @@
-"""What devices do with rays: acceleration structures, ray-tracing pipelines, and tracing in one call."""
+"""Ray-tracing methods of a device: acceleration structures, pipelines, and traces in one call."""
 
 from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.acceleration import (
     AccelerationStructure,
     Boxes,
@@ -18,8 +17,9 @@ from vkgroup.dispatch.acceleration import (
     require_acceleration,
 )
 from vkgroup.dispatch.blocks import checked_mapping
-from vkgroup.dispatch.kept import kept_pipeline, key_of_values
-from vkgroup.dispatch.ray_pipeline import HitGroup, RayPipeline, Source, require_ray_tracing
+from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.dispatch.pipeline_cache import PipelineCache, key_of_values
+from vkgroup.dispatch.ray_stages import HitGroup, RayStages, Source, require_ray_tracing
 from vkgroup.dispatch.results import RunResult
 from vkgroup.dispatch.stages import check_specialization
 from vkgroup.errors import InvalidDispatch
@@ -29,16 +29,13 @@ Part = Triangles | Boxes | Instance | AccelerationStructure
 
 
 class Tracing(Closing):
-    """The half of a device that traces rays.
+    """The methods of a device that trace rays."""
 
-    A kind of device that has ray tracing names its kinds of structures and pipelines.
-    """
-
-    _owner: Owner
+    _base: DeviceBase
     _subgroup_size: int | None
     _structures: type[AccelerationStructure]
-    _kind_of_ray_pipelines: type[RayPipeline]
-    _ray_pipelines: OrderedDict[Any, RayPipeline]
+    _kind_of_pipelines: type[Pipeline]
+    _ray_pipelines: PipelineCache
 
     @abstractmethod
     def compile(self, source: str | os.PathLike[str], *, stage: str | None = None, **options: Any) -> Module:
@@ -60,7 +57,7 @@ class Tracing(Closing):
         Raises
         ------
         InvalidDispatch
-            The parts do not go together, or their numbers make no sense.
+            The parts do not fit together, or have invalid values.
         Unsupported, OutOfMemory
             The device has no ray tracing, or not for as much; there is no memory for it.
 
@@ -69,8 +66,8 @@ class Tracing(Closing):
         >>> bottom = device.acceleration_structure(Triangles(np.float32([[[0, 0, 1], [1, 0, 1], [0, 1, 1]]])))
         >>> scene = device.acceleration_structure([bottom, Instance(bottom, transform, custom_index=7)])
         """
-        require_acceleration(self._owner)
-        return self._structures(self._owner, parts)
+        require_acceleration(self._base)
+        return self._structures(self._base, parts)
 
     def ray_pipeline(
         self,
@@ -83,7 +80,7 @@ class Tracing(Closing):
         subgroup_size: int | None = None,
         varying_subgroup_size: bool = False,
         max_recursion: int | None = None,
-    ) -> RayPipeline:
+    ) -> Pipeline:
         """Make a ray-tracing pipeline.
 
         Parameters
@@ -106,14 +103,14 @@ class Tracing(Closing):
         InvalidModule, InvalidDispatch
             A module breaks SPIR-V's rules, or is of another stage; the stages do not fit together.
         """
-        require_ray_tracing(self._owner)
+        require_ray_tracing(self._base)
         groups, callables = _several(hit_groups, "hit_groups"), _several(callable, "callable")
         misses = _several(miss, "miss")
         modules = [raygen, *misses, *callables, *_shaders_of(groups)]
         if all(isinstance(module, Module) for module in modules):
             check_specialization(tuple(modules), checked_mapping(specialization, "specialization"))
-        return self._kind_of_ray_pipelines(
-            self._owner,
+        self._base.require_open()
+        stages = RayStages(
             raygen,
             miss=misses,
             hit_groups=groups,
@@ -123,6 +120,7 @@ class Tracing(Closing):
             varying_subgroup_size=varying_subgroup_size,
             max_recursion=max_recursion,
         )
+        return self._kind_of_pipelines(self._base, stages)
 
     def trace(
         self,
@@ -148,7 +146,7 @@ class Tracing(Closing):
         raygen : the ray-generation shader, a module or what `compile` takes; as are all others.
         size : width, height and depth of the grid of its invocations; one or two numbers leave the others 1.
             Zero runs nothing.
-        bindings : of all stages, as for `Device.run`. A place of an acceleration structure is given a top
+        bindings : of all stages, as for `Device.run`. For an acceleration structure a top
             level, or an array of triangles (n, 3, 3) or boxes (n, 2, 3).
         miss, hit_groups, callable : as for `ray_pipeline`; one alone needs no list.
         specialization, subgroup_size, varying_subgroup_size, max_recursion : as for `ray_pipeline`.
@@ -163,9 +161,9 @@ class Tracing(Closing):
         Raises
         ------
         Unsupported, InvalidModule, InvalidDispatch
-            The device cannot do it, or it makes no sense; nothing has run.
+            The device lacks a feature, or an argument is invalid; nothing has run.
         DispatchTimeout, DeviceLost
-            It did not finish; the device is of no more use.
+            It did not finish; the device must be opened again.
 
         Examples
         --------
@@ -173,23 +171,30 @@ class Tracing(Closing):
         >>> found = device.trace("a.rgen", (64, 64), arrays, miss="a.rmiss", hit_groups=HitGroup("a.rchit"))
         >>> found["hits"]
         """
-        require_ray_tracing(self._owner)
-        groups = [self._compiled_group(group) for group in _several(hit_groups, "hit_groups")]
-        pipeline = self._kept_ray_pipeline(
-            self._compiled(raygen, "raygen"),
-            tuple(self._compiled(source, "miss") for source in _several(miss, "miss")),
-            tuple(groups),
-            tuple(self._compiled(source, "callable") for source in _several(callable, "callable")),
-            specialization,
-            {
-                "subgroup_size": subgroup_size,
-                "varying_subgroup_size": varying_subgroup_size,
-                "max_recursion": max_recursion,
-            },
+        require_ray_tracing(self._base)
+        groups = tuple(self._compiled_group(group) for group in _several(hit_groups, "hit_groups"))
+        module = self._compiled(raygen, "raygen")
+        misses = tuple(self._compiled(source, "miss") for source in _several(miss, "miss"))
+        callables = tuple(self._compiled(source, "callable") for source in _several(callable, "callable"))
+        control: dict[str, Any] = {
+            "subgroup_size": subgroup_size,
+            "varying_subgroup_size": varying_subgroup_size,
+            "max_recursion": max_recursion,
+        }
+        key = (module, misses, groups, callables, key_of_values(specialization), *control.values())
+        pipeline = self._ray_pipelines.get_or_make(
+            key,
+            lambda: self.ray_pipeline(
+                module,
+                miss=misses,
+                hit_groups=groups,
+                callable=callables,
+                specialization=specialization,
+                **control,
+            ),
         )
-        with pipeline.bind(bindings) as traces:
-            seconds = traces.timed(size, push, timeout, repeat=repeat)
-            return RunResult(traces.results(), traces.places(), seconds)
+        with pipeline.bind(bindings) as work:
+            return work.run_result(work.timed(size, push, timeout, repeat=repeat))
 
     def _compiled(self, source: Source, stage: str) -> Module:
         return source if isinstance(source, Module) else self.compile(source, stage=stage)
@@ -198,30 +203,6 @@ class Tracing(Closing):
         if not isinstance(group, HitGroup):
             raise InvalidDispatch(f"hit_groups are HitGroups; {group!r} was given.")
         return HitGroup(**{stage: self._compiled(source, stage) for stage, source in group.sources()})
-
-    def _kept_ray_pipeline(
-        self,
-        raygen: Module,
-        miss: tuple[Module, ...],
-        hit_groups: tuple[HitGroup, ...],
-        callables: tuple[Module, ...],
-        specialization: Mapping[int | str, Any] | None,
-        control: Mapping[str, Any],
-    ) -> RayPipeline:
-        """Return a pipeline for `trace`, kept from the last times where it can be."""
-        values = key_of_values(specialization)
-        return kept_pipeline(
-            self._ray_pipelines,
-            (raygen, miss, hit_groups, callables, values, *control.values()),
-            lambda: self.ray_pipeline(
-                raygen,
-                miss=miss,
-                hit_groups=hit_groups,
-                callable=callables,
-                specialization=specialization,
-                **control,
-            ),
-        )
 
 
 def _several(given: Any, what: str) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What a run gives back."""
+"""Results of a run: arrays by binding, time, definedness and events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ByBinding(Mapping[Any, Any]):
 
 
 class RunResult(ByBinding):
-    """What a run wrote: a mapping from a binding's name to its array.
+    """Arrays that a run wrote: a mapping from a binding's name to its array.
 
     Where a binding has no name, its key is its number in set 0, or (set, number).
 
@@ -40,7 +40,7 @@ class RunResult(ByBinding):
     defined : for each array, under the same keys, a bool array of its shape: which elements the
         specifications define. None where the device cannot tell: only the reference device can.
     ordered : the same, without elements that depend on the order in which atomics ran.
-    events : what went wrong on the way, as far as the device notices: the reference device does.
+    events : accesses out of bounds, races and others; only the reference device reports them.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Several dispatches, fills and copies, recorded once and run many times."""
+"""Sequences of dispatches, fills and copies, recorded once and run many times."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from vkgroup.closing import Closing
-from vkgroup.device.owner import Owner
-from vkgroup.dispatch.bound import Bound, Groups, checked_repeat
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
+from vkgroup.dispatch.commands import DispatchCommand, checked_repeat
+from vkgroup.dispatch.pipeline import Work
 from vkgroup.errors import DriverError, InvalidDispatch
 
 
@@ -22,12 +23,12 @@ class Dispatch:
 
     Attributes
     ----------
-    bound : the pipeline with its bindings.
+    work : a compute pipeline with its bindings.
     groups : number of workgroups in x, or in up to three dimensions; zero runs nothing.
-    push : push constants, as for `Bound.dispatch`.
+    push : push constants, as for `Work.dispatch`.
     """
 
-    bound: Bound
+    work: Work
     groups: Any
     push: Any = None
 
@@ -75,8 +76,8 @@ Step = Dispatch | Fill | Copy
 class Prepared:
     """A dispatch whose groups and push constants have been checked."""
 
-    bound: Bound
-    counts: Groups
+    work: Work
+    command: DispatchCommand
     push: bytes
 
 
@@ -108,7 +109,7 @@ Stage = tuple[Checked, ...]
 class Sequence(Closing):
     """Work recorded once; `Device.sequence` makes it.
 
-    What one step writes the next one sees; the steps of a tuple run side by side, in any order.
+    Each step sees what the steps before it wrote; the steps of a tuple run side by side, in any order.
 
     Attributes
     ----------
@@ -116,12 +117,12 @@ class Sequence(Closing):
     stages : the steps, checked, those that run side by side together.
     """
 
-    def __init__(self, device: Owner, steps: Iterable[Step | tuple[Step, ...]]) -> None:
+    def __init__(self, device: DeviceBase, steps: Iterable[Step | tuple[Step, ...]]) -> None:
         device.require_open()
         self.device = device
         together = [step if isinstance(step, tuple) else (step,) for step in steps]
-        stages = [tuple(_checked(one, device) for one in stage) for stage in together]
-        self.stages: tuple[Stage, ...] = tuple(found for stage in stages if (found := _working(stage)))
+        stages = [tuple(_checked(step, device) for step in stage) for stage in together]
+        self.stages: tuple[Stage, ...] = tuple(working for stage in stages if (working := _working(stage)))
         self._closings = -1
         device.register(self)
         self._holding = True
@@ -142,7 +143,7 @@ class Sequence(Closing):
 
     @abstractmethod
     def _timed(self, timeout: float | None, repeat: int) -> float | None:
-        """Run it `repeat` times; gives seconds of one, None where they cannot be measured."""
+        """Run it `repeat` times; returns the seconds of one run, None where they cannot be measured."""
 
     @property
     @abstractmethod
@@ -159,7 +160,7 @@ class Sequence(Closing):
         Raises
         ------
         DispatchTimeout, DeviceLost
-            The work did not finish, or the driver gave up; the device is of no more use.
+            The work did not finish, or the driver gave up; the device must be opened again.
         """
         if self._closings != self.device.closings:
             self._require_open()
@@ -193,26 +194,27 @@ class Sequence(Closing):
 
 
 def _working(stage: Stage) -> Stage:
-    """Leave out what does nothing."""
-    return tuple(step for step in stage if not (isinstance(step, Prepared) and 0 in step.counts))
+    """Return the steps that do something."""
+    return tuple(step for step in stage if not (isinstance(step, Prepared) and step.command.empty))
 
 
 def _require_step(step: Checked) -> None:
     if isinstance(step, Prepared):
-        step.bound.require_open()
+        step.work.require_open()
         return
     buffers = (step.buffer,) if isinstance(step, FillRange) else (step.source, step.target)
     if any(buffer.closed for buffer in buffers):
         raise DriverError("A buffer of the sequence is closed; make the sequence anew.")
 
 
-def _checked(step: Step, device: Owner) -> Checked:
+def _checked(step: Step, device: DeviceBase) -> Checked:
     """Check a step before anything is recorded."""
     if isinstance(step, Dispatch):
-        if step.bound.device is not device:
+        if step.work.device is not device:
             raise InvalidDispatch("A dispatch of the sequence belongs to another device.")
-        step.bound.require_open()
-        return Prepared(step.bound, step.bound.counts(step.groups), step.bound.packed(step.push))
+        step.work.require_open()
+        command = DispatchCommand(step.work.counts(step.groups))
+        return Prepared(step.work, command, step.work.packed(step.push))
     if isinstance(step, Fill):
         return _checked_fill(step, device)
     if isinstance(step, Copy):
@@ -220,7 +222,7 @@ def _checked(step: Step, device: Owner) -> Checked:
     raise InvalidDispatch(f"The steps of a sequence are Dispatch, Fill and Copy; {step!r} was given.")
 
 
-def _checked_fill(step: Fill, device: Owner) -> FillRange:
+def _checked_fill(step: Fill, device: DeviceBase) -> FillRange:
     _check_buffer(step.buffer, device)
     size = step.buffer.nbytes
     nbytes = (size - step.offset) // 4 * 4 if step.nbytes is None else step.nbytes
@@ -234,7 +236,7 @@ def _checked_fill(step: Fill, device: Owner) -> FillRange:
     return FillRange(step.buffer, int(step.value), step.offset, nbytes)
 
 
-def _checked_copy(step: Copy, device: Owner) -> CopyRange:
+def _checked_copy(step: Copy, device: DeviceBase) -> CopyRange:
     sides = ((step.source, step.source_offset), (step.target, step.target_offset))
     for buffer, _ in sides:
         _check_buffer(buffer, device)
@@ -248,7 +250,7 @@ def _checked_copy(step: Copy, device: Owner) -> CopyRange:
     return CopyRange(step.source, step.target, step.source_offset, step.target_offset, nbytes)
 
 
-def _check_buffer(buffer: Buffer, device: Owner) -> None:
+def _check_buffer(buffer: Buffer, device: DeviceBase) -> None:
     if not isinstance(buffer, Buffer):
         raise InvalidDispatch(f"Fills and copies take what Device.buffer makes; {buffer!r} was given.")
     if buffer.device is not device:

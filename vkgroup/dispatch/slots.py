@@ -1,4 +1,4 @@
-"""The places of a module's descriptors, and finding them by name, by number, or by set and number."""
+"""Descriptor slots of a module, and looking them up by name, by number, or by set and number."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ DESCRIPTOR_TYPES = {
 
 @dataclass(frozen=True)
 class Slot:
-    """One place of descriptors.
+    """One slot of descriptors: a set and a binding.
 
     Attributes
     ----------
-    set, binding : the place.
+    set, binding : the numbers in the shader.
     kind : of its descriptors.
     count : how many descriptors it has.
     variables : the module's variables there: one, or several that share the memory.
@@ -55,7 +55,7 @@ class Slot:
 
     @property
     def names(self) -> list[str]:
-        """All names of the place: of its variable, its block, and the block's only member."""
+        """All names of the slot: of its variable, its block, and the block's only member."""
         return [
             name
             for entry in self.variables
@@ -88,13 +88,13 @@ class Slot:
 
     @property
     def label(self) -> str:
-        """The place in words, for messages."""
+        """The slot in words, for messages."""
         name = self.names[0] if self.names else None
-        place = f"set {self.set}, binding {self.binding}"
-        return f"The binding {name!r} ({place})" if name else f"The binding at {place}"
+        numbers = f"set {self.set}, binding {self.binding}"
+        return f"The binding {name!r} ({numbers})" if name else f"The binding at {numbers}"
 
     def matches(self, key: Any) -> bool:
-        """Whether `key` means this place."""
+        """Whether `key` is a name or the number of this slot."""
         if isinstance(key, str):
             return key in self.names
         if isinstance(key, tuple):
@@ -103,26 +103,26 @@ class Slot:
 
 
 def _member(binding: Binding) -> tuple[str, ...]:
-    """Return the name of a block's only member, by which a shader may speak of the block."""
+    """Return the name of a block's only member, which shaders without block names use; empty without one."""
     block = binding.type
     return (block.members[0].name,) if isinstance(block, StructType) and len(block.members) == 1 else ()
 
 
 def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:
-    """Collect the places of one module, or of several that work together.
+    """Collect the slots of one module, or of several modules of a pipeline.
 
     Raises
     ------
     Unsupported
         A descriptor is of a kind that cannot be bound, or its count is left to the descriptor set.
     """
-    places: dict[tuple[int, int], list[Binding]] = {}
+    declared: dict[tuple[int, int], list[Binding]] = {}
     for binding in bindings:
-        place = places.setdefault((binding.set, binding.binding), [])
-        if not any(_same(binding, entry) for entry in place):
-            place.append(binding)
-    found = []
-    for (set_, number), variables in sorted(places.items()):
+        variables_there = declared.setdefault((binding.set, binding.binding), [])
+        if not any(_same(binding, entry) for entry in variables_there):
+            variables_there.append(binding)
+    slots = []
+    for (set_, number), variables in sorted(declared.items()):
         first = variables[0]
         # Stages may declare arrays of different lengths; the longest has them all.
         count = max(entry.count or 0 for entry in variables)
@@ -137,52 +137,54 @@ def slots_of(bindings: Iterable[Binding]) -> tuple[Slot, ...]:
                 f"{slot.label} is an array without length; give it one in the shader.",
                 ["runtimeDescriptorArray"],
             )
-        found.append(slot)
-    return tuple(found)
+        slots.append(slot)
+    return tuple(slots)
 
 
 def _check_images(slot: Slot) -> None:
-    """Refuse images of several dimensions at one place: no image is all of them."""
+    """Refuse images of several dimensions at one slot: no image fits all of them."""
     kinds = [entry.type for entry in slot.variables]
     images = [kind.image if isinstance(kind, SampledImageType) else kind for kind in kinds]
-    found = {
+    kinds_by_name = {
         kind.glsl: (kind.dimension, kind.arrayed, kind.multisampled)
         for kind in images
         if isinstance(kind, ImageType)
     }
-    if len(set(found.values())) > 1:
-        names = " and ".join(sorted(found))
-        raise Unsupported(f"{slot.label} is a {names}, which cannot be bound.", sorted(found))
+    if len(set(kinds_by_name.values())) > 1:
+        names = " and ".join(sorted(kinds_by_name))
+        raise Unsupported(f"{slot.label} is a {names}, which cannot be bound.", sorted(kinds_by_name))
 
 
-def _same(one: Binding, other: Binding) -> bool:
-    """Whether two modules declare the same at a place, whatever they do with it."""
+def _same(binding: Binding, other: Binding) -> bool:
+    """Whether two variables of a slot are declared alike, apart from the accesses to them."""
     keys = ("name", "kind", "type", "count", "readable", "writable", "block_name")
-    return all(getattr(one, key) == getattr(other, key) for key in keys)
+    return all(getattr(binding, key) == getattr(other, key) for key in keys)
 
 
 def assign(slots: tuple[Slot, ...], bindings: Mapping[Key, Any]) -> dict[Slot, Any]:
-    """Give each place its value.
+    """Return the value of each slot.
 
     Raises
     ------
     InvalidDispatch
-        A key fits no place or several, two keys mean the same place, or a place has no value.
+        A key fits no slot or several, two keys fit the same slot, or a slot has no value.
     """
     assigned: dict[Slot, Any] = {}
     valid = [slot.names[0] if slot.names else str(slot.key) for slot in slots]
     if not isinstance(bindings, Mapping):
         raise InvalidDispatch(f"bindings are a mapping from names to arrays; {bindings!r} was given.")
     for key, value in bindings.items():
-        found = [slot for slot in slots if slot.matches(key)]
-        if not found:
+        matching = [slot for slot in slots if slot.matches(key)]
+        if not matching:
             raise InvalidDispatch(f"The module has no binding {key!r}.{suggestion(key, valid)}")
-        if len(found) > 1:
-            places = ", ".join(f"({slot.set}, {slot.binding})" for slot in found)
-            raise InvalidDispatch(f"Several bindings are called {key!r}; choose by (set, binding): {places}.")
-        if found[0] in assigned:
-            raise InvalidDispatch(f"{found[0].label} is given twice.")
-        assigned[found[0]] = value
+        if len(matching) > 1:
+            numbers = ", ".join(f"({slot.set}, {slot.binding})" for slot in matching)
+            raise InvalidDispatch(
+                f"Several bindings are called {key!r}; choose by (set, binding): {numbers}."
+            )
+        if matching[0] in assigned:
+            raise InvalidDispatch(f"{matching[0].label} is given twice.")
+        assigned[matching[0]] = value
     lacking = [name for slot, name in zip(slots, valid, strict=True) if slot not in assigned]
     if lacking:
         raise InvalidDispatch(f"No array or buffer is given for: {', '.join(lacking)}.")

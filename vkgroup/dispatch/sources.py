@@ -1,4 +1,4 @@
-"""What work may take from buffers: its numbers of workgroups, and whether it runs at all."""
+"""Values that work reads from buffers: numbers of workgroups, and conditions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.errors import DriverError, InvalidDispatch
 
@@ -27,12 +27,12 @@ class Indirect:
     buffer: Buffer
     offset: int = 0
 
-    def check(self, device: Owner) -> None:
+    def check(self, device: DeviceBase) -> None:
         """Raise where Vulkan forbids it (Vulkan 1.4, vkCmdDispatchIndirect)."""
         _check(self.buffer, self.offset, _COMMAND_BYTES, device, "The numbers of workgroups")
 
     def counts(self) -> tuple[int, int, int]:
-        """Read the numbers; the caller has checked the place."""
+        """Read the numbers; the caller has checked the offset."""
         x, y, z = (int(count) for count in self.buffer.read(np.uint32, 3, self.offset))
         return x, y, z
 
@@ -54,16 +54,16 @@ class Condition:
     offset: int = 0
     inverted: bool = False
 
-    def check(self, device: Owner) -> None:
+    def check(self, device: DeviceBase) -> None:
         """Raise where Vulkan forbids it (Vulkan 1.4, VkConditionalRenderingBeginInfoEXT)."""
         _check(self.buffer, self.offset, 4, device, "The condition")
 
     def holds(self) -> bool:
-        """Read whether work is to run; the caller has checked the place."""
+        """Read whether work is to run; the caller has checked the offset."""
         return bool(self.buffer.read(np.uint32, 1, self.offset)[0]) != self.inverted
 
 
-def _check(buffer: Buffer, offset: int, nbytes: int, device: Owner, what: str) -> None:
+def _check(buffer: Buffer, offset: int, nbytes: int, device: DeviceBase, what: str) -> None:
     if not isinstance(buffer, Buffer):
         raise InvalidDispatch(f"{what} must lie in a Buffer, as Device.buffer makes; {buffer!r} was given.")
     if buffer.device is not device:

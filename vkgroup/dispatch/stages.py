@@ -1,35 +1,87 @@
-"""What pipelines of several stages share: specialization, push constants, a required subgroup size."""
+"""Checked shaders of a pipeline: resources, push constants, specialization, required subgroup sizes."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from vkgroup.dispatch.base_pipeline import Shader
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.blocks import pack_push
+from vkgroup.dispatch.shader import Shader, check_size_choice
+from vkgroup.dispatch.slots import Slot, slots_of
 from vkgroup.errors import InvalidDispatch
 from vkgroup.spirv import EntryPoint, Member, Module, PushConstants
 
 
+class Stages(ABC):
+    """Shaders that work together in a pipeline, checked against each other.
+
+    A subclass is a kind of pipeline: its constructor checks the shaders, and `lacking` compares what they
+    need with what a device has.
+
+    Attributes
+    ----------
+    kind : ``"compute"``, ``"graphics"`` or ``"ray-tracing"``.
+    shaders : the stages with their specialization, in the order of the pipeline.
+    subgroup_size : the required subgroup size, None where none was required.
+    full_subgroups : whether full subgroups are required of the stages with workgroups.
+    varying_subgroup_size : whether the subgroup size may vary, from `minSubgroupSize` to `maxSubgroupSize`;
+        that of modules of SPIR-V 1.6 may vary in any case (Vulkan 1.4, 9.26.1).
+    """
+
+    kind: ClassVar[str]
+    shaders: tuple[Shader, ...]
+
+    def __init__(self, subgroup_size: int | None, full_subgroups: bool, varying_subgroup_size: bool) -> None:
+        self.subgroup_size, self.full_subgroups = subgroup_size, full_subgroups
+        self.varying_subgroup_size = varying_subgroup_size
+        check_size_choice(subgroup_size, varying_subgroup_size)
+
+    def controls_size(self, shader: Shader) -> bool:
+        """Whether the required subgroup size, full and varying subgroups are asked of a stage."""
+        return shader.uses_subgroups
+
+    def required_size(self, shader: Shader) -> int | None:
+        """Return the subgroup size to require of a stage; None where none is required."""
+        return self.subgroup_size if self.controls_size(shader) else None
+
+    @abstractmethod
+    def lacking(self, device: DeviceBase) -> list[str]:
+        """List what the shaders need and the device does not have, by Vulkan's names."""
+
+    def check_links(self) -> None:
+        """Check what the shaders start or hand to each other, where the device has what they need."""
+        return
+
+    def slots(self) -> tuple[Slot, ...]:
+        """Return the slots of all descriptors that the shaders use."""
+        return slots_of([binding for shader in self.shaders for binding in shader.module.reflection.bindings])
+
+    def push_constants(self) -> tuple[PushConstants | None, str]:
+        """Return the block of push constants, and its contradictions, as `merged_push_constants` does."""
+        return merged_push_constants(self.shaders)
+
+
 def check_subgroup_size(size: Any) -> None:
-    """Refuse what is no subgroup size, also where no stage would be asked for it."""
+    """Refuse a subgroup size that is not a power of two, even where no stage requires it."""
     whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
     if size is not None and not (whole and size > 0 and not size & (size - 1)):
         raise InvalidDispatch(f"A subgroup size is a power of two; {size!r} was given.")
 
 
 def stage_shader(module: Module, stage: str, specialization: Mapping[int | str, Any] | None) -> Shader:
-    """Check a module's stage, and give it those specialization constants that it has."""
+    """Return a module as a stage, with those of the specialization values that it has constants for."""
     entry: EntryPoint = module.reflection.entry_point(None)
     if entry.stage != stage:
         raise InvalidDispatch(f"The entry point {entry.name!r} is a {entry.stage} shader; {stage} is needed.")
     constants = module.reflection.specialization_constants
     known = {constant.id for constant in constants} | {constant.name for constant in constants}
-    own = {key: value for key, value in (specialization or {}).items() if key in known}
-    return Shader(module, entry, own)
+    values = {key: value for key, value in (specialization or {}).items() if key in known}
+    return Shader(module, entry, values)
 
 
 def check_specialization(modules: tuple[Module, ...], specialization: Mapping[int | str, Any] | None) -> None:
@@ -70,11 +122,11 @@ def merged_push_constants(shaders: tuple[Shader, ...]) -> tuple[PushConstants | 
     return replace(largest, offset=offset, type=replace(largest.type, members=tuple(members))), conflict
 
 
-def _meet(one: Member, other: Member) -> bool:
+def _meet(first_member: Member, other: Member) -> bool:
     """Whether two members have a name or bytes in common."""
-    if one.name and one.name == other.name:
+    if first_member.name and first_member.name == other.name:
         return True
-    first, second = sorted((one, other), key=lambda member: member.offset or 0)
+    first, second = sorted((first_member, other), key=lambda member: member.offset or 0)
     return (second.offset or 0) < (first.offset or 0) + (first.size or 1)
 
 

@@ -1,10 +1,10 @@
-"""Images with samplers, samplers, and texel buffers: what may be bound, and whether it fits."""
+"""Images with samplers, samplers, and texel buffers: checks of what is bound to them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from vkgroup.device.owner import Owner
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.formats import Format, Shaped, choose_format
 from vkgroup.dispatch.image import Image
@@ -16,7 +16,7 @@ from vkgroup.spirv import ImageType
 
 
 def split(slot: Slot, item: Any) -> tuple[Any, Sampler | None]:
-    """Take apart what is bound at a place: what has memory, and the sampler; None for what it has not.
+    """Split what is bound to a slot into the resource with memory and the sampler; None for a missing one.
 
     A combined image sampler is given an image or an array, alone or with a `Sampler` in a tuple; alone it
     is sampled with the nearest texel, and, for a shadow sampler, compared with ``"less_or_equal"``.
@@ -73,7 +73,7 @@ def check_sampled(slot: Slot, kind: ImageType, format: Format, sampler: Sampler,
         )
 
 
-def check_sampler(sampler: Sampler, device: Owner) -> None:
+def check_sampler(sampler: Sampler, device: DeviceBase) -> None:
     """Raise `Unsupported` where a device has no such sampler."""
     capabilities = device.capabilities
     mirrors = {"samplerMirrorClampToEdge", "VK_KHR_sampler_mirror_clamp_to_edge"}
@@ -101,7 +101,7 @@ def texel_format(slot: Slot, given: Shaped) -> Format:
     return choose_format(kind, given, slot.label)
 
 
-def check_texel_buffer(slot: Slot, given: Shaped, nbytes: int, device: Owner) -> None:
+def check_texel_buffer(slot: Slot, given: Shaped, nbytes: int, device: DeviceBase) -> None:
     """Check memory that is bound as texels.
 
     Raises

@@ -1,4 +1,4 @@
-"""Vertex data against the shaders that take it, and the vertex shader of draws that bring none."""
+"""Vertex data matched to vertex shaders, and the vertex shader of draws without one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from vkgroup.dispatch.blocks import suggestion
 from vkgroup.dispatch.buffer import checked_array
-from vkgroup.dispatch.drawing import Attribute
+from vkgroup.dispatch.draw_state import Attribute
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import EntryPoint, ScalarType, StageVariable, VectorType
 
@@ -43,7 +43,7 @@ class Vertices:
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """What they look like to a pipeline."""
+        """The attributes that a pipeline for these vertices has."""
         kinds = {"f": "float", "i": "int", "u": "uint"}
         return tuple(
             Attribute(location, kinds[array.dtype.kind], array.shape[1])
@@ -98,13 +98,13 @@ def match_vertices(
     inputs = entry.variables.inputs
     arrays: dict[int, npt.NDArray[Any]] = {}
     for key, value in given.items():
-        found = [item for item in inputs if key in (item.name, item.location)]
-        if not found:
+        matching = [item for item in inputs if key in (item.name, item.location)]
+        if not matching:
             names = [item.name or str(item.location) for item in inputs]
             raise InvalidDispatch(f"The vertex shader has no input {key!r}.{suggestion(key, names)}")
-        if found[0].location in arrays:
-            raise InvalidDispatch(f"The vertex shader's input {found[0].name!r} is given twice.")
-        arrays[found[0].location] = _checked(found[0], value)
+        if matching[0].location in arrays:
+            raise InvalidDispatch(f"The vertex shader's input {matching[0].name!r} is given twice.")
+        arrays[matching[0].location] = _checked(matching[0], value)
     lacking = [item.name or str(item.location) for item in inputs if item.location not in arrays]
     if lacking:
         raise InvalidDispatch(f"No vertices are given for the inputs: {', '.join(lacking)}.")
@@ -241,14 +241,14 @@ def check_interface(giver: EntryPoint, taker: EntryPoint) -> None:
     }
     inputs = taker.variables.inputs
     for item, location in ((entry, number) for entry in inputs for number in entry.locations):
-        found = outputs.get((_frequency(item), location, item.component))
+        output = outputs.get((_frequency(item), location, item.component))
         patch = _frequency(item)
         what = f"The {second} shader's {patch}input {item.name!r} (location {location})"
-        if found is None:
+        if output is None:
             raise InvalidDispatch(f"{what} has no {patch}output of the {first} shader at its location.")
-        if found.scalar != item.scalar or found.components < item.components:
+        if output.scalar != item.scalar or output.components < item.components:
             raise InvalidDispatch(
-                f"{what} and the {first} shader's output {found.name!r} are of different types."
+                f"{what} and the {first} shader's output {output.name!r} are of different types."
             )
 
 

@@ -1,4 +1,4 @@
-"""Conditional rendering: commands that a number decides about (OpenGL 4.2, 2.16)."""
+"""Conditional rendering: commands discarded by the result of a query (OpenGL 4.2, 2.16)."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class ConditionalRendering:
 
     @property
     def discards(self) -> bool:
-        """Whether commands are discarded whatever any buffer says."""
+        """Whether commands are discarded independently of any buffer."""
         return self._condition is False
 
     @property
     def condition(self) -> Condition | None:
-        """What in a buffer decides about commands; None where nothing does."""
+        """The condition in a buffer that decides about commands; None without one."""
         if not isinstance(self._condition, Condition):
             return None
         if self._condition.buffer.closed:

@@ -1,14 +1,16 @@
-"""The context: the commands that run what is in use and bound."""
+"""GL context: the commands that run the programs in use with the bound resources."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from vkgroup.dispatch import Buffer, Device, RunResult
+from vkgroup.dispatch import Buffer, Device, DrawState, RunResult
+from vkgroup.dispatch.draw_device import DEFAULT_STATE
 from vkgroup.dispatch.sources import Indirect
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.gl.conditional import ConditionalRendering, Query
@@ -119,12 +121,15 @@ class Context(State):
             bound = executable.bound(self._points)
             bound.dispatch_indirect(buffer, int(indirect), timeout=self.timeout, condition=condition)
 
-    def draw(self, size: tuple[int, int], **options: Any) -> RunResult | None:
+    def draw(
+        self, size: tuple[int, int], *, state: DrawState = DEFAULT_STATE, **options: Any
+    ) -> RunResult | None:
         """Draw with the active fragment program, and the vertex program if there is one.
 
         Parameters
         ----------
         size : width and height in pixels.
+        state : as for `Device.draw`; a front face of None is OpenGL's, ``"clockwise"`` with y downwards.
         **options : as for `Device.draw`, of which the shaders and bindings come from the context.
 
         Returns
@@ -165,9 +170,10 @@ class Context(State):
             size,
             bindings=bindings,
             vertex=shader,
-            timeout=self.timeout,
             # OpenGL's counter-clockwise, which it sees from the side where y goes up.
-            **{"front_face": "clockwise", **options},
+            state=replace(state, front_face=state.front_face or "clockwise"),
+            timeout=self.timeout,
+            **options,
         )
 
     def memory_barrier(self, *barriers: Name) -> None:
@@ -200,9 +206,9 @@ class Context(State):
         return executable
 
     def _validate(self) -> None:
-        found = self.problems()
-        if found:
-            raise InvalidOperation("; ".join(found) + ".")
+        problems = self.problems()
+        if problems:
+            raise InvalidOperation("; ".join(problems) + ".")
 
     # --- conditional rendering ------------------------------------------------------------------------
 

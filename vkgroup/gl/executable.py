@@ -1,24 +1,21 @@
-"""What linking makes of a program: modules, the values of uniforms, and the binding points in use."""
+"""Linked programs: modules, values of uniforms, and binding points."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from vkgroup.compiler.gl.interface import GlInterface, Resource
 from vkgroup.dispatch import Buffer, Device
 from vkgroup.dispatch.blocks import suggestion
-from vkgroup.dispatch.bound import Bound
-from vkgroup.dispatch.pipeline import Pipeline
+from vkgroup.dispatch.pipeline import Pipeline, Work
 from vkgroup.gl.errors import InvalidOperation, InvalidValue
+from vkgroup.gl.points import BindingPoints
 from vkgroup.gl.uniforms import DefaultBlock
 from vkgroup.spirv import Module
-
-if TYPE_CHECKING:
-    from vkgroup.gl.points import BindingPoints
 
 Place = tuple[int, int]
 _ELEMENT = re.compile(r"(.+)\[(\d+)\]")
@@ -44,7 +41,7 @@ class Executable:
             resource.name: _initial_points(resource) for resource in interface.resources if resource.name
         }
         self._uploaded: tuple[int, Buffer] | None = None
-        self._last: tuple[dict[Place, Any], Bound] | None = None
+        self._last: tuple[dict[Place, Any], Work] | None = None
         self._pipeline: Pipeline | None = None
         if "compute" in self.modules:
             self._pipeline = device.pipeline(self.modules["compute"])
@@ -53,11 +50,11 @@ class Executable:
 
     def __setitem__(self, name: str, value: Any) -> None:
         """Set a loose uniform, or the unit of a sampler or image."""
-        found = self._named(name, _OPAQUE)
-        if found is None:
+        match = self._named(name, _OPAQUE)
+        if match is None:
             self.block[name] = value
             return
-        resource, index = found
+        resource, index = match
         units = np.atleast_1d(np.asarray(value))
         most = 1 if index is not None else resource.length or 1
         if units.ndim != 1 or units.dtype.kind not in "iu" or not 1 <= len(units) <= most:
@@ -71,10 +68,10 @@ class Executable:
 
     def __getitem__(self, name: str) -> Any:
         """Return the value of a loose uniform, or the unit of a sampler or image."""
-        found = self._named(name, _OPAQUE)
-        if found is None:
+        match = self._named(name, _OPAQUE)
+        if match is None:
             return self.block[name]
-        resource, index = found
+        resource, index = match
         points = self.points[resource.name]
         if index is not None:
             return points[index]
@@ -88,12 +85,12 @@ class Executable:
         InvalidOperation
             There is none.
         """
-        found = self._named(name, kinds)
-        if found is None:
+        match = self._named(name, kinds)
+        if match is None:
             names = [entry.name for entry in self.interface.resources if entry.kind in kinds]
             words = " or ".join(kinds).replace("_", " ")
             raise InvalidOperation(f"The program has no active {words} {name!r}.{suggestion(name, names)}")
-        return found[0], found[1] or 0
+        return match[0], match[1] or 0
 
     def _named(self, name: str, kinds: Iterable[str]) -> tuple[Resource, int | None] | None:
         for resource in self.interface.resources:
@@ -121,19 +118,19 @@ class Executable:
         InvalidDispatch
             Nothing, or nothing open, is bound to a point that they use.
         """
-        found: dict[Place, Any] = {}
+        values_by_slot: dict[Place, Any] = {}
         for resource in self.interface.resources:
             if not set(stages) & set(resource.stages):
                 continue
-            place = resource.set, resource.binding
+            slot = resource.set, resource.binding
             if resource.kind == "default_block":
-                found[place] = self._default_block()
+                values_by_slot[slot] = self._default_block()
                 continue
             values = [points.value(resource, point) for point in self.points_of(resource)]
-            found[place] = values[0] if resource.length is None else values
-        return found
+            values_by_slot[slot] = values[0] if resource.length is None else values
+        return values_by_slot
 
-    def bound(self, points: BindingPoints) -> Bound:
+    def bound(self, points: BindingPoints) -> Work:
         """Return the compute pipeline with everything bound, as last time where nothing has changed."""
         assert self._pipeline is not None
         bindings = self.bindings(points, ("compute",))

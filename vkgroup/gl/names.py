@@ -12,7 +12,7 @@ from vkgroup.spirv import Module
 
 
 class Names:
-    """What the places of a module are called in OpenGL; nothing of a module of another dialect.
+    """OpenGL's names for the slots of a module; empty for a module of another dialect.
 
     Blocks, images and samplers go by the names that they have for `Device.run` anyway.
 
@@ -25,7 +25,7 @@ class Names:
         self._interface = interface_of(module)
 
     def key(self, key: Any) -> Any:
-        """Return the place of the buffer that has an atomic counter of that name; any other key as it is."""
+        """Return the slot of the buffer that has an atomic counter of that name; any other key unchanged."""
         if self._interface is not None:
             for counter in self._interface.counters:
                 for buffer in self._interface.at("atomic_counter_buffer", counter.binding):
@@ -42,7 +42,7 @@ class Names:
 
         Returns
         -------
-        The contents of the block that holds them, by its place; nothing where the module has none.
+        The contents of their block, by its slot; empty where the module has none.
 
         Raises
         ------

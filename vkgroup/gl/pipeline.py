@@ -53,8 +53,8 @@ class ProgramPipeline:
 
     def program(self, stage: str) -> Program | None:
         """Return the current program of a stage (GetProgramPipelineiv); None where there is none."""
-        found = self._programs.get(stage)
-        return None if found is None else found[0]
+        program = self._programs.get(stage)
+        return None if program is None else program[0]
 
     @property
     def compute_shader(self) -> Program | None:

@@ -30,7 +30,7 @@ Bindable = Buffer | Image
 
 
 class BindingPoints:
-    """What is bound in a context.
+    """The resources bound in a context.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ class BindingPoints:
         """Return what is bound to a point; None where nothing is."""
         if kind not in KINDS:
             raise InvalidEnum(f"There are no binding points {kind!r}. There are: {', '.join(KINDS)}.")
-        found = self._values.get((kind, point))
-        return found[0] if isinstance(found, tuple) else found
+        value = self._values.get((kind, point))
+        return value[0] if isinstance(value, tuple) else value
 
     def value(self, resource: Resource, point: int) -> Any:
         """Return what is bound to a point that a program's resource uses.
@@ -109,15 +109,15 @@ class BindingPoints:
             It is nothing, or has been closed: OpenGL leaves open what happens then, and nothing is run.
         """
         kind = _POINTS[resource.kind]
-        found = self._values.get((kind, point))
+        bound = self._values.get((kind, point))
         what = f"{resource.kind.replace('_', ' ')} {resource.name!r}" if resource.name else "atomic counters"
-        if found is None:
+        if bound is None:
             raise InvalidDispatch(
                 f"Nothing is bound to {kind} {point}, which the program uses for its {what}; bind an array or"
                 f" a buffer: context.bind({kind!r}, {point}, …)."
             )
-        _require_open(found[0] if isinstance(found, tuple) else found, f"{kind} {point}")
-        return found
+        _require_open(bound[0] if isinstance(bound, tuple) else bound, f"{kind} {point}")
+        return bound
 
 
 def _require_open(value: Bindable, what: str) -> None:

@@ -1,24 +1,22 @@
-"""Program objects: shaders attached, linked, and asked what they use."""
+"""Program objects: attaching shaders, linking, and queries."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from vkgroup.compiler.gl.interface import GlInterface, Resource
+from vkgroup.dispatch import Device
 from vkgroup.errors import CompileError, InvalidDispatch
 from vkgroup.gl.errors import InvalidEnum, InvalidOperation, InvalidValue
 from vkgroup.gl.executable import Executable
 from vkgroup.gl.linking import Source, build
 from vkgroup.gl.tokens import STAGES, TOKENS, Name, name_of
 from vkgroup.spirv import Module
-
-if TYPE_CHECKING:
-    from vkgroup.dispatch import Device
 
 _BLOCKS = ("uniform_block", "storage_block")
 
@@ -43,7 +41,7 @@ class Block:
     counters: tuple[str, ...] = ()
 
     def referenced_by(self, stage: str) -> bool:
-        """Whether a stage refers to it: ``…_REFERENCED_BY_COMPUTE_SHADER`` and its kin."""
+        """Whether a stage refers to it: ``…_REFERENCED_BY_COMPUTE_SHADER`` and similar."""
         return stage in self.stages
 
 
@@ -122,7 +120,7 @@ class Program:
 
     @property
     def executable(self) -> Executable | None:
-        """What was linked last with success; None where nothing was."""
+        """The result of the last successful link; None without one."""
         return self._executable
 
     def _require_linked(self) -> Executable:
@@ -150,9 +148,9 @@ class Program:
     def uniforms(self) -> dict[str, str]:
         """The active uniforms, samplers and images by name, with GLSL's types."""
         interface = self._require_linked().interface
-        found = {entry.name: _array(entry.type, entry.length) for entry in interface.uniforms}
+        uniforms = {entry.name: _array(entry.type, entry.length) for entry in interface.uniforms}
         opaque = [entry for entry in interface.resources if entry.kind in ("sampler", "image")]
-        return found | {entry.name: _array(entry.type, entry.length) for entry in opaque}
+        return uniforms | {entry.name: _array(entry.type, entry.length) for entry in opaque}
 
     def location(self, name: str) -> int:
         """Return the location of a loose uniform (GetUniformLocation); -1 where there is none."""
@@ -222,13 +220,13 @@ class Program:
 
     def _blocks(self, kind: str) -> dict[str, Block]:
         executable = self._require_linked()
-        found = {}
+        blocks = {}
         for resource in executable.interface.resources:
             if resource.kind == kind:
                 for index, point in enumerate(executable.points_of(resource)):
                     name = resource.name if resource.length is None else f"{resource.name}[{index}]"
-                    found[name] = Block(name, point, resource.size, resource.stages)
-        return found
+                    blocks[name] = Block(name, point, resource.size, resource.stages)
+        return blocks
 
     @property
     def atomic_counter_buffers(self) -> tuple[Block, ...]:

@@ -1,4 +1,4 @@
-"""Stages of separate programs in one pipeline of Vulkan's, where all stages share one space of bindings."""
+"""Separate programs in one Vulkan pipeline, where all stages share one space of bindings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _APART = 256
 
 @lru_cache(maxsize=64)
 def apart(module: Module) -> Module:
-    """Return a module whose bindings are none of another program's."""
+    """Return a module whose bindings differ from those of all other programs."""
     words, starts = module.words.copy(), module.instruction_starts
     decorations = starts[(words[starts] & 0xFFFF) == _OP_DECORATE]
     words[decorations[words[decorations + 2] == _BINDING] + 3] += _APART
@@ -24,5 +24,5 @@ def apart(module: Module) -> Module:
 
 
 def moved(bindings: Mapping[tuple[int, int], Any]) -> dict[tuple[int, int], Any]:
-    """Return bindings by the places that they have in a module that was set `apart`."""
-    return {(place[0], place[1] + _APART): value for place, value in bindings.items()}
+    """Return bindings by the slots that they have in a module that was set `apart`."""
+    return {(slot[0], slot[1] + _APART): value for slot, value in bindings.items()}

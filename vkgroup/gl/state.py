@@ -1,4 +1,4 @@
-"""The state of a context: programs, binding points, and the values that can be asked for."""
+"""State of a context: programs, binding points, and values for queries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vkgroup.sampler import Sampler
 
 
 class State:
-    """What commands find: the half of `Context` that runs nothing."""
+    """The state that commands use: the part of `Context` that runs nothing."""
 
     def __init__(self, device: Device) -> None:
         if not isinstance(device, Device):
@@ -149,7 +149,7 @@ class State:
         InvalidEnum, InvalidValue
             There are no such binding points; there are not that many.
         InvalidOperation
-            What is to be bound does not fit the kind, or has been closed; no active program has that name.
+            The resource does not fit the kind, or was closed; no active program has that name.
         """
         resource = None
         if isinstance(point, str):
@@ -185,11 +185,11 @@ class State:
     def problems(self) -> list[str]:
         """Say why commands that run shaders would raise INVALID_OPERATION (ValidateProgram); empty if not."""
         executables = map(self._executable, STAGES.values())
-        active = {id(found): found for found in executables if found is not None}
-        found = problems(active.values(), self._limits["MAX_COMBINED_TEXTURE_IMAGE_UNITS"].number)
+        active = {id(executable): executable for executable in executables if executable is not None}
+        messages = problems(active.values(), self._limits["MAX_COMBINED_TEXTURE_IMAGE_UNITS"].number)
         if self._program is None and self._pipeline is not None:
-            found += self._pipeline.problems()
-        return found
+            messages += self._pipeline.problems()
+        return messages
 
     # --- queries --------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The names and values of OpenGL's enumerants that the runtime takes."""
+"""Names and values of OpenGL's enumerants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from vkgroup.gl.errors import InvalidEnum, InvalidValue
 
-#: What ARB_compute_shader adds besides its limits ("New Tokens").
+#: Enumerants of ARB_compute_shader besides its limits ("New Tokens").
 TOKENS: Mapping[str, int] = {
     "COMPUTE_SHADER": 0x91B9,
     "COMPUTE_WORK_GROUP_SIZE": 0x8267,
@@ -19,7 +19,7 @@ TOKENS: Mapping[str, int] = {
     "COMPUTE_SHADER_BIT": 0x00000020,
 }
 
-#: What NV_shader_thread_group lets a context tell ("New Tokens").
+#: Enumerants of NV_shader_thread_group for queries ("New Tokens").
 THREAD_GROUP_TOKENS: Mapping[str, int] = {
     "WARP_SIZE_NV": 0x9339,
     "WARPS_PER_SM_NV": 0x933A,
@@ -109,23 +109,23 @@ def check_barriers(bits: Iterable[Name]) -> None:
 
 def _bits(given: Iterable[Name], valid: Mapping[str, int], everything: str) -> set[str]:
     """Return the names of bits; some may be given together as one number."""
-    found: set[str] = set()
+    names: set[str] = set()
     for entry in given:
         if isinstance(entry, int):
             number = entry & sum(valid.values()) if entry == _ALL_BITS else entry
-            found |= {name for name, value in valid.items() if value & number}
+            names |= {name for name, value in valid.items() if value & number}
             left = number & ~sum(valid.values())
-            found |= {hex(left)} if left else set()
+            names |= {hex(left)} if left else set()
         elif name_of(entry, valid) == everything:
-            found |= valid.keys()
+            names |= valid.keys()
         else:
-            found.add(name_of(entry, valid))
-    unknown = sorted(found - valid.keys())
-    if unknown or not found:
+            names.add(name_of(entry, valid))
+    unknown = sorted(names - valid.keys())
+    if unknown or not names:
         raise InvalidValue(
             f"{', '.join(unknown) or 'Nothing'} is no such bit. There are: {', '.join(valid)}."
         )
-    return found
+    return names
 
 
 def is_inverted(mode: Name) -> bool:

@@ -1,4 +1,4 @@
-"""The loose uniforms of a program: set and read by OpenGL's names."""
+"""Loose uniforms of a program, set and read by OpenGL's names."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class DefaultBlock:
             values = values != 0
         shape = _shape(uniform)
         elements = values.reshape(uniform.length or 1, *shape)
-        found = elements if whole and uniform.length is not None else elements[index]
-        return found.item() if found.shape == () else np.array(found)
+        element = elements if whole and uniform.length is not None else elements[index]
+        return element.item() if element.shape == () else np.array(element)
 
     def _find(self, name: str) -> tuple[Uniform, int, bool]:
         """Find a uniform, the element that is meant, and whether all of them are."""
@@ -108,7 +108,7 @@ def _checked(uniform: Uniform, name: str, value: Any, whole: bool) -> npt.NDArra
     what = f"The uniform {name!r}, a {_glsl(uniform, whole)},"
     try:
         if uniform.type.startswith("b"):
-            # OpenGL 4.2, 2.11.7: zero is false, whatever function sets it, and everything else is true.
+            # OpenGL 4.2, 2.11.7: zero is false and everything else is true, for every function.
             array = np.asarray(value)
             array = exact_numbers(array, np.dtype(np.float64), what) != 0
         else:

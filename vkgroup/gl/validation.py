@@ -1,4 +1,4 @@
-"""Whether the programs in use fit together and the state (OpenGL 4.2, 2.11.12, "Validation")."""
+"""Validation of the programs in use against each other and the state (OpenGL 4.2, 2.11.12)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vkgroup.gl.executable import Executable
 def problems(executables: Iterable[Executable], most_units: int) -> list[str]:
     """Say why commands that run shaders would raise INVALID_OPERATION.
 
-    The rules are the same for draws and compute dispatches, whatever stage breaks them (ARB_compute_shader,
+    The rules are the same for draws and compute dispatches, and apply to all stages (ARB_compute_shader,
     issue 11).
 
     Parameters
@@ -18,7 +18,7 @@ def problems(executables: Iterable[Executable], most_units: int) -> list[str]:
     executables : the active programs, each once.
     most_units : MAX_COMBINED_TEXTURE_IMAGE_UNITS.
     """
-    found = []
+    messages = []
     samplers = 0
     kinds: dict[int, tuple[str, str]] = {}
     for executable in executables:
@@ -29,10 +29,12 @@ def problems(executables: Iterable[Executable], most_units: int) -> list[str]:
                 samplers += 1
                 kind, name = kinds.setdefault(unit, (resource.type, resource.name))
                 if kind != resource.type:
-                    found.append(
+                    messages.append(
                         f"texture unit {unit} is used by {name!r}, a {kind}, and by {resource.name!r}, a"
                         f" {resource.type}"
                     )
     if samplers > most_units:
-        found.append(f"MAX_COMBINED_TEXTURE_IMAGE_UNITS is {most_units}, and {samplers} samplers are active")
-    return found
+        messages.append(
+            f"MAX_COMBINED_TEXTURE_IMAGE_UNITS is {most_units}, and {samplers} samplers are active"
+        )
+    return messages

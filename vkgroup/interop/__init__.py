@@ -1,4 +1,4 @@
-"""Other array libraries: allocators that let their arrays lie where vkgroup uses them without a copy.
+"""Other array libraries: allocators whose arrays vkgroup can use without a copy.
 
 Single arrays need none of this: ``torch.from_dlpack(device.empty(shape, shared=True))`` is a tensor in memory
 that both sides use. The allocators are for code that makes its arrays itself.

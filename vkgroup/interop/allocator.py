@@ -1,11 +1,11 @@
-"""Allocating memory of a Vulkan device for those who want addresses of CUDA's."""
+"""Allocation of Vulkan device memory by CUDA address."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-from vkgroup.device.leases import Lease
+from vkgroup.device.references import Reference
 from vkgroup.device.sharing import why_unshared
 from vkgroup.dispatch import Device
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
@@ -16,7 +16,7 @@ from vkgroup.errors import DriverError, Unsupported
 class SharedAllocator:
     """Gives memory of a device by its addresses in CUDA.
 
-    What it gave outlives the device: it is freed by `free` alone.
+    Allocated memory outlives the device: only `free` frees it.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class SharedAllocator:
                 ["VK_KHR_external_memory_fd with a CUDA device of the same UUID"],
             )
         self._device, self._cuda = device, device.logical.sharing.cuda
-        self._held: dict[int, tuple[VulkanBuffer, Lease]] = {}
+        self._held: dict[int, tuple[VulkanBuffer, Reference]] = {}
 
     def allocate(self, nbytes: int, ordinal: int) -> int:
         """Return the address of new memory.
@@ -61,7 +61,7 @@ class SharedAllocator:
         buffer = self._device.buffer(nbytes, shared=True)
         assert isinstance(buffer, VulkanBuffer)
         address = buffer.in_cuda.address
-        self._held[address] = buffer, Lease(buffer.memory)
+        self._held[address] = buffer, Reference(buffer.memory)
         return address
 
     def free(self, address: int, ordinal: int = 0) -> None:
@@ -71,8 +71,8 @@ class SharedAllocator:
         ----------
         ordinal : of the GPU; not looked at.
         """
-        buffer, lease = self._held.pop(address)
-        lease.release()
+        buffer, reference = self._held.pop(address)
+        reference.release()
         buffer.close()
 
 

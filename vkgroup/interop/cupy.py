@@ -1,4 +1,4 @@
-"""CuPy's arrays in memory of a Vulkan device."""
+"""CuPy arrays in the memory of a Vulkan device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vkgroup.interop.allocator import SharedAllocator, library
 def cupy_allocator(device: Device) -> Callable[[int], Any]:
     """Make an allocator for CuPy whose arrays vkgroup uses in place.
 
-    Memory goes back to a pool of its own (`cupy.cuda.MemoryPool`), so that arrays come and go quickly.
+    Freed memory goes to its own pool (`cupy.cuda.MemoryPool`), so that allocations are quick.
 
     Parameters
     ----------
@@ -36,5 +36,5 @@ def cupy_allocator(device: Device) -> Callable[[int], Any]:
     cuda = library("cupy").cuda
     memory = SharedAllocator(device)
     source = cuda.PythonFunctionAllocator(memory.allocate, memory.free)
-    found: Callable[[int], Any] = cuda.MemoryPool(source.malloc).malloc
-    return found
+    allocate: Callable[[int], Any] = cuda.MemoryPool(source.malloc).malloc
+    return allocate

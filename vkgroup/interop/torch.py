@@ -1,4 +1,4 @@
-"""torch's tensors in memory of a Vulkan device."""
+"""torch tensors in the memory of a Vulkan device."""
 
 from __future__ import annotations
 

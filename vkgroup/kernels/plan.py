@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.closing import Closing
-from vkgroup.dispatch import Bound, Buffer, Copy, Device, Dispatch, Fill, Pipeline, Sequence
+from vkgroup.dispatch import Buffer, Copy, Device, Dispatch, Fill, Pipeline, Sequence, Work
 from vkgroup.dispatch.sequence import Step
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.pipelines import Pipelines
@@ -132,7 +132,7 @@ class Recording(Closing):
         _check(plan, sizes, given)
         self.buffers: dict[str, Buffer] = dict(given)
         self._made: list[Buffer] = []
-        self._bounds: list[Bound] = []
+        self._bounds: list[Work] = []
         self._holding = True
         try:
             for name in sizes.keys() - given.keys():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vkgroup.dispatch import Copy, Device, Dispatch, Fill, Image
+from vkgroup.dispatch import Copy, Device, Dispatch, DrawState, Fill, Image
 from vkgroup.dispatch.results import ByBinding
 from vkgroup.errors import InvalidInput
 from vkgroup.repro.shaders import read_module
@@ -110,6 +110,9 @@ def _all_at_once(
 ) -> Found:
     """Draw or trace."""
     values = {name: decoder.decode(value) for name, value in arguments.items()}
+    if call == "draw":
+        names = [field.name for field in fields(DrawState) if field.name in values]
+        values["state"] = DrawState(**{name: values.pop(name) for name in names})
     found = getattr(device, call)(**values, timeout=timeout)
     return found, found.ordered
 
@@ -137,7 +140,7 @@ def _dispatch(
     else:
         groups, times = decoder.decode(arguments["groups"]), arguments.get("repeat", 1)
         bound.timed(groups, push, timeout, repeat=times)
-    places, defined = bound.places(), bound.defined(ordered=True)
+    places, defined = bound.result_keys(), bound.defined(ordered=True)
     return ByBinding(bound.results(), places), None if defined is None else ByBinding(defined, places)
 
 
@@ -162,5 +165,5 @@ def _sequence(
     places: dict[Any, Any] = {}
     for bound in bounds:
         results.update(bound.results())
-        places.update(bound.places())
+        places.update(bound.result_keys())
     return ByBinding(results, places), None

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.dispatch import Bound, Device, Image, Pipeline
+from vkgroup.dispatch import Device, Image, Pipeline, Work
 from vkgroup.dispatch import Dispatch as SequenceDispatch
 from vkgroup.repro.memories import has_memory, modules_of, name_of, word, written
 from vkgroup.repro.values import Array, Encoder, Json, contents
@@ -71,6 +71,8 @@ class Tap:
 
         def call(*positional: Any, **named: Any) -> Any:
             given = {**dict(zip(first, positional, strict=False)), **named}
+            if "state" in given:
+                given |= given.pop("state").changes()
             given.setdefault("bindings", {})
             if (step := self._begin(method)) is None:
                 return self._original[method](*positional, **named)
@@ -107,7 +109,7 @@ class Tap:
         pipeline: Pipeline = self._original["pipeline"](module, **control)
         bind = pipeline.bind
 
-        def bind_and_listen(bindings: Mapping[Any, Any]) -> Bound:
+        def bind_and_listen(bindings: Mapping[Any, Any]) -> Work:
             bound = bind(bindings)
             self._listen(bound, {"module": module, **control}, bindings)
             return bound
@@ -115,7 +117,7 @@ class Tap:
         pipeline.__dict__["bind"] = bind_and_listen
         return pipeline
 
-    def _listen(self, bound: Bound, made: Mapping[str, Any], bindings: Mapping[Any, Any]) -> None:
+    def _listen(self, bound: Work, made: Mapping[str, Any], bindings: Mapping[Any, Any]) -> None:
         """Write down what is dispatched with bindings."""
         bound.__dict__["of_tap"] = made, bindings
 
@@ -144,10 +146,10 @@ class Tap:
         for method in ("dispatch", "dispatch_indirect", "timed"):
             listen(method)
 
-    def _prepared(self, bound: Bound) -> dict[str, Json]:
+    def _prepared(self, bound: Work) -> dict[str, Json]:
         """Return how a dispatch is prepared: its pipeline, and its bindings with what they hold now."""
         made, bindings = bound.__dict__["of_tap"]
-        places, now = bound.places(), bound.results()
+        places, now = bound.result_keys(), bound.results()
         current = {
             key: now[place] if (place := places.get(key, key)) in now and not has_memory(value) else value
             for key, value in bindings.items()
@@ -163,7 +165,7 @@ class Tap:
         def run_and_listen(*positional: Any, **named: Any) -> Any:
             if (step := self._begin("sequence")) is None:
                 return run(*positional, **named)
-            bounds: dict[int, Bound] = {}
+            bounds: dict[int, Work] = {}
             step["arguments"] = {"steps": [self._step_of(one, bounds) for one in given]}
             step["arguments"]["bounds"] = [self._prepared(bound) for bound in bounds.values()]
             self._note(self.steps)
@@ -176,7 +178,7 @@ class Tap:
         sequence.__dict__["run"] = run_and_listen
         return sequence
 
-    def _step_of(self, one: Any, bounds: dict[int, Bound]) -> Json:
+    def _step_of(self, one: Any, bounds: dict[int, Work]) -> Json:
         """Return a dispatch, fill or copy of a sequence, or several side by side."""
         if isinstance(one, tuple):
             return [self._step_of(part, bounds) for part in one]
@@ -184,9 +186,9 @@ class Tap:
             name = type(one).__name__.lower()
             return {name: {key: self._encoder.encode(part, self._name(f"{name}-{key}"))
                            for key, part in vars(one).items()}}  # fmt: skip
-        bounds.setdefault(id(one.bound), one.bound)
+        bounds.setdefault(id(one.work), one.work)
         return {
-            "bound": list(bounds).index(id(one.bound)),
+            "bound": list(bounds).index(id(one.work)),
             "groups": self._encoder.encode(one.groups, "groups"),
             "push": self._encoder.encode(one.push, self._name("push")),
         }

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from drawn import in_pixels, reference, triangles
 
+from vkgroup.dispatch import DrawState
 from vkgroup.errors import Unsupported
 from vkgroup.reference.drawing.assembly import assemble
 from vkgroup.reference.drawing.coverage import covered_quads
@@ -133,7 +134,7 @@ def test_the_triangles_of_a_square_cover_each_pixel_once(topology: str) -> None:
         (8, 8),
         {"times": np.zeros(64, np.uint32)},
         vertices={"position": in_pixels(places, (8, 8))},
-        topology=topology,
+        state=DrawState(topology=topology),
         push={"width": 8},
     )
     assert (found["times"] == 1).all()
@@ -151,7 +152,7 @@ def test_a_point_is_a_square_and_its_coordinates_run_over_it() -> None:
         (8, 8),
         vertex=vertex,
         vertices={"place": in_pixels([(4, 4)], (8, 8))},
-        topology="points",
+        state=DrawState(topology="points"),
     )["at"]
     expected = np.zeros((8, 8, 2), np.float32)
     ramp = np.array([0.125, 0.375, 0.625, 0.875])
@@ -164,7 +165,7 @@ def test_a_point_outside_is_not_seen_at_all() -> None:
         "#version 450\nlayout(location = 0) out float c; void main() { c = 1.0; }",
         (8, 8),
         vertices={"position": in_pixels([(-0.25, 4)], (8, 8))},
-        topology="points",
+        state=DrawState(topology="points"),
     )
     assert not found["c"].any()
 
@@ -179,7 +180,7 @@ def test_a_line_is_a_rectangle_of_width_one() -> None:
             "position": in_pixels([(1, 2.5), (5, 2.5)], (8, 8)),
             "t": np.array([1, 5], np.float32),
         },
-        topology="lines",
+        state=DrawState(topology="lines"),
     )["c"]
     expected = np.zeros((8, 8), np.float32)
     expected[2, 1:5] = [1.5, 2.5, 3.5, 4.5]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from drawn import in_pixels, reference
 
-from vkgroup.dispatch import Device
+from vkgroup.dispatch import Device, DrawState
 from vkgroup.reference.drawing.assembly import assemble
 from vkgroup.reference.drawing.samples import sample_locations
 
@@ -82,9 +82,7 @@ def test_triangles_cover_the_same_samples(vulkan_device: Device, topology: str, 
             SIZE,
             clear=clear if samples > 1 else clear[..., 0],
             vertices={"position": in_pixels(places, SIZE), "number": np.arange(1, 10, dtype=np.uint32)},
-            topology=topology,
-            samples=samples,
-            resolve=False,
+            state=DrawState(topology=topology, samples=samples, resolve=False),
         )
         assert len(np.unique(found["color"])) > 3
 
@@ -101,7 +99,7 @@ def test_depths_decide_in_the_same_way(vulkan_device: Device) -> None:
             SIZE,
             vertices={"position": places, "number": np.array([1, 1, 1, 2, 2, 2], np.uint32)},
             depth="d32f",
-            depth_compare=compare,
+            state=DrawState(depth_compare=compare),
         )
         assert len(np.unique(found["color"][..., 0])) == (1 if compare == "always" else 2)
 
@@ -177,8 +175,7 @@ def test_each_sample_is_shaded_where_it_lies(vulkan_device: Device) -> None:
         SIZE,
         clear=clear_of_edges(vulkan_device, places.reshape(2, 3, 2), 4),
         vertices={"position": in_pixels(places, SIZE)},
-        samples=4,
-        resolve=False,
+        state=DrawState(samples=4, resolve=False),
     )
 
 
@@ -252,5 +249,5 @@ def test_vertices_indices_and_instances(vulkan_device: Device, topology: str) ->
         vertices={"place": in_pixels(places, SIZE)[:, :2]},
         indices=[5, 4, 3, 0, 1, 2],
         instances=2,
-        topology=topology,
+        state=DrawState(topology=topology),
     )

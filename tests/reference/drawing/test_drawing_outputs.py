@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from drawn import reference, triangles
 
-from vkgroup.dispatch.drawing import COMPARISONS
+from vkgroup.choices import COMPARISONS
+from vkgroup.dispatch import DrawState
 
 FULL = ((-1, -1), (3, -1), (-1, 3))
 
@@ -64,7 +65,7 @@ def test_depths_are_compared(compare: str, format_: str) -> None:
         (3, 1),
         vertices={"position": triangles(*FULL, depth=0.5)},
         depth=before,
-        depth_compare=compare,
+        state=DrawState(depth_compare=compare),
     )
     half = before[0, 1]
     passes = {
@@ -104,7 +105,7 @@ def test_without_depths_the_last_primitive_is_seen_and_with_them_the_nearest() -
     assert (found["color"] == 2).all()
     assert (found["depth"] == 0.25).all()
     assert shaded == 48
-    found, _ = layers(0.5, 0.25, 0.75, depth="d32f", depth_write=False)
+    found, _ = layers(0.5, 0.25, 0.75, depth="d32f", state=DrawState(depth_write=False))
     assert (found["color"] == 3).all()
     assert (found["depth"] == 1).all()
 
@@ -152,6 +153,6 @@ def test_drawing_again_clears_again() -> None:
 @pytest.mark.parametrize("samples", [1, 4])
 def test_nothing_at_all_can_be_drawn(samples: int) -> None:
     source = "#version 450\nlayout(location = 0) out uint c; void main() { c = 99u; }"
-    found = reference().draw(source, (4, 2), count=0, samples=samples)
+    found = reference().draw(source, (4, 2), count=0, state=DrawState(samples=samples))
     assert not found["c"].any()
     assert found.defined["c"].all()

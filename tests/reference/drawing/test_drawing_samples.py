@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from drawn import in_pixels, reference
 
+from vkgroup.dispatch import DrawState
 from vkgroup.errors import Unsupported
 from vkgroup.reference.drawing.samples import sample_locations
 
@@ -35,21 +36,25 @@ def test_samples_are_covered_and_averaged(samples: int) -> None:
     expected = covered(SLANTED, samples)
     device = reference()
     if samples > 1:
-        each = device.draw(ONE, (8, 8), vertices={"position": positions}, samples=samples, resolve=False)
+        each = device.draw(
+            ONE, (8, 8), vertices={"position": positions}, state=DrawState(samples=samples, resolve=False)
+        )
         assert np.array_equal(each["one"], expected)
-    found = device.draw(ONE, (8, 8), vertices={"position": positions}, samples=samples)
+    found = device.draw(ONE, (8, 8), vertices={"position": positions}, state=DrawState(samples=samples))
     assert np.array_equal(found["one"], expected.mean(axis=2))
 
 
 def test_other_numbers_of_samples_are_unsupported() -> None:
     with pytest.raises(Unsupported, match="16"):
-        reference().draw(ONE, (4, 4), samples=16)
+        reference().draw(ONE, (4, 4), state=DrawState(samples=16))
 
 
 def test_integers_resolve_to_the_first_sample() -> None:
     source = "#version 450\nlayout(location = 0) out uint c; void main() { c = 9u; }"
     positions = in_pixels(SLANTED, (8, 8))
-    found = reference().draw(source, (8, 8), vertices={"position": positions}, samples=4)["c"]
+    found = reference().draw(source, (8, 8), vertices={"position": positions}, state=DrawState(samples=4))[
+        "c"
+    ]
     assert np.array_equal(found, covered(SLANTED, 4)[..., 0] * 9)
 
 
@@ -62,15 +67,13 @@ void main() {
 }"""
 
 
-def counted(last: str, **options: object) -> tuple[np.ndarray, np.ndarray]:
+def counted(last: str, *, sample_shading: bool = False) -> tuple[np.ndarray, np.ndarray]:
     found = reference().draw(
         COUNTING % last,
         (8, 8),
         {"Data": np.zeros(64, np.uint32)},
         vertices={"position": in_pixels(SLANTED, (8, 8))},
-        samples=4,
-        resolve=False,
-        **options,
+        state=DrawState(samples=4, sample_shading=sample_shading, resolve=False),
     )
     return found["times" if "times" in found else "Data"].reshape(8, 8), found["c"]
 
@@ -85,7 +88,7 @@ def test_without_sample_shading_a_pixel_is_shaded_once() -> None:
 
 @pytest.mark.parametrize("asking", [False, True])
 def test_with_sample_shading_each_sample_is_shaded(asking: bool) -> None:
-    times, c = counted("gl_SampleID" if asking else "0u", **({} if asking else {"sample_shading": True}))
+    times, c = counted("gl_SampleID" if asking else "0u", sample_shading=not asking)
     mask = covered(SLANTED, 4)
     assert np.array_equal(times, mask.sum(axis=2))
     assert np.array_equal(c[..., 0], mask * np.array([1, 2, 4, 8]))
@@ -104,7 +107,7 @@ def test_quads_with_sample_shading_are_of_one_sample() -> None:
         c = uvec4(subgroupQuadSwapHorizontal(gl_SampleID) + 1, subgroupQuadSwapDiagonal(at.x),
                   uvec2(gl_SamplePosition * 16.0));
     }"""
-    found = reference().draw(source, (4, 4), samples=8, resolve=False)["c"]
+    found = reference().draw(source, (4, 4), state=DrawState(samples=8, resolve=False))["c"]
     assert np.array_equal(found[..., 0], np.broadcast_to(np.arange(8) + 1, (4, 4, 8)))
     assert np.array_equal(found[..., 0, 1], np.broadcast_to(np.arange(4) ^ 1, (4, 4)))
     assert np.array_equal(found[0, 0, :, 2:], sample_locations(8) * 16)
@@ -114,7 +117,7 @@ def test_a_shader_may_leave_samples_out() -> None:
     source = """#version 450
     layout(location = 0) out float c;
     void main() { c = 1.0; gl_SampleMask[0] = int(gl_FragCoord.x) == 1 ? 6 : -1; }"""
-    found = reference().draw(source, (3, 2), samples=4, resolve=False)["c"]
+    found = reference().draw(source, (3, 2), state=DrawState(samples=4, resolve=False))["c"]
     assert (found[:, 1] == (0, 1, 1, 0)).all()
     assert (found[:, [0, 2]] == 1).all()
 
@@ -132,7 +135,11 @@ def test_where_inputs_are_taken() -> None:
     positions = in_pixels([(0, 0), (8, 0), (0, 8)], (8, 8))
     mask = covered([(0, 0), (8, 0), (0, 8)], 4)
     corner, locations = np.arange(8), sample_locations(4)
-    options = {"vertex": vertex, "vertices": {"position": positions}, "samples": 4, "resolve": False}
+    options = {
+        "vertex": vertex,
+        "vertices": {"position": positions},
+        "state": DrawState(samples=4, resolve=False),
+    }
     plain = reference().draw(fragment % "", (8, 8), **options)["color"]
     first = np.argmax(mask, axis=2)
     partial = mask.any(axis=2) & ~mask.all(axis=2)
@@ -163,7 +170,7 @@ def test_inputs_are_interpolated_elsewhere_on_request() -> None:
     places = [(0, 0), (8, 0), (0, 8)]
     mask, corner = covered(places, 4), np.arange(8)
     options = {"vertex": vertex, "vertices": {"position": in_pixels(places, (8, 8))}}
-    drawn = reference().draw(fragment, (8, 8), **options, samples=4, resolve=False)
+    drawn = reference().draw(fragment, (8, 8), **options, state=DrawState(samples=4, resolve=False))
     found = drawn["color"]
     first = np.argmax(mask, axis=2)
     partial = mask.any(axis=2) & ~mask.all(axis=2)
@@ -182,7 +189,7 @@ def test_each_sample_has_its_depth() -> None:
     """Depth grows from 0 to 1 from left to right over 8 pixels."""
     positions = np.array([[-1, -1, 0, 1], [3, -1, 2, 1], [-1, 3, 0, 1]], np.float32)
     found = reference().draw(
-        ONE, (8, 2), vertices={"position": positions}, samples=4, resolve=False, depth="d32f"
+        ONE, (8, 2), vertices={"position": positions}, state=DrawState(samples=4, resolve=False), depth="d32f"
     )
     expected = (np.arange(8)[:, None] + sample_locations(4)[:, 0]) / 8
     assert np.array_equal(found["depth"], np.broadcast_to(expected, (2, 8, 4)).astype(np.float32))

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from drawn import in_pixels, reference, triangles
 
+from vkgroup.dispatch import DrawState
+
 FULL = triangles((-1, -1), (3, -1), (-1, 3))
 
 
@@ -30,7 +32,7 @@ def test_vertices_form_subgroups_in_their_order(size: int) -> None:
         vertex=vertex,
         count=11,
         instances=3,
-        topology="points",
+        state=DrawState(topology="points"),
         push={"count": 11},
     )
     number = np.arange(33)
@@ -69,7 +71,7 @@ def test_indices_and_instances() -> None:
         vertices={"place": places, "lacking": np.array([2, 3, 4], np.float32)},
         indices=[1, 0],
         instances=2,
-        topology="points",
+        state=DrawState(topology="points"),
     )
     assert found["color"][1].tolist() == [
         [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0],
@@ -88,7 +90,7 @@ def test_flat_inputs_are_those_of_the_first_vertex() -> None:
         fragment,
         (4, 4),
         vertices={"position": places, "number": np.array([10, 11, 12, 13], np.uint32)},
-        topology="triangle_strip",
+        state=DrawState(topology="triangle_strip"),
     )["color"]
     assert found[0, 0] == 10
     assert found[3, 3] == 11
@@ -188,7 +190,7 @@ def test_the_size_of_a_point_matters_to_points_only() -> None:
     fragment = "#version 450\nlayout(location = 0) out float color; void main() { color = 1.0; }"
     for topology, known in (("triangles", True), ("points", False)):
         found = reference().draw(
-            fragment, (2, 2), vertex=vertex, vertices={"position": FULL}, topology=topology
+            fragment, (2, 2), vertex=vertex, vertices={"position": FULL}, state=DrawState(topology=topology)
         )
         assert (found.defined["color"] == known).all()
 

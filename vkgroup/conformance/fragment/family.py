@@ -18,6 +18,7 @@ from vkgroup.conformance.fragment.shown import legal_text, quad
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
+from vkgroup.dispatch import DrawState
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
@@ -110,9 +111,7 @@ def _draw(executor: Executor, scene: Scene, probes: list[Probe]) -> tuple[Drawn,
         {0: outputs},
         vertices=scene.vertices(),
         colors={"color": "r32f"},
-        samples=scene.samples,
-        sample_shading=scene.sample_shading,
-        resolve=False,
+        state=DrawState(samples=scene.samples, sample_shading=scene.sample_shading, resolve=False),
         repeat=scene.draws,
         timeout=executor.timeout,
     )

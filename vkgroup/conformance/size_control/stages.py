@@ -28,6 +28,7 @@ from vkgroup.conformance.stages.rays import RAY_INTERFACES
 from vkgroup.conformance.support import STAGE_FEATURES
 from vkgroup.conformance.tracing import trace
 from vkgroup.device import Capabilities
+from vkgroup.dispatch import DrawState
 from vkgroup.spec.stages import PRIMITIVE_STAGES, RAY_STAGES
 
 if TYPE_CHECKING:
@@ -177,12 +178,12 @@ def _observe_graphics(executor: Executor, case: SizeCase) -> list[Seen]:
         for stage, source in sources.items()
     }
     fragment = modules.pop("fragment")
-    given: dict[str, Any] = {"count": POINTS, "topology": "points"}
+    given: dict[str, Any] = {"count": POINTS, "state": DrawState(topology="points")}
     if "tessellation_control" in modules:
         pair = modules.pop("tessellation_control"), modules.pop("tessellation_evaluation")
         given = {
             "tessellation": pair,
-            "patch_vertices": 2,
+            "state": DrawState(patch_vertices=2),
             "count": 2 * POINTS // (segments(observed) + 1),
         }
     buffer = None if case.framebuffer else emptied(executor)

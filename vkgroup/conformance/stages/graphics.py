@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from vkgroup.conformance.stages.base import Around
+from vkgroup.dispatch import DrawState
+
+POINTS = DrawState(topology="points")
 
 LEAST = 2048
 """Invocations of a whole draw."""
@@ -59,7 +62,7 @@ def _vertex(partial: bool) -> Interface:
         count * instances,
         "",
         HIDDEN,
-        Around({"fragment": _FRAGMENT}, {"topology": "points", "count": count, "instances": instances}),
+        Around({"fragment": _FRAGMENT}, {"state": POINTS, "count": count, "instances": instances}),
     )
 
 
@@ -78,7 +81,7 @@ void main() {{ {HIDDEN} }}"""
         "gl_TessLevelOuter = float[](0.0, 0.0, 0.0, 0.0); gl_TessLevelInner = float[](0.0, 0.0);",
         Around(
             {"vertex": _VERTEX, "tessellation_evaluation": evaluation, "fragment": _FRAGMENT},
-            {"patch_vertices": 1, "count": patches},
+            {"state": DrawState(patch_vertices=1), "count": patches},
         ),
     )
 
@@ -103,7 +106,7 @@ void main() {{
         HIDDEN,
         Around(
             {"vertex": _VERTEX, "tessellation_control": control, "fragment": _FRAGMENT},
-            {"patch_vertices": 1, "count": patches},
+            {"state": DrawState(patch_vertices=1), "count": patches},
         ),
     )
 
@@ -118,7 +121,7 @@ def _geometry(partial: bool) -> Interface:
         times * points,
         f"layout(points, invocations = {times}) in;\nlayout(points, max_vertices = 1) out;",
         HIDDEN,
-        Around({"vertex": _VERTEX, "fragment": _FRAGMENT}, {"topology": "points", "count": points}),
+        Around({"vertex": _VERTEX, "fragment": _FRAGMENT}, {"state": POINTS, "count": points}),
     )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.thread_group.program import GROUPS, HEIGHT, WIDTH, Program
+from vkgroup.dispatch import DrawState
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
@@ -45,7 +46,7 @@ def run(executor: Executor, program: Program) -> NDArray[np.uint32]:
             bindings,
             vertex=module,
             count=program.invocations,
-            topology="points",
+            state=DrawState(topology="points"),
             timeout=executor.timeout,
         )
     else:

@@ -1,4 +1,4 @@
-"""Dispatching through Vulkan."""
+"""Vulkan devices: the implementation of `vkgroup.dispatch` with Vulkan."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def structures_write(handles: Sequence[Any]) -> Any:
 
 
 def _input(device: LogicalDevice, array: npt.NDArray[Any], inputs: list[DeviceBuffer]) -> Any:
-    """Put an array where a build reads it; gives its address."""
+    """Copy an array into a buffer for a build; returns its address."""
     usage = vk.VK_BUFFER_USAGE_ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_BIT_KHR
     buffer = DeviceBuffer(device, max(16, array.nbytes), addressable=True, usage=usage)
     inputs.append(buffer)

@@ -7,9 +7,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.device.leases import Lease
-from vkgroup.device.logical import LogicalDevice
-from vkgroup.device.memory import DeviceBuffer
+from vkgroup.device.memory import DeviceBuffer, MemoryDevice
+from vkgroup.device.references import Reference
 from vkgroup.device.sharing import SharedMemory, wait_for_cuda, why_unshared
 from vkgroup.dispatch.buffer import Buffer
 from vkgroup.dispatch.dlpack import CPU, CUDA, array_at
@@ -24,7 +23,7 @@ class VulkanBuffer(Buffer):
     memory : the VkBuffer and its memory.
     """
 
-    device: LogicalDevice
+    device: MemoryDevice
     memory: DeviceBuffer
     _keeper: object = None
 
@@ -54,9 +53,9 @@ class VulkanBuffer(Buffer):
         whole = cls.__new__(cls)
         whole.device, whole.memory, whole._keeper = memory.device, memory, keeper
         whole.nbytes, whole.dtype, whole.shape = memory.nbytes, np.dtype(np.uint8), (memory.nbytes,)
-        found = whole.view(dtype, shape, offset)
-        assert isinstance(found, cls)
-        return found
+        view = whole.view(dtype, shape, offset)
+        assert isinstance(view, cls)
+        return view
 
     @property
     def shared(self) -> bool:
@@ -82,8 +81,8 @@ class VulkanBuffer(Buffer):
         )
 
     def _lent(self) -> npt.NDArray[Any]:
-        start, lease = self._start(), Lease(self.memory)
-        return array_at(start + self.offset, self.dtype, self.shape, lease)
+        start, reference = self._start(), Reference(self.memory)
+        return array_at(start + self.offset, self.dtype, self.shape, reference)
 
     def _start(self) -> int:
         """Return where the memory begins, for whom `_place` says."""
@@ -97,11 +96,11 @@ class VulkanBuffer(Buffer):
             wait_for_cuda((self.in_cuda,))
 
     def _duplicate(self) -> VulkanBuffer:
-        found = VulkanBuffer(self.device, self.nbytes, shared=True)
-        found.dtype, found.shape = self.dtype, self.shape
+        duplicate = VulkanBuffer(self.device, self.nbytes, shared=True)
+        duplicate.dtype, duplicate.shape = self.dtype, self.shape
         source = self.in_cuda.address + self.offset
-        self.in_cuda.cuda.copy(found.in_cuda.address, source, self.nbytes)
-        return found
+        self.in_cuda.cuda.copy(duplicate.in_cuda.address, source, self.nbytes)
+        return duplicate
 
     def _write(self, data: npt.NDArray[np.uint8], offset: int) -> None:
         self._require_view()
@@ -132,7 +131,7 @@ class VulkanBuffer(Buffer):
             self.device.forget(self)
 
 
-def _exports(device: LogicalDevice, host: bool) -> bool:
+def _exports(device: MemoryDevice, host: bool) -> bool:
     """Whether a buffer that is to be shared is exported to CUDA; not where any buffer is the host's."""
     device.require_open()
     if device.sharing is not None:

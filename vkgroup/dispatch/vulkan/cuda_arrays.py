@@ -42,8 +42,8 @@ class CudaArray:
 def take(device: LogicalDevice, value: Any, what: str) -> CudaArray:
     """Take another library's array on a CUDA device.
 
-    What its library has under way on the array in its current stream comes before whatever follows in
-    vkgroup's (DLPack's protocol of streams).
+    Work of its library on the array in its current stream finishes before later work of vkgroup starts
+    (DLPack's protocol of streams).
 
     Raises
     ------
@@ -67,10 +67,10 @@ def take(device: LogicalDevice, value: Any, what: str) -> CudaArray:
             f"{what}: the array is not contiguous in C order; give array.contiguous() (torch) or"
             " cupy.ascontiguousarray(array)."
         )
-    found = CudaArray(value, described)
-    if found.nbytes == 0:
+    cuda_array = CudaArray(value, described)
+    if cuda_array.nbytes == 0:
         raise InvalidDispatch(f"{what}: the array is empty, and Vulkan has no empty buffers.")
-    return found
+    return cuda_array
 
 
 def _sharing(device: LogicalDevice, what: str) -> CudaSharing:
@@ -85,11 +85,11 @@ def _sharing(device: LogicalDevice, what: str) -> CudaSharing:
 def _described(value: Any, sharing: CudaSharing, what: str) -> Described:
     if not hasattr(value, "__dlpack__"):
         return _by_interface(value.__cuda_array_interface__, value, sharing)
-    place, own = place_of(value), sharing.cuda.ordinal
-    assert place is not None
-    if place[1] != own:
+    location, own = place_of(value), sharing.cuda.ordinal
+    assert location is not None
+    if location[1] != own:
         # Its library would make a stream of another GPU wait.
-        return Described(place, 0, np.dtype(np.uint8), (), True, False, value)
+        return Described(location, 0, np.dtype(np.uint8), (), True, False, value)
     stream = sharing.cuda.stream
     try:
         capsule = value.__dlpack__(stream=stream, max_version=(1, 0))
@@ -117,7 +117,7 @@ def in_place(device: LogicalDevice, array: CudaArray, step: int) -> VulkanBuffer
 
     Parameters
     ----------
-    step : of what the first byte's place in the buffer must be a multiple.
+    step : alignment of the first byte's offset in the buffer.
 
     Raises
     ------
@@ -126,13 +126,14 @@ def in_place(device: LogicalDevice, array: CudaArray, step: int) -> VulkanBuffer
     """
     assert device.sharing is not None
     described = array.described
-    found = device.sharing.find(described.address, array.nbytes)
-    if found is None or found[1] % step:
+    location = device.sharing.find(described.address, array.nbytes)
+    if location is None or location[1] % step:
         return None
-    memory, offset = found
+    memory, offset = location
+    assert isinstance(memory, DeviceBuffer)
     if memory.handle is None:
         raise InvalidDispatch("The array views a buffer of vkgroup that is closed; make a new one.")
-    # What keeps the array's memory keeps the view's: the capsule, and so the array's library.
+    # The capsule keeps the array's memory alive, and so the view's.
     return VulkanBuffer.over(memory, described.dtype, described.shape, offset, described.keeper)
 
 
@@ -186,12 +187,12 @@ def adopt(device: LogicalDevice, value: Any, copy: bool | None) -> VulkanBuffer:
     """Make a buffer of a CUDA array, in place or not as `Device.from_dlpack` says."""
     array = take(device, value, "from_dlpack")
     described = array.described
-    # A copy is written where nobody sees it; the array itself must be allowed to be.
+    # Only a buffer in place writes to the array itself, which must then be writable.
     if not copy and not described.read_only:
         step = device.capabilities.limits["minStorageBufferOffsetAlignment"]
-        found = in_place(device, array, step)
-        if found is not None:
-            return found
+        view = in_place(device, array, step)
+        if view is not None:
+            return view
     if copy is False:
         raise NotShareable(
             "The array cannot be used in place: its memory is none that vkgroup has exported, it begins where"

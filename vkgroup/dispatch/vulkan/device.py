@@ -1,4 +1,4 @@
-"""Devices of Vulkan."""
+"""Vulkan devices."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from vkgroup.dispatch.device import Device
 from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
 from vkgroup.dispatch.vulkan.cuda_arrays import adopt
-from vkgroup.dispatch.vulkan.graphics import VulkanGraphicsPipeline
 from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
-from vkgroup.dispatch.vulkan.ray_pipeline import VulkanRayPipeline
+from vkgroup.dispatch.vulkan.samples import read_samples
 from vkgroup.dispatch.vulkan.sequence import VulkanSequence
 from vkgroup.errors import Unsupported
 
@@ -40,8 +39,7 @@ class VulkanDevice(Device):
     """
 
     _buffers, _images, _kind_of_pipelines = VulkanBuffer, VulkanImage, VulkanPipeline
-    _kind_of_graphics_pipelines, _kind_of_sequences = VulkanGraphicsPipeline, VulkanSequence
-    _structures, _kind_of_ray_pipelines = VulkanAccelerationStructure, VulkanRayPipeline
+    _structures, _kind_of_sequences = VulkanAccelerationStructure, VulkanSequence
 
     def __init__(self, logical: LogicalDevice, subgroup_size: int | None = None) -> None:
         try:
@@ -50,13 +48,14 @@ class VulkanDevice(Device):
             logical.close()
             raise
         self.logical = logical
+        logical.read_samples = read_samples
 
     def _from_cuda(self, array: Any, copy: bool | None) -> Buffer:
         return adopt(self.logical, array, copy)
 
     @property
     def target(self) -> Target:
-        """What modules for this device are compiled for.
+        """The target that modules for this device are compiled for.
 
         Mesa before 23 ends the process at `HelperInvocation` as SPIR-V 1.6 has it, volatile
         (docs/driver-findings.md), so modules for it are of SPIR-V 1.5.

@@ -1,110 +1,76 @@
-"""Draws of Vulkan."""
+"""Vertex buffers, render pass and framebuffer of a draw, and recording it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy.typing as npt
 
 from vkgroup.device import vk
-from vkgroup.device.memory import DeviceBuffer, barrier
+from vkgroup.device.logical import LogicalDevice
+from vkgroup.device.memory import DeviceBuffer
 from vkgroup.dispatch.buffer import as_bytes
-from vkgroup.dispatch.draws import Draws
+from vkgroup.dispatch.draw_images import DrawData, DrawImages
+from vkgroup.dispatch.draw_state import DrawState
 from vkgroup.dispatch.image import Image
 from vkgroup.dispatch.vertices import MeshGroups
-from vkgroup.dispatch.vulkan.bindings import VulkanBindings
-from vkgroup.dispatch.vulkan.image import VulkanImage, read_together
+from vkgroup.dispatch.vulkan.image import VulkanImage
 from vkgroup.dispatch.vulkan.render_pass import Target, clear_values, create_framebuffer, create_render_pass
-from vkgroup.dispatch.vulkan.targets import give_target, take_target
-from vkgroup.errors import Unsupported
-from vkgroup.formats import Format
-
-if TYPE_CHECKING:
-    from vkgroup.dispatch.vulkan.graphics import VulkanGraphicsPipeline
 
 
-class VulkanDraws(VulkanBindings, Draws):
-    """Descriptor sets, vertices and a framebuffer; commands are recorded where push constants change."""
+class VulkanDraw:
+    """The objects of one draw besides its pipeline and descriptor sets.
 
-    pipeline: VulkanGraphicsPipeline
-    _recorded: bytes | None = None
-    _framebuffer: Any = None
-    _render_pass: Any = None
-    _attributes: list[DeviceBuffer]
-    _passed: list[Target]
-    _indices: DeviceBuffer | None = None
+    Construction makes nothing; `create` does, so that `close` frees everything when it fails halfway.
+    """
 
-    def _create(self) -> None:
-        super()._create()
-        self._attributes = []
-        self._check_size()
-        self._make_attachments()
-        for _, array in sorted(self.vertices.arrays.items()):
+    def __init__(self, device: LogicalDevice, data: DrawData, state: DrawState) -> None:
+        self._device, self._data, self._state = device, data, state
+        self._attributes: list[DeviceBuffer] = []
+        self._indices: DeviceBuffer | None = None
+        self._targets: list[Target] = []
+        self._render_pass: Any = None
+        self._framebuffer: Any = None
+
+    def create(self, drawn: DrawImages, inputs: list[tuple[int, Image]]) -> None:
+        """Make vertex buffers, render pass and framebuffer.
+
+        Parameters
+        ----------
+        drawn : the images that the draw writes to.
+        inputs : the images bound as input attachments, each with its index, in the order of these.
+        """
+        vertices = self._data.vertices
+        for _, array in sorted(vertices.arrays.items()):
             self._attributes.append(self._buffer(array))
-        if self.vertices.indices is not None and len(self.vertices.indices):
-            self._indices = self._buffer(self.vertices.indices)
-        self._make_framebuffer()
-
-    def _check_size(self) -> None:
-        limits, name = self.device.capabilities.limits, self.device.capabilities.name
-        most = (limits["maxFramebufferWidth"], limits["maxFramebufferHeight"])
-        if self.size[0] > most[0] or self.size[1] > most[1]:
-            lacking = f"maxFramebufferWidth and maxFramebufferHeight of {self.size} (they are {most})"
-            raise Unsupported(f"{name} lacks: {lacking}.", [lacking])
+        if vertices.indices is not None and len(vertices.indices):
+            self._indices = self._buffer(vertices.indices)
+        self._make_framebuffer(drawn, inputs)
 
     def _buffer(self, array: npt.NDArray[Any]) -> DeviceBuffer:
-        buffer = self.device.take_buffer(array.nbytes)
+        buffer = self._device.take_buffer(array.nbytes)
         buffer.write(as_bytes(array))
         return buffer
 
-    def _make_framebuffer(self) -> None:
+    def _make_framebuffer(self, drawn: DrawImages, inputs: list[tuple[int, Image]]) -> None:
         """Make the render pass, which knows what to clear, and its framebuffer."""
-        state, targets, views = self.pipeline.state, [], []
-        for attachment in self.attachments:
-            clear = attachment.image is None and attachment.before is None
-            # Samples that are resolved into a caller's image begin cleared: nothing could have filled them.
-            clear = clear or (self.images[attachment] is not attachment.image and state.samples > 1)
-            targets.append(Target(attachment.format, state.samples, attachment.location, clear))
-            views.append(_view(self.images[attachment]))
-        for attachment, image in self.resolved.items():
+        samples, targets, views = self._state.samples, self._targets, []
+        for attachment in self._data.attachments:
+            clear = drawn.clears(attachment)
+            targets.append(Target(attachment.format, samples, attachment.location, clear))
+            views.append(_view(drawn.images[attachment]))
+        for attachment, image in drawn.resolved.items():
             targets.append(Target(attachment.format, 1, attachment.location, resolves=True))
             views.append(_view(image))
-        for index, image in self.inputs():
+        for index, image in inputs:
             targets.append(Target(image.format, image.samples, None, False, input=index))
             views.append(_view(image))
-        self._passed = targets
-        self._render_pass = create_render_pass(self.device, targets)
-        self._framebuffer = create_framebuffer(self.device, self._render_pass, views, self.size)
+        self._render_pass = create_render_pass(self._device, targets)
+        self._framebuffer = create_framebuffer(self._device, self._render_pass, views, self._data.size)
 
-    def _take_image(self, shape: tuple[int, ...], format_: Format, samples: int) -> Image:
-        return take_target(self.device, shape, format_, samples)
-
-    def _give_image(self, image: Image) -> None:
-        assert isinstance(image, VulkanImage)
-        give_target(image)
-
-    def _read_images(self, images: Sequence[Image]) -> list[npt.NDArray[Any]]:
-        return read_together([image for image in images if isinstance(image, VulkanImage)])
-
-    def _draw(self, push: bytes, timeout: float | None) -> None:
-        if self._recorded != push:
-            self._recorded = None
-            with self._commands.record() as commands:
-                barrier(self.device.functions, commands)
-                self.record_state(commands, push)
-                self._record_draw(commands)
-                barrier(self.device.functions, commands)
-            self._recorded = push
-        self._commands.run(timeout)
-
-    def _timed(self, push: bytes, timeout: float | None, repeat: int) -> float | None:
-        return self._measure(push, push, self._record_draw, timeout, repeat)
-
-    def record_state(self, commands: Any, push: bytes) -> None:
-        """Record what a draw needs set: also vertices, viewport and scissor."""
-        super().record_state(commands, push)
-        functions, (width, height) = self.device.functions, self.size
+    def record_state(self, commands: Any) -> None:
+        """Record the binding of vertices and indices, the viewport and the scissor."""
+        functions, (width, height) = self._device.functions, self._data.size
         if self._attributes:
             handles = vk.ffi.new("VkBuffer[]", [buffer.handle for buffer in self._attributes])
             offsets = vk.ffi.new("VkDeviceSize[]", len(self._attributes))
@@ -115,20 +81,16 @@ class VulkanDraws(VulkanBindings, Draws):
         functions.vkCmdSetViewport(commands, 0, 1, viewport)
         functions.vkCmdSetScissor(commands, 0, 1, self._area())
 
-    def _area(self) -> Any:
-        return vk.new("VkRect2D", extent=vk.new("VkExtent2D", width=self.size[0], height=self.size[1]))
-
-    def _record_draw(self, commands: Any) -> None:
-        functions, vertices = self.device.functions, self.vertices
-        farther = self.pipeline.state.depth_compare in ("greater", "greater_or_equal")
-        values = clear_values(self._passed, farthest=0.0 if farther else 1.0)
+    def record(self, commands: Any) -> None:
+        """Record the render pass with the draw in it."""
+        functions, vertices = self._device.functions, self._data.vertices
         info = vk.new(
             "VkRenderPassBeginInfo",
             renderPass=self._render_pass,
             framebuffer=self._framebuffer,
             renderArea=self._area(),
-            clearValueCount=len(self._passed),
-            pClearValues=values,
+            clearValueCount=len(self._targets),
+            pClearValues=clear_values(self._targets, farthest=self._state.farthest_depth),
         )
         functions.vkCmdBeginRenderPass(commands, info, vk.VK_SUBPASS_CONTENTS_INLINE)
         if isinstance(vertices, MeshGroups):
@@ -139,21 +101,25 @@ class VulkanDraws(VulkanBindings, Draws):
             functions.vkCmdDraw(commands, vertices.count, vertices.instances, 0, 0)
         functions.vkCmdEndRenderPass(commands)
 
+    def _area(self) -> Any:
+        width, height = self._data.size
+        return vk.new("VkRect2D", extent=vk.new("VkExtent2D", width=width, height=height))
+
     def close(self) -> None:
-        """Free everything that was made for the draws; the caller's buffers and images stay."""
-        device = self.device
+        """Free the render pass and its framebuffer, and give the buffers back."""
+        device = self._device
+        framebuffer, self._framebuffer = self._framebuffer, None
+        render_pass, self._render_pass = self._render_pass, None
         if device.usable:
-            if self._framebuffer is not None:
-                device.functions.vkDestroyFramebuffer(device.handle, self._framebuffer, vk.NULL)
-            if self._render_pass is not None:
-                device.functions.vkDestroyRenderPass(device.handle, self._render_pass, vk.NULL)
-        self._framebuffer = self._render_pass = self._recorded = None
-        for buffer in getattr(self, "_attributes", []):
+            if framebuffer is not None:
+                device.functions.vkDestroyFramebuffer(device.handle, framebuffer, vk.NULL)
+            if render_pass is not None:
+                device.functions.vkDestroyRenderPass(device.handle, render_pass, vk.NULL)
+        for buffer in self._attributes:
             device.give_buffer(buffer)
         if self._indices is not None:
             device.give_buffer(self._indices)
         self._attributes, self._indices = [], None
-        super().close()
 
 
 def _view(image: Image) -> Any:

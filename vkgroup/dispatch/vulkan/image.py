@@ -80,17 +80,17 @@ class VulkanImage(Image):
         return (most.width, most.height, most.depth), limits.maxArrayLayers
 
     def _find_uses(self) -> frozenset[str]:
-        """Find what images of the format are good for, and what this one must be."""
+        """Return the uses that images of the format have, and those that this one must have."""
         features = format_features(self.device, self.format).optimalTilingFeatures
-        found = {"sampled" if self._sampled else "attachment" if self._attachment else "storage"}
+        uses = {"sampled" if self._sampled else "attachment" if self._attachment else "storage"}
         if features & vk.VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT:
-            found.add("sampled")
+            uses.add("sampled")
         if features & vk.VK_FORMAT_FEATURE_STORAGE_IMAGE_BIT and self.samples == 1:
-            found.add("storage")
+            uses.add("storage")
         drawable = self.dimension == "2D" and not self.arrayed and self.levels == 1
         if features & self._attachment_feature() and drawable:
-            found.add("attachment")
-        return frozenset(found)
+            uses.add("attachment")
+        return frozenset(uses)
 
     def _attachment_feature(self) -> int:
         if self.format.depth:
@@ -223,9 +223,8 @@ class VulkanImage(Image):
 
     def _read(self, level: int) -> npt.NDArray[np.uint8]:
         if self.samples > 1:
-            from vkgroup.dispatch.vulkan.samples import read_samples
-
-            return read_samples(self)
+            assert self.device.read_samples is not None
+            return self.device.read_samples(self)
         self._copy(level, upload=False)
         return self._transferred(level)
 

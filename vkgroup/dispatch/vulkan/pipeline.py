@@ -1,36 +1,289 @@
-"""Compute pipelines of Vulkan."""
+"""Pipelines of Vulkan, and their work: descriptor sets and recorded commands."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy.typing as npt
+
 from vkgroup.device import vk
-from vkgroup.dispatch.pipeline import Pipeline
-from vkgroup.dispatch.vulkan.bound import VulkanBound
-from vkgroup.dispatch.vulkan.layouts import VulkanLayouts, stage_info
+from vkgroup.device.commands import Commands
+from vkgroup.device.logical import LogicalDevice
+from vkgroup.device.memory import DeviceBuffer, barrier
+from vkgroup.dispatch.bindings import ArrayBuffer
+from vkgroup.dispatch.buffer import Buffer
+from vkgroup.dispatch.commands import Command, DispatchCommand, DrawCommand, TraceCommand
+from vkgroup.dispatch.compute_stages import ComputeStages
+from vkgroup.dispatch.draw_images import DrawData, DrawImages, ImageSource
+from vkgroup.dispatch.foreign import Borrowed
+from vkgroup.dispatch.graphics_stages import GraphicsStages
+from vkgroup.dispatch.input_attachments import bound_inputs
+from vkgroup.dispatch.pipeline import Pipeline, Work
+from vkgroup.dispatch.ray_stages import RayStages
+from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
+from vkgroup.dispatch.sources import Condition
+from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure
+from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+from vkgroup.dispatch.vulkan.compute import create_compute_pipeline
+from vkgroup.dispatch.vulkan.cuda_arrays import BorrowedArray
+from vkgroup.dispatch.vulkan.descriptors import DescriptorSets, PooledBuffer
+from vkgroup.dispatch.vulkan.draws import VulkanDraw
+from vkgroup.dispatch.vulkan.graphics import create_graphics_pipeline, lacking_targets, targets_of
+from vkgroup.dispatch.vulkan.image import VulkanImage
+from vkgroup.dispatch.vulkan.rays import BindingTable, create_ray_pipeline
+from vkgroup.dispatch.vulkan.render_pass import create_render_pass
+from vkgroup.dispatch.vulkan.stage_info import stage_bit
 from vkgroup.dispatch.vulkan.statistics import statistics_of
+from vkgroup.dispatch.vulkan.targets import PooledImages
+from vkgroup.dispatch.vulkan.timer import Timer
+
+_BIND_POINTS = {
+    "compute": vk.VK_PIPELINE_BIND_POINT_COMPUTE,
+    "graphics": vk.VK_PIPELINE_BIND_POINT_GRAPHICS,
+    "ray-tracing": vk.VK_PIPELINE_BIND_POINT_RAY_TRACING_KHR,
+}
 
 
-class VulkanPipeline(VulkanLayouts, Pipeline):
-    """A VkPipeline for dispatches, and its layouts."""
+class VulkanWork(Work):
+    """Descriptor sets, and commands that are recorded only where the command or push constants change."""
 
-    _kind_of_bound = VulkanBound
+    _images, _structures = VulkanImage, VulkanAccelerationStructure
 
-    stages = vk.VK_SHADER_STAGE_COMPUTE_BIT
-    bind_point = vk.VK_PIPELINE_BIND_POINT_COMPUTE
+    device: LogicalDevice
+    pipeline: VulkanPipeline
+    _commands: Commands | None = None
+    _descriptors: DescriptorSets | None = None
+    _draw: VulkanDraw | None = None
+    _timer: Timer | None = None
+    _recorded: tuple[Command, bytes] | None = None
 
-    def _create_pipeline(self) -> None:
-        self.handle = self.make()
+    @property
+    def closed(self) -> bool:
+        """Whether the descriptors were freed."""
+        return self._commands is None or self._commands.handle is None
 
-    def make(self, create_flags: int = 0) -> Any:
-        """Make a VkPipeline with these VkPipelineCreateFlags; the caller destroys it."""
-        device, flags = self.device, self.stage_flags(self.shader)
-        with stage_info(device, self.shader, subgroup_size=self.subgroup_size, flags=flags) as stage:
-            info = vk.new("VkComputePipelineCreateInfo", flags=create_flags, stage=stage, layout=self.layout)
-            handle = vk.ffi.new("VkPipeline *")
-            code = device.functions.vkCreateComputePipelines(device.handle, vk.NULL, 1, info, vk.NULL, handle)
-            device.check(code, "creating a compute pipeline")
-            return handle[0]
+    def _array_buffer(self, array: npt.NDArray[Any]) -> ArrayBuffer:
+        return PooledBuffer(self.device, array)
+
+    def _borrow(self, slot: Slot, value: Any) -> Borrowed:
+        return BorrowedArray(self.device, slot, value)
+
+    def _image_source(self) -> ImageSource:
+        return PooledImages(self.device)
+
+    def memories(self) -> list[DeviceBuffer]:
+        """Return the buffers that are bound."""
+        bound = [resource for resources in self.resources.values() for resource in resources]
+        return [item.memory for item in bound if isinstance(item, VulkanBuffer | PooledBuffer)]
+
+    def _prepare(self) -> None:
+        self._descriptors = DescriptorSets(self.device, self.slots, self.resources, self.samplers)
+        self._descriptors.create(self.pipeline.set_layouts)
+        self._commands = Commands(self.device)
+        self._commands.share(self.memories())
+
+    def _prepare_draw(self, data: DrawData, stages: GraphicsStages, drawn: DrawImages) -> None:
+        self._draw = VulkanDraw(self.device, data, stages.state)
+        self._draw.create(drawn, bound_inputs(self.resources, stages.formats.inputs, data.size))
+
+    def _run(self, command: Command, push: bytes, timeout: float | None) -> None:
+        assert self._commands is not None
+        if isinstance(command, DispatchCommand) and command.indirect is not None:
+            # The device reads the counts: the recorded commands are the same for all of them.
+            command = command._replace(counts=(0, 0, 0))
+        if self._recorded != (command, push):
+            self._record(self._commands, command, push)
+        self._commands.run(timeout)
+
+    def _timed(self, command: Command, push: bytes, timeout: float | None, repeat: int) -> float | None:
+        if self._timer is None:
+            self._timer = Timer(self.device, self.memories())
+        return self._timer.run(
+            (command, push),
+            lambda commands: self.record_state(commands, push),
+            lambda commands: self.record_command(commands, command),
+            timeout,
+            repeat,
+        )
+
+    def _record(self, recorder: Commands, command: Command, push: bytes) -> None:
+        self._recorded = None
+        if isinstance(command, DispatchCommand):
+            sources = (command.indirect, command.condition)
+            read = [_memory(source.buffer) for source in sources if source is not None]
+            recorder.share([*self.memories(), *read])
+        functions = self.device.functions
+        with recorder.record() as commands:
+            if isinstance(command, DrawCommand):
+                barrier(functions, commands)
+            self.record_state(commands, push)
+            self.record_command(commands, command)
+            barrier(functions, commands)
+        self._recorded = command, push
+
+    def record_state(self, commands: Any, push: bytes) -> None:
+        """Record the binding of pipeline, descriptors and vertices, and the push constants."""
+        functions, pipeline = self.device.functions, self.pipeline
+        functions.vkCmdBindPipeline(commands, pipeline.bind_point, pipeline.handle)
+        if self._descriptors is not None:
+            self._descriptors.record(commands, pipeline.bind_point, pipeline.layout)
+        if push:
+            data = vk.ffi.from_buffer(push)
+            functions.vkCmdPushConstants(commands, pipeline.layout, pipeline.stage_bits, 0, len(push), data)
+        if self._draw is not None:
+            self._draw.record_state(commands)
+
+    def record_command(self, commands: Any, command: Command) -> None:
+        """Record a dispatch, a draw or a launch of rays, for which `record_state` has set everything."""
+        functions = self.device.functions
+        if isinstance(command, DispatchCommand):
+            _record_dispatch(functions, commands, command)
+        elif isinstance(command, TraceCommand):
+            assert self.pipeline.table is not None
+            functions.vkCmdTraceRaysKHR(commands, *self.pipeline.table.regions, *command.size)
+        else:
+            assert self._draw is not None
+            self._draw.record(commands)
+
+    def close(self) -> None:
+        """Free the descriptors and what was made for arrays and draws; the caller's resources stay."""
+        for part in (self._commands, self._timer, self._descriptors, self._draw):
+            if part is not None:
+                part.close()
+        super().close()
+
+
+class VulkanPipeline(Pipeline):
+    """A VkPipeline and its layouts.
+
+    Attributes
+    ----------
+    handle, layout : Vulkan's objects; None when closed.
+    set_layouts : one VkDescriptorSetLayout for each descriptor set.
+    stage_bits : VkShaderStageFlags of all stages.
+    bind_point : VkPipelineBindPoint.
+    table : the shader binding table of a ray-tracing pipeline; None of others.
+    """
+
+    _kind_of_work = VulkanWork
+
+    device: LogicalDevice
+    handle: Any = None
+    layout: Any = None
+    table: BindingTable | None = None
+    _render_pass: Any = None
+    set_layouts: list[Any]
+
+    @property
+    def closed(self) -> bool:
+        """Whether the pipeline was closed."""
+        return self.handle is None
+
+    def _lacking(self) -> list[str]:
+        stages = self.stages
+        return lacking_targets(self.device, stages) if isinstance(stages, GraphicsStages) else []
+
+    def _create(self) -> None:
+        self.set_layouts = []
+        self.bind_point = _BIND_POINTS[self.stages.kind]
+        self.stage_bits = sum({stage_bit(shader.entry_point.stage) for shader in self.stages.shaders})
+        self._create_layout()
+        device, stages = self.device, self.stages
+        if isinstance(stages, ComputeStages):
+            self.handle = create_compute_pipeline(device, stages, self.layout)
+        elif isinstance(stages, GraphicsStages):
+            self._render_pass = create_render_pass(device, targets_of(stages))
+            self.handle = create_graphics_pipeline(device, stages, self.layout, self._render_pass)
+        elif isinstance(stages, RayStages):
+            self.handle = create_ray_pipeline(device, stages, self.layout)
+            self.table = BindingTable(device, stages, self.handle)
 
     def _statistics(self) -> dict[str, float | int | bool]:
-        return statistics_of(self)
+        stages = self.stages
+        if not isinstance(stages, ComputeStages):
+            return {}
+        return statistics_of(
+            self.device, lambda flags: create_compute_pipeline(self.device, stages, self.layout, flags)
+        )
+
+    def _create_layout(self) -> None:
+        device, functions = self.device, self.device.functions
+        for number in range(max((slot.set + 1 for slot in self.slots), default=0)):
+            bindings = [self._layout_binding(slot) for slot in self.slots if slot.set == number]
+            info = vk.new("VkDescriptorSetLayoutCreateInfo", bindingCount=len(bindings), pBindings=bindings)
+            layout = vk.ffi.new("VkDescriptorSetLayout *")
+            code = functions.vkCreateDescriptorSetLayout(device.handle, info, vk.NULL, layout)
+            device.check(code, "creating a descriptor set layout")
+            self.set_layouts.append(layout[0])
+        ranges = []
+        if self.push_constants is not None:
+            size = -(-self.push_constants.size // 4) * 4
+            ranges = [vk.new("VkPushConstantRange", stageFlags=self.stage_bits, offset=0, size=size)]
+        info = vk.new(
+            "VkPipelineLayoutCreateInfo",
+            setLayoutCount=len(self.set_layouts),
+            pSetLayouts=self.set_layouts,
+            pushConstantRangeCount=len(ranges),
+            pPushConstantRanges=ranges,
+        )
+        layout = vk.ffi.new("VkPipelineLayout *")
+        code = functions.vkCreatePipelineLayout(device.handle, info, vk.NULL, layout)
+        device.check(code, "creating a pipeline layout")
+        self.layout = layout[0]
+
+    def _layout_binding(self, slot: Slot) -> Any:
+        # VUID-VkDescriptorSetLayoutBinding-descriptorType-01510
+        fragment = slot.kind == "input_attachment"
+        return vk.new(
+            "VkDescriptorSetLayoutBinding",
+            binding=slot.binding,
+            descriptorType=getattr(vk, DESCRIPTOR_TYPES[slot.kind]),
+            descriptorCount=slot.count,
+            stageFlags=stage_bit("fragment") if fragment else self.stage_bits,
+        )
+
+    def close(self) -> None:
+        """Free the pipeline, its layouts, its render pass and its binding table."""
+        device = self.device
+        if self.table is not None:
+            self.table.close()
+        device.forget(self)
+        if device.usable:
+            functions = device.functions
+            if self._render_pass is not None:
+                functions.vkDestroyRenderPass(device.handle, self._render_pass, vk.NULL)
+            if self.handle is not None:
+                functions.vkDestroyPipeline(device.handle, self.handle, vk.NULL)
+            if self.layout is not None:
+                functions.vkDestroyPipelineLayout(device.handle, self.layout, vk.NULL)
+            for layout in self.set_layouts:
+                functions.vkDestroyDescriptorSetLayout(device.handle, layout, vk.NULL)
+        self.handle = self.layout = self._render_pass = None
+        self.set_layouts = []
+        self._holding = False
+
+
+def _record_dispatch(functions: vk.Functions, commands: Any, command: DispatchCommand) -> None:
+    if command.condition is not None:
+        functions.vkCmdBeginConditionalRenderingEXT(commands, _begin(command.condition))
+    if command.indirect is not None:
+        buffer, offset = command.indirect.buffer, command.indirect.offset
+        functions.vkCmdDispatchIndirect(commands, _memory(buffer).handle, buffer.offset + offset)
+    else:
+        functions.vkCmdDispatch(commands, *command.counts)
+    if command.condition is not None:
+        functions.vkCmdEndConditionalRenderingEXT(commands)
+
+
+def _begin(condition: Condition) -> Any:
+    return vk.new(
+        "VkConditionalRenderingBeginInfoEXT",
+        buffer=_memory(condition.buffer).handle,
+        offset=condition.buffer.offset + condition.offset,
+        flags=vk.VK_CONDITIONAL_RENDERING_INVERTED_BIT_EXT if condition.inverted else 0,
+    )
+
+
+def _memory(buffer: Buffer) -> DeviceBuffer:
+    assert isinstance(buffer, VulkanBuffer)
+    return buffer.memory

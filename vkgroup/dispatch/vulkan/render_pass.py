@@ -133,7 +133,7 @@ def clear_values(targets: Sequence[Target], *, farthest: float) -> Any:
 def sample_counts(device: LogicalDevice, format_: Format) -> int:
     """Return the VkSampleCountFlags of attachments of a format; 0 where it has no attachments."""
     depth, color = vk.VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT, vk.VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT
-    found = vk.ffi.new("VkImageFormatProperties *")
+    properties = vk.ffi.new("VkImageFormatProperties *")
     code = device.instance.functions.vkGetPhysicalDeviceImageFormatProperties(
         device.physical,
         getattr(vk, format_.vulkan),
@@ -141,6 +141,6 @@ def sample_counts(device: LogicalDevice, format_: Format) -> int:
         vk.VK_IMAGE_TILING_OPTIMAL,
         depth if format_.depth else color,
         0,
-        found,
+        properties,
     )
-    return int(found.sampleCounts) if code == vk.VK_SUCCESS else 0
+    return int(properties.sampleCounts) if code == vk.VK_SUCCESS else 0

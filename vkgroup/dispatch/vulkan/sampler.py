@@ -1,4 +1,4 @@
-"""VkSampler and VkBufferView: what descriptors of textures and texel buffers hold beside memory."""
+"""VkSampler and VkBufferView: the objects in descriptors of textures and texel buffers besides memory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Reading images of several samples, which Vulkan copies nowhere: a shader fetches each sample."""
+"""Reading images of several samples with a compute shader, since Vulkan copies only single samples."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +10,11 @@ import numpy.typing as npt
 from vkgroup.compiler import Target, compile_source
 from vkgroup.device.memory import TRANSFER_TIMEOUT
 from vkgroup.dispatch.buffer import as_bytes
+from vkgroup.dispatch.compute_stages import ComputeStages
+from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+from vkgroup.dispatch.vulkan.image import VulkanImage
+from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
 from vkgroup.errors import Unsupported
-
-if TYPE_CHECKING:
-    from vkgroup.dispatch.vulkan.image import VulkanImage
 
 _SOURCE = """#version 450
 #extension GL_EXT_samplerless_texture_functions : require
@@ -26,12 +27,12 @@ layout(push_constant) uniform Size { uvec2 size; uint samples; };
 
 void main()
 {
-    uvec2 place = gl_GlobalInvocationID.xy;
-    if (any(greaterThanEqual(place, size)))
+    uvec2 pixel = gl_GlobalInvocationID.xy;
+    if (any(greaterThanEqual(pixel, size)))
         return;
     for (uint s = 0; s < samples; ++s)
-        words[(place.y * size.x + place.x) * samples + s] =
-            BITS(texelFetch(image, ivec2(place), int(s)));
+        words[(pixel.y * size.x + pixel.x) * samples + s] =
+            BITS(texelFetch(image, ivec2(pixel), int(s)));
 }
 """
 
@@ -51,10 +52,6 @@ def read_samples(image: VulkanImage) -> npt.NDArray[np.uint8]:
     Unsupported
         Shaders cannot read the format, or its channels share words.
     """
-    # Pipelines are made of what images are a part of, so they are imported when they are needed.
-    from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
-    from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
-
     format_, device = image.format, image.device
     if "sampled" not in image.uses or format_.packed:
         raise Unsupported(
@@ -70,9 +67,12 @@ def read_samples(image: VulkanImage) -> npt.NDArray[np.uint8]:
     count = width * height * samples
     words = VulkanBuffer(device, count * 16)
     try:
-        with VulkanPipeline(device, module) as pipeline, pipeline.bind({0: image, 1: words}) as bound:
+        with (
+            VulkanPipeline(device, ComputeStages(module)) as pipeline,
+            pipeline.bind({0: image, 1: words}) as work,
+        ):
             groups = (-(-width // 8), -(-height // 8), 1)
-            bound.dispatch(groups, {"size": (width, height), "samples": samples}, TRANSFER_TIMEOUT)
+            work.dispatch(groups, {"size": (width, height), "samples": samples}, TRANSFER_TIMEOUT)
         texels = words.read(np.uint32, count * 4).reshape(count, 4)[:, : format_.components]
     finally:
         words.close()

@@ -9,8 +9,8 @@ from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer, barrier, inner_barrier
 from vkgroup.dispatch.sequence import Checked, CopyRange, FillRange, Prepared, Sequence
-from vkgroup.dispatch.vulkan.bound import VulkanBound
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
+from vkgroup.dispatch.vulkan.pipeline import VulkanWork
 from vkgroup.dispatch.vulkan.timer import Timer
 
 
@@ -68,8 +68,8 @@ class VulkanSequence(Sequence):
 
 def _memories_of(step: Checked) -> list[DeviceBuffer]:
     if isinstance(step, Prepared):
-        assert isinstance(step.bound, VulkanBound)
-        return step.bound.memories()
+        assert isinstance(step.work, VulkanWork)
+        return step.work.memories()
     buffers = (step.buffer,) if isinstance(step, FillRange) else (step.source, step.target)
     return [buffer.memory for buffer in buffers if isinstance(buffer, VulkanBuffer)]
 
@@ -87,9 +87,9 @@ def _record_step(functions: vk.Functions, commands: Any, step: Checked) -> None:
         )
         functions.vkCmdCopyBuffer(commands, _handle(step.source), _handle(step.target), 1, region)
     else:
-        assert isinstance(step.bound, VulkanBound)
-        step.bound.record_state(commands, step.push)
-        functions.vkCmdDispatch(commands, *step.counts)
+        assert isinstance(step.work, VulkanWork)
+        step.work.record_state(commands, step.push)
+        step.work.record_command(commands, step.command)
 
 
 def _handle(buffer: Any) -> Any:

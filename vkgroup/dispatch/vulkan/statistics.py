@@ -1,13 +1,12 @@
-"""What a driver's compiler tells of a pipeline: registers, memory that was spilled to, and the like."""
+"""Statistics from a driver's compiler about a pipeline: registers, spilled memory and others."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from vkgroup.device import vk
-
-if TYPE_CHECKING:
-    from vkgroup.dispatch.vulkan.pipeline import VulkanPipeline
+from vkgroup.device.logical import LogicalDevice
 
 CAPTURE = 0x40  # VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
 
@@ -15,29 +14,31 @@ _VALUES = ("b32", "i64", "u64", "f64")
 """Members of VkPipelineExecutableStatisticValueKHR, by VkPipelineExecutableStatisticFormatKHR."""
 
 
-def statistics_of(pipeline: VulkanPipeline) -> dict[str, float | int | bool]:
-    """Return a compute pipeline's statistics by name; none where the device does not tell.
+def statistics_of(device: LogicalDevice, make: Callable[[int], Any]) -> dict[str, float | int | bool]:
+    """Return a compute pipeline's statistics by name; empty where the device does not report any.
 
-    The pipeline is made a second time for that, since capturing may cost something.
+    The pipeline is created a second time for that, since capturing statistics may slow it down.
+
+    Parameters
+    ----------
+    make : creates the VkPipeline with the given VkPipelineCreateFlags.
     """
-    device = pipeline.device
     if "pipelineExecutableInfo" not in device.enabled_features:
         return {}
-    handle = pipeline.make(CAPTURE)
+    handle = make(CAPTURE)
     try:
-        found: dict[str, float | int | bool] = {}
-        for index in range(_count(pipeline, handle)):
-            for entry in _read(pipeline, handle, index):
+        statistics: dict[str, float | int | bool] = {}
+        for index in range(_count(device, handle)):
+            for entry in _read(device, handle, index):
                 name = vk.ffi.string(entry.name).decode()
                 value = getattr(entry.value, _VALUES[entry.format])
-                found[name] = bool(value) if entry.format == 0 else value
-        return found
+                statistics[name] = bool(value) if entry.format == 0 else value
+        return statistics
     finally:
         device.functions.vkDestroyPipeline(device.handle, handle, vk.NULL)
 
 
-def _count(pipeline: VulkanPipeline, handle: Any) -> int:
-    device = pipeline.device
+def _count(device: LogicalDevice, handle: Any) -> int:
     info = vk.new("VkPipelineInfoKHR", pipeline=handle)
     count = vk.ffi.new("uint32_t *")
     code = device.functions.vkGetPipelineExecutablePropertiesKHR(device.handle, info, count, vk.NULL)
@@ -45,8 +46,7 @@ def _count(pipeline: VulkanPipeline, handle: Any) -> int:
     return int(count[0])
 
 
-def _read(pipeline: VulkanPipeline, handle: Any, index: int) -> list[Any]:
-    device = pipeline.device
+def _read(device: LogicalDevice, handle: Any, index: int) -> list[Any]:
     read = device.functions.vkGetPipelineExecutableStatisticsKHR
     info = vk.new("VkPipelineExecutableInfoKHR", pipeline=handle, executableIndex=index)
     count = vk.ffi.new("uint32_t *")

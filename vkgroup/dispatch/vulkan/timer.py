@@ -1,4 +1,4 @@
-"""Measuring work with timestamps of the GPU."""
+"""Timing of work with timestamps of the GPU."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Timer:
     def run(
         self, key: Hashable, state: Recorder, work: Recorder, timeout: float | None, repeat: int
     ) -> float | None:
-        """Run work `repeat` times; gives seconds of one, None without timestamps.
+        """Run work `repeat` times; returns the seconds of one run, None without timestamps.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The reference device: what runs on a Vulkan device through `vkgroup.dispatch`, run in NumPy without one.
+"""Reference device: the implementation of `vkgroup.dispatch` in NumPy, without Vulkan.
 
 `vkgroup.reference.device.device` has it; only that needs the interpreter.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,9 @@ from vkgroup.dispatch.bindings import ArrayBuffer
 from vkgroup.dispatch.buffer import Buffer, as_bytes
 from vkgroup.dispatch.dlpack import CPU
 from vkgroup.errors import DriverError
+from vkgroup.reference.device.host import Host
 from vkgroup.reference.device.memory import allocate, write
 from vkgroup.reference.interpreter.memory import Memory
-
-if TYPE_CHECKING:
-    from vkgroup.reference.device.device import Host
 
 
 class ReferenceBuffer(Buffer):
@@ -48,7 +46,7 @@ class ReferenceBuffer(Buffer):
             return self._viewed._address() + self.offset
         memory = self._opened()
         if memory.address == 0:
-            memory.address = self.device.place(self)
+            memory.address = self.device.assign_address(self)
         return memory.address
 
     def _start_view(self) -> None:

@@ -1,4 +1,4 @@
-"""What the reference device declares: all that the interpreter executes, and limits."""
+"""Capabilities of the reference device: everything that the interpreter executes, and limits."""
 
 from __future__ import annotations
 

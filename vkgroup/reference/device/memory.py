@@ -1,4 +1,4 @@
-"""The interpreter's memory as users see it: bytes in and out, and which of them are defined."""
+"""Bytes in and out of the interpreter's memory, and which of them are defined."""
 
 from __future__ import annotations
 

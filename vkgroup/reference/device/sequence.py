@@ -59,5 +59,5 @@ def _execute(step: Checked, timeout: float | None) -> tuple[Event, ...]:
         data = step.source.read(np.uint8, step.nbytes, step.source_offset)
         step.target.write(data, step.target_offset)
         return ()
-    step.bound.execute(step.counts, step.push, timeout)
-    return step.bound.events
+    step.work.execute(step.command, step.push, timeout)
+    return step.work.events

@@ -48,7 +48,7 @@ class DepthTarget:
     Attributes
     ----------
     image : of format D32f or D16, with as many samples as the draw has.
-    compare : which depths pass against what is there, as in `vkgroup.dispatch.drawing.COMPARISONS`.
+    compare : which depths pass against what is there, as in `vkgroup.choices.COMPARISONS`.
     write : whether those that pass replace it.
     """
 

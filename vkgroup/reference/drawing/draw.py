@@ -43,12 +43,12 @@ class Draw:
     ----------
     size : width and height of the attachments in pixels; all of them is viewport and scissor.
     vertices : attributes, indices, how many.
-    topology : as in `vkgroup.dispatch.drawing.TOPOLOGIES`.
+    topology : as in `vkgroup.dispatch.draw_state.TOPOLOGIES`.
     colors, depth : the attachments.
     samples : of each pixel: 1, 2, 4 or 8.
     sample_shading : whether the fragment shader runs once for each sample. It does so in any case where it
         asks for its sample.
-    front_face : as in `vkgroup.dispatch.drawing.FRONT_FACES`.
+    front_face : as in `vkgroup.dispatch.draw_state.FRONT_FACES`.
     """
 
     size: tuple[int, int]

@@ -1,28 +1,23 @@
-"""Bindings of Vulkan: descriptor sets."""
+"""Descriptor sets: the resources of a pipeline's slots as Vulkan sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy.typing as npt
 
 from vkgroup.device import vk
-from vkgroup.device.commands import Commands
 from vkgroup.device.logical import LogicalDevice
 from vkgroup.device.memory import DeviceBuffer
-from vkgroup.dispatch.bindings import ArrayBuffer, Bindings, Resource
+from vkgroup.dispatch.bindings import ArrayBuffer, Resource
 from vkgroup.dispatch.buffer import as_bytes
-from vkgroup.dispatch.foreign import Borrowed
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES, Slot
 from vkgroup.dispatch.textures import texel_format
 from vkgroup.dispatch.vulkan.acceleration import VulkanAccelerationStructure, structures_write
 from vkgroup.dispatch.vulkan.buffer import VulkanBuffer
-from vkgroup.dispatch.vulkan.cuda_arrays import BorrowedArray
 from vkgroup.dispatch.vulkan.image import VulkanImage
-from vkgroup.dispatch.vulkan.layouts import VulkanLayouts
 from vkgroup.dispatch.vulkan.sampler import create_buffer_view, create_sampler, require_filter
-from vkgroup.dispatch.vulkan.timer import Timer
 from vkgroup.sampler import Sampler
 
 
@@ -49,49 +44,42 @@ class PooledBuffer(ArrayBuffer):
         self._device.give_buffer(self.memory)
 
 
-class VulkanBindings(Bindings):
-    """Descriptor sets, and the commands that use them."""
+class DescriptorSets:
+    """The descriptor sets of bound work, with the samplers and buffer views in them.
 
-    _images, _structures = VulkanImage, VulkanAccelerationStructure
+    Construction makes nothing; `create` does, so that `close` frees everything when it fails halfway.
 
-    device: LogicalDevice
-    pipeline: VulkanLayouts
-    _pool: Any = None
-    _sets: Any = None
-    _timer: Timer | None = None
-    _samplers: dict[Sampler, Any]
-    _views: list[Any]
-    _commands: Commands
+    Parameters
+    ----------
+    slots : the slots of the pipeline.
+    resources, samplers : what is bound to each slot.
 
-    @property
-    def closed(self) -> bool:
-        """Whether the descriptors were freed."""
-        return self._commands.handle is None
+    Attributes
+    ----------
+    sets : the VkDescriptorSets; None where the pipeline has no slots.
+    """
 
-    def _array_buffer(self, array: npt.NDArray[Any]) -> ArrayBuffer:
-        return PooledBuffer(self.device, array)
+    def __init__(
+        self,
+        device: LogicalDevice,
+        slots: Sequence[Slot],
+        resources: Mapping[Slot, Sequence[Resource]],
+        samplers: Mapping[Slot, Sequence[Sampler]],
+    ) -> None:
+        self._device, self._slots = device, slots
+        self._resources, self._given_samplers = resources, samplers
+        self.sets: Any = None
+        self._pool: Any = None
+        self._samplers: dict[Sampler, Any] = {}
+        self._views: list[Any] = []
 
-    def _borrow(self, slot: Slot, value: Any) -> Borrowed:
-        return BorrowedArray(self.device, slot, value)
-
-    def memories(self) -> list[DeviceBuffer]:
-        """Return the buffers that are bound."""
-        bound = [entry for entries in self.resources.values() for entry in entries]
-        return [entry.memory for entry in bound if isinstance(entry, VulkanBuffer | PooledBuffer)]
-
-    def _create(self) -> None:
-        self._samplers, self._views = {}, []
-        self._create_sets()
-        self._commands = Commands(self.device)
-        self._commands.share(self.memories())
-
-    def _create_sets(self) -> None:
-        device, functions = self.device, self.device.functions
-        layouts = self.pipeline.set_layouts
+    def create(self, layouts: Sequence[Any]) -> None:
+        """Allocate a set for each VkDescriptorSetLayout, and write the resources into them."""
+        device, functions = self._device, self._device.functions
         if not layouts:
             return
         totals: dict[str, int] = {}
-        for slot in self.pipeline.slots:
+        for slot in self._slots:
             totals[slot.kind] = totals.get(slot.kind, 0) + slot.count
         sizes = [
             vk.new("VkDescriptorPoolSize", type=getattr(vk, DESCRIPTOR_TYPES[kind]), descriptorCount=count)
@@ -110,30 +98,30 @@ class VulkanBindings(Bindings):
             descriptorSetCount=len(layouts),
             pSetLayouts=layouts,
         )
-        self._sets = vk.ffi.new("VkDescriptorSet[]", len(layouts))
-        code = functions.vkAllocateDescriptorSets(device.handle, info, self._sets)
+        self.sets = vk.ffi.new("VkDescriptorSet[]", len(layouts))
+        code = functions.vkAllocateDescriptorSets(device.handle, info, self.sets)
         device.check(code, "allocating descriptor sets")
-        writes = vk.array("VkWriteDescriptorSet", [self._write(slot) for slot in self.pipeline.slots])
+        writes = vk.array("VkWriteDescriptorSet", [self._write(slot) for slot in self._slots])
         functions.vkUpdateDescriptorSets(device.handle, len(writes), writes, 0, vk.NULL)
 
     def _write(self, slot: Slot) -> Any:
-        """Describe a place's resources to Vulkan."""
+        """Describe the resources of a slot to Vulkan."""
         images: Any = vk.NULL
         buffers: Any = vk.NULL
         views: Any = vk.NULL
         following: Any = vk.NULL
         if slot.kind == "acceleration_structure":
-            following = structures_write([_structure(resource) for resource in self.resources[slot]])
+            following = structures_write([_structure(resource) for resource in self._resources[slot]])
         elif slot.texels is None and slot.kind != "sampler":
-            buffers = [_buffer_info(resource) for resource in self.resources[slot]]
+            buffers = [_buffer_info(resource) for resource in self._resources[slot]]
         elif slot.image is None and slot.kind != "sampler":
-            views = vk.ffi.new("VkBufferView[]", [self._view(slot, entry) for entry in self.resources[slot]])
+            views = vk.ffi.new("VkBufferView[]", [self._view(slot, entry) for entry in self._resources[slot]])
         else:
             images = self._image_infos(slot)
         return vk.new(
             "VkWriteDescriptorSet",
             pNext=following,
-            dstSet=self._sets[slot.set],
+            dstSet=self.sets[slot.set],
             dstBinding=slot.binding,
             descriptorCount=slot.count,
             descriptorType=getattr(vk, DESCRIPTOR_TYPES[slot.kind]),
@@ -144,18 +132,18 @@ class VulkanBindings(Bindings):
 
     def _image_infos(self, slot: Slot) -> list[Any]:
         infos = []
-        images: Sequence[Resource | None] = self.resources[slot] or [None] * slot.count
-        samplers: Sequence[Sampler | None] = self.samplers[slot] or [None] * slot.count
+        images: Sequence[Resource | None] = self._resources[slot] or [None] * slot.count
+        samplers: Sequence[Sampler | None] = self._given_samplers[slot] or [None] * slot.count
         for image, state in zip(images, samplers, strict=True):
             fields: dict[str, Any] = {}
             if isinstance(image, VulkanImage):
                 fields["imageView"] = image.first_view if slot.kind == "storage_image" else image.view
                 fields["imageLayout"] = vk.VK_IMAGE_LAYOUT_GENERAL
                 if state is not None:
-                    require_filter(self.device, image.format, state)
+                    require_filter(self._device, image.format, state)
             if state is not None:
                 if state not in self._samplers:
-                    self._samplers[state] = create_sampler(self.device, state)
+                    self._samplers[state] = create_sampler(self._device, state)
                 fields["sampler"] = self._samplers[state]
             infos.append(vk.new("VkDescriptorImageInfo", **fields))
         return infos
@@ -166,49 +154,21 @@ class VulkanBindings(Bindings):
         format_ = texel_format(slot, resource)
         buffer = resource.memory.handle
         offset, size = _offset(resource), resource.nbytes
-        view = create_buffer_view(self.device, buffer, format_, offset, size, storage=storage)
+        view = create_buffer_view(self._device, buffer, format_, offset, size, storage=storage)
         self._views.append(view)
         return view
 
-    def record_state(self, commands: Any, push: bytes) -> None:
-        """Record what work needs set: pipeline, descriptors, push constants."""
-        functions, point, layout = self.device.functions, self.pipeline.bind_point, self.pipeline.layout
-        functions.vkCmdBindPipeline(commands, point, self.pipeline.handle)
-        if self._sets is not None:
-            functions.vkCmdBindDescriptorSets(
-                commands, point, layout, 0, len(self._sets), self._sets, 0, vk.NULL
+    def record(self, commands: Any, bind_point: int, layout: Any) -> None:
+        """Record the binding of the sets."""
+        if self.sets is not None:
+            self._device.functions.vkCmdBindDescriptorSets(
+                commands, bind_point, layout, 0, len(self.sets), self.sets, 0, vk.NULL
             )
-        if push:
-            stages, data = self.pipeline.stages, vk.ffi.from_buffer(push)
-            functions.vkCmdPushConstants(commands, layout, stages, 0, len(push), data)
-
-    def _measure(
-        self, key: Hashable, push: bytes, work: Callable[[Any], None], timeout: float | None, repeat: int
-    ) -> float | None:
-        """Run work `repeat` times; gives seconds of one, None where they cannot be measured.
-
-        Parameters
-        ----------
-        key : the same where the same was recorded last time.
-        work : records it.
-        """
-        if self._timer is None:
-            self._timer = Timer(self.device, self.memories())
-
-        def record(commands: Any) -> None:
-            self.record_state(commands, push)
-
-        return self._timer.run(key, record, work, timeout, repeat)
 
     def close(self) -> None:
-        """Free the descriptors and what was made for arrays; the caller's buffers stay."""
-        commands: Commands | None = getattr(self, "_commands", None)
-        if commands is not None:
-            commands.close()
-        if self._timer is not None:
-            self._timer.close()
-        device = self.device
-        # Forgotten before they are destroyed: Ctrl-C may come between, and what is closed twice crashes.
+        """Free the sets, samplers and buffer views."""
+        device = self._device
+        # Forgotten before they are destroyed: Ctrl-C may come between, and closing twice crashes.
         pool, self._pool = self._pool, None
         if pool is not None and device.usable:
             samplers, self._samplers = self._samplers, {}
@@ -218,7 +178,6 @@ class VulkanBindings(Bindings):
                 device.functions.vkDestroySampler(device.handle, sampler, vk.NULL)
             for view in views:
                 device.functions.vkDestroyBufferView(device.handle, view, vk.NULL)
-        super().close()
 
 
 def _buffer_info(resource: Resource) -> Any:

@@ -1,25 +1,20 @@
-"""Ray-tracing pipelines: shaders of the six stages made ready to trace rays with."""
+"""Ray-tracing pipelines: hit groups, and the checks of shaders of the six stages."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from vkgroup.device import limits
-from vkgroup.device.owner import Owner
-from vkgroup.dispatch.base_pipeline import BasePipeline, Shader, check_size_choice, require
+from vkgroup.device.base import DeviceBase
 from vkgroup.dispatch.ray_checks import Group, check_data, check_links, recursion_of
-from vkgroup.dispatch.slots import slots_of
-from vkgroup.dispatch.stages import check_subgroup_size, merged_push_constants, stage_shader
+from vkgroup.dispatch.stages import Stages, check_subgroup_size, stage_shader
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.spirv import Module
-
-if TYPE_CHECKING:
-    from vkgroup.dispatch.traces import Traces
 
 Source = Module | str | os.PathLike[str]
 
@@ -42,29 +37,28 @@ class HitGroup:
     intersection: Source | None = None
 
     def sources(self) -> Iterator[tuple[str, Source]]:
-        """Go over the shaders that there are, with the names of their stages."""
+        """Go over the shaders that exist, with the names of their stages."""
         for stage in HIT_STAGES:
             if (source := getattr(self, stage)) is not None:
                 yield stage, source
 
 
-class RayPipeline(BasePipeline):
-    """A ray-tracing pipeline; `Device.ray_pipeline` makes it.
+class RayStages(Stages):
+    """The shaders of a ray-tracing pipeline.
 
     Attributes
     ----------
     shaders : the shaders with their specialization, each once.
-    raygen, miss, hit_groups, callables : what the shader binding table holds, as indices of `shaders`.
-    max_recursion : how deep rays may start rays; 1 where only the ray-generation shader starts any.
-    push_conflict : as of a `GraphicsPipeline`.
+    raygen, miss, hit_groups, callables : content of the shader binding table, as indices of `shaders`.
+    max_recursion : depth to which rays may start rays; 1 where only the ray-generation shader starts any.
+        Known after `check_links`.
     """
 
-    shaders: tuple[Shader, ...]
-    _kind_of_traces: type[Traces]
+    kind = "ray-tracing"
+    max_recursion: int
 
     def __init__(
         self,
-        device: Owner,
         raygen: Module,
         *,
         miss: Sequence[Module] = (),
@@ -75,33 +69,26 @@ class RayPipeline(BasePipeline):
         varying_subgroup_size: bool = False,
         max_recursion: int | None = None,
     ) -> None:
-        self.device, self.subgroup_size = device, subgroup_size
-        self.full_subgroups, self.varying_subgroup_size = False, varying_subgroup_size
-        device.require_open()
         check_subgroup_size(subgroup_size)
-        check_size_choice(subgroup_size, varying_subgroup_size)
+        super().__init__(subgroup_size, False, varying_subgroup_size)
+        self._given_recursion = max_recursion
         self._numbers: dict[tuple[str, Module], int] = {}
         self.raygen = Group(general=self._number("raygen", raygen))
         self.miss = tuple(Group(general=self._number("miss", module)) for module in miss)
         self.hit_groups = tuple(self._hit_group(group) for group in hit_groups)
         self.callables = tuple(Group(general=self._number("callable", module)) for module in callables)
         self.shaders = tuple(stage_shader(module, stage, specialization) for stage, module in self._numbers)
-        require(device, self._lacking(max_recursion))
-        check_links(self.shaders, self.miss, self.hit_groups, self.callables)
-        check_data(self.shaders, self.hit_groups)
-        self.max_recursion = recursion_of(self.shaders, max_recursion)
-        self.slots = slots_of(
-            [binding for shader in self.shaders for binding in shader.module.reflection.bindings]
-        )
-        self.push_constants, self.push_conflict = merged_push_constants(self.shaders)
-        for shader in self.shaders:
-            shader.validate(device)
-        self._make()
 
     @property
     def groups(self) -> tuple[Group, ...]:
         """All groups in the order of the shader binding table."""
         return (self.raygen, *self.miss, *self.hit_groups, *self.callables)
+
+    def check_links(self) -> None:
+        """Check what the shaders start, and the data that they hand to each other."""
+        check_links(self.shaders, self.miss, self.hit_groups, self.callables)
+        check_data(self.shaders, self.hit_groups)
+        self.max_recursion = recursion_of(self.shaders, self._given_recursion)
 
     def _number(self, stage: str, module: Any) -> int:
         """Return a shader's index; the same for the same module."""
@@ -117,12 +104,13 @@ class RayPipeline(BasePipeline):
             raise InvalidDispatch(f"hit_groups are HitGroups; {group!r} was given.")
         return Group(**{stage: self._number(stage, module) for stage, module in group.sources()})
 
-    def _lacking(self, max_recursion: Any) -> list[str]:
-        capabilities = self.device.capabilities
+    def lacking(self, device: DeviceBase) -> list[str]:
+        """List what the shaders need and the device does not have, by Vulkan's names."""
+        capabilities, max_recursion = device.capabilities, self._given_recursion
         lacking: list[str] = []
         for shader in self.shaders:
             entry, size = shader.entry_point, self.required_size(shader)
-            lacking += shader.missing(self.device, size)
+            lacking += shader.missing(device, size)
             lacking += limits.exceeded(shader.module.reflection, entry, shader.specialization, capabilities)
             lacking += limits.ray_interface_exceeded(shader.module.reflection, capabilities)
             varying = self.varying_subgroup_size and shader.uses_subgroups
@@ -136,24 +124,8 @@ class RayPipeline(BasePipeline):
                 lacking.append(f"maxRayRecursionDepth of {max_recursion} (it is {most})")
         return list(dict.fromkeys(lacking))
 
-    def bind(self, bindings: Mapping[Any, Any]) -> Traces:
-        """Bind everything, ready to trace any number of times.
 
-        Parameters
-        ----------
-        bindings : as for `Pipeline.bind`, of all stages. A place of an acceleration structure is given a top
-            level, or an array of triangles (n, 3, 3) or boxes (n, 2, 3), which makes one of one instance.
-
-        Raises
-        ------
-        InvalidDispatch
-            A binding does not fit its place; an instance means a hit group that there is not, or one for
-            other geometry.
-        """
-        return self._kind_of_traces(self, bindings)
-
-
-def require_ray_tracing(device: Owner) -> None:
+def require_ray_tracing(device: DeviceBase) -> None:
     """Raise `Unsupported` where a device has no ray-tracing pipelines."""
     if "rayTracingPipeline" not in device.capabilities.features:
         raise Unsupported(

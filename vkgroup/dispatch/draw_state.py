@@ -1,8 +1,8 @@
-"""How a draw is done, apart from shaders and resources: the fixed functions of a graphics pipeline."""
+"""Draw state: the fixed functions of a graphics pipeline, and the formats that it reads and writes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,13 @@ FRONT_FACES = ("counter_clockwise", "clockwise")
 
 @dataclass(frozen=True)
 class Attribute:
-    """A vertex attribute, in a buffer of its own.
+    """A vertex attribute; each has its own buffer.
 
     Attributes
     ----------
-    location : the vertex shader's.
+    location : location of the vertex shader's input.
     kind : ``"float"``, ``"int"`` or ``"uint"``, of 32 bits.
-    components : 1 to 4; those that the shader has more of are 0, 0, 1 (Vulkan 1.4, 22.1).
+    components : 1 to 4; the shader reads missing ones as 0, 0, 1 (Vulkan 1.4, 22.1).
     """
 
     location: int
@@ -54,50 +54,95 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class DrawState:
-    """What a graphics pipeline is made for, beside its shaders.
+class DrawFormats:
+    """Formats of everything that a graphics pipeline reads from vertices and attachments, and writes.
 
     Attributes
     ----------
-    attributes : of the vertices.
+    attributes : attributes of the vertices.
     colors : format of each color attachment by location.
     depth : format of the depth attachment; None without.
-    topology : a key of `TOPOLOGIES`; ``"patches"`` for tessellation.
-    patch_vertices : vertices of a patch.
-    depth_compare : one of `COMPARISONS`: which fragments pass against what is there.
-    depth_write : whether these replace what is there.
-    samples : of each pixel.
-    sample_shading : whether the fragment shader runs for each sample, and not for each pixel.
-    front_face : one of `FRONT_FACES`: which triangles face the viewer, as seen with y downwards.
     inputs : the input attachments that the fragment shader reads.
     """
 
     attributes: tuple[Attribute, ...] = ()
     colors: tuple[tuple[int, Format], ...] = ()
     depth: Format | None = None
-    topology: str = "triangles"
+    inputs: tuple[InputAttachment, ...] = ()
+
+
+@dataclass(frozen=True)
+class DrawState:
+    """Fixed-function state of a draw: primitives, depth test, samples.
+
+    The whole image is the viewport; x goes right, y down, depth from 0 to 1. No triangle is culled, and
+    colors are not blended.
+
+    Attributes
+    ----------
+    topology : ``"triangles"``, ``"triangle_strip"``, ``"triangle_fan"``, ``"lines"``, ``"line_strip"`` or
+        ``"points"``, and for geometry shaders ``"lines_adjacency"``, ``"line_strip_adjacency"``,
+        ``"triangles_adjacency"`` and ``"triangle_strip_adjacency"``. None: triangles, or ``"patches"`` where
+        there is tessellation.
+    patch_vertices : vertices of a patch.
+    depth_compare : one of `vkgroup.choices.COMPARISONS`: which fragments pass the depth test.
+    depth_write : whether fragments that pass replace the depth.
+    samples : samples of each pixel: 1, 2, 4, 8 …
+    sample_shading : whether the fragment shader runs once for each sample.
+    front_face : ``"counter_clockwise"`` or ``"clockwise"``: which triangles have `gl_FrontFacing`, seen with
+        y downwards. OpenGL sees them with y upwards: choose ``"clockwise"`` for its pictures. None:
+        counter-clockwise.
+    resolve : whether the samples of a color are resolved to one by the device; otherwise results have all
+        samples: (height, width, samples[, components]).
+
+    Raises
+    ------
+    InvalidDispatch
+        A value is not one of those above.
+
+    Examples
+    --------
+    >>> device.draw(shader, (64, 64), state=DrawState(topology="points", samples=4))
+    """
+
+    topology: str | None = None
     patch_vertices: int = 3
     depth_compare: str = "less"
     depth_write: bool = True
     samples: int = 1
     sample_shading: bool = False
-    front_face: str = "counter_clockwise"
-    inputs: tuple[InputAttachment, ...] = ()
+    front_face: str | None = None
+    resolve: bool = True
 
     def __post_init__(self) -> None:
-        _one_of("topology", self.topology, tuple(TOPOLOGIES), str)
+        if self.topology is not None:
+            _one_of("topology", self.topology, tuple(TOPOLOGIES), str)
         _one_of("depth_compare", self.depth_compare, COMPARISONS, str)
         if not isinstance(self.patch_vertices, int | np.integer) or not 0 < self.patch_vertices < 2**32:
             raise InvalidDispatch(f"A patch has at least one vertex; {self.patch_vertices!r} was given.")
         _one_of("samples", self.samples, SAMPLES, int | np.integer)
-        _one_of("front_face", self.front_face, FRONT_FACES, str)
+        if self.front_face is not None:
+            _one_of("front_face", self.front_face, FRONT_FACES, str)
         _one_of("depth_write", self.depth_write, (False, True), bool | np.bool_)
         _one_of("sample_shading", self.sample_shading, (False, True), bool | np.bool_)
-        # NumPy's numbers and truth values are equal to Python's, but not everything that is made of them is.
+        # NumPy's numbers and truth values are equal to Python's, but Vulkan's structs do not take them.
         object.__setattr__(self, "samples", int(self.samples))
         object.__setattr__(self, "patch_vertices", int(self.patch_vertices))
         object.__setattr__(self, "depth_write", bool(self.depth_write))
         object.__setattr__(self, "sample_shading", bool(self.sample_shading))
+
+    def changes(self) -> dict[str, Any]:
+        """Return the attributes that differ from their defaults, by name."""
+        return {
+            item.name: getattr(self, item.name)
+            for item in fields(self)
+            if getattr(self, item.name) != item.default
+        }
+
+    @property
+    def farthest_depth(self) -> float:
+        """The depth that depth attachments are cleared to: the one that every fragment passes."""
+        return 0.0 if self.depth_compare in ("greater", "greater_or_equal") else 1.0
 
 
 def _one_of(what: str, given: object, known: tuple[object, ...], kind: Any) -> None:

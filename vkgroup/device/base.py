@@ -1,4 +1,4 @@
-"""What buffers, images and pipelines are made from, and must be gone before: an open device of any kind."""
+"""Base of open devices of any kind, as their buffers, images and pipelines use it."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from vkgroup.errors import DeviceLost, DriverError
 
 
 class Closable(Protocol):
-    """What is made from a device and must be gone before it."""
+    """An object that is made from a device and closed before it."""
 
     def close(self) -> None:
         """Free it; doing so again is allowed."""
 
 
-class Owner(Closing):
+class DeviceBase(Closing):
     """An open device as its buffers, images and pipelines see it.
 
     Attributes
     ----------
-    info : names the device for other processes.
+    info : identifies the device for other processes.
     capabilities : what it declares.
     validated : hashes of the modules that SPIRV-Tools has passed for this device.
-    closings : how many objects of the device have been closed; as long as it stays the same, what was
-        open still is.
+    closings : how many objects of the device were closed; while it stays the same, all objects that were
+        open are still open.
     lost : why the device can no longer be used; empty as long as it can.
-    user : the device that users hold, as long as they do.
+    user : weak reference to the `Device` that users hold.
     """
 
     def __init__(self, info: DeviceInfo, capabilities: Capabilities) -> None:
@@ -47,7 +47,7 @@ class Owner(Closing):
         """Whether the device was closed."""
 
     def raise_validation_errors(self) -> None:
-        """Raise what a validation layer has found since the last time; without a layer, nothing."""
+        """Raise the validation layer's errors since the last call; does nothing without the layer."""
         return
 
     def require_open(self) -> None:
@@ -65,7 +65,7 @@ class Owner(Closing):
         )
 
     def register(self, child: Closable) -> None:
-        """Have `child` closed before the device."""
+        """Close `child` before the device is closed."""
         self._children.add(child)
 
     def forget(self, child: Closable) -> None:

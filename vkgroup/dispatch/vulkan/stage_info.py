@@ -1,0 +1,79 @@
+"""Shader stages as Vulkan's pipelines take them: modules, entry points, specialization, subgroup sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from vkgroup.device import vk
+from vkgroup.device.logical import LogicalDevice
+from vkgroup.dispatch.shader import Shader
+from vkgroup.dispatch.stages import Stages
+from vkgroup.spec.stages import STAGE_BITS
+
+# VkPipelineShaderStageCreateFlagBits.
+_VARYING_SIZE, _FULL_SUBGROUPS = 0x1, 0x2
+
+
+@contextmanager
+def stage_info(device: LogicalDevice, stages: Stages, shader: Shader) -> Iterator[Any]:
+    """Give the VkPipelineShaderStageCreateInfo of one of the stages while a pipeline is being made."""
+    functions = device.functions
+    words = shader.module.to_bytes()
+    # An array of words is aligned as Vulkan wants the code to be; bytes alone need not be.
+    code_words = vk.ffi.new("uint32_t[]", len(words) // 4)
+    vk.ffi.memmove(code_words, words, len(words))
+    info = vk.new("VkShaderModuleCreateInfo", codeSize=len(words), pCode=code_words)
+    handle = vk.ffi.new("VkShaderModule *")
+    code = functions.vkCreateShaderModule(device.handle, info, vk.NULL, handle)
+    device.check(code, "creating a shader module")
+    try:
+        yield vk.new(
+            "VkPipelineShaderStageCreateInfo",
+            pNext=_required_size(stages.required_size(shader)),
+            flags=_flags(stages, shader),
+            stage=stage_bit(shader.entry_point.stage),
+            module=handle[0],
+            pName=shader.entry_point.name,
+            pSpecializationInfo=_specialization_info(shader.packed),
+        )
+    finally:
+        functions.vkDestroyShaderModule(device.handle, handle[0], vk.NULL)
+
+
+def _flags(stages: Stages, shader: Shader) -> int:
+    """Return the VkPipelineShaderStageCreateFlags of a stage."""
+    if not stages.controls_size(shader):
+        return 0
+    full = stages.full_subgroups and shader.entry_point.local_size is not None
+    return _VARYING_SIZE * stages.varying_subgroup_size | _FULL_SUBGROUPS * full
+
+
+def stage_bit(stage: str) -> int:
+    """Return the VkShaderStageFlagBits of a stage by its name."""
+    return STAGE_BITS[stage]
+
+
+def _required_size(size: int | None) -> Any:
+    if size is None:
+        return vk.NULL
+    return vk.new("VkPipelineShaderStageRequiredSubgroupSizeCreateInfo", requiredSubgroupSize=size)
+
+
+def _specialization_info(values: Mapping[int, bytes]) -> Any:
+    if not values:
+        return vk.NULL
+    entries, data = [], b""
+    for number, item in values.items():
+        entries.append(
+            vk.new("VkSpecializationMapEntry", constantID=number, offset=len(data), size=len(item))
+        )
+        data += item
+    return vk.new(
+        "VkSpecializationInfo",
+        mapEntryCount=len(entries),
+        pMapEntries=entries,
+        dataSize=len(data),
+        pData=vk.ffi.new("char[]", data),
+    )
