@@ -1,4 +1,4 @@
-"""Who tests the tests: wrong modules in every stage and operation, and how many of them the suite catches.
+"""Plant errors in every stage and operation, and count how many of the wrong modules the suite catches.
 
 python bench/mutations.py --device swiftshader --jobs 2 --out FILE
 """
@@ -11,8 +11,11 @@ import os
 import sys
 from pathlib import Path
 
-from vkgroup.conformance.mutants import Campaign, run
 from vkgroup.opening import select as select_device
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from mutants import Campaign, run
 
 COLUMNS = ("caught", "missed", "crashed", "timed out", "no mutant")
 

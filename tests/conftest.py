@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from vkgroup import drivers
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
 
+_TESTS = str(Path(__file__).parent)
 _SHARED = ("drivers", "apt", "test-packages")
 _temporary: Path | None = None
 
@@ -26,6 +28,9 @@ _temporary: Path | None = None
 def pytest_configure() -> None:
     """Turn validation on, and give the suite a cache that has the user's drivers and nothing else."""
     global _temporary
+    # The package `mutants` is imported by tests and by worker processes that rewrite modules.
+    sys.path.insert(0, _TESTS)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_TESTS, os.environ.get("PYTHONPATH")]))
     os.environ["VKGROUP_VALIDATION"] = "1"
     os.environ.pop("VKGROUP_DEVICE", None)
     os.environ.pop("VKGROUP_DB", None)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutations import ALL, ANY, BALLOT, FADD, FMAX, _another_opcode, _swapped_builtins
-from rewriting import Words, boolean_constant, rewritten
+from mutants.changes import ALL, ANY, BALLOT, FADD, FMAX, another_opcode, swapped_builtins
+from mutants.rewriting import Words, boolean_constant, rewritten
 
 import vkgroup
 from vkgroup.conformance import Status, cases_by_name, evidence
@@ -43,26 +43,26 @@ def _nobody(data: bytes) -> bytes:
 
 
 def _derivative_in_y(data: bytes) -> bytes:
-    return _another_opcode(207, 208, data)
+    return another_opcode(207, 208, data)
 
 
 SIZE, LANE = 36, 41
 
 WRONG: dict[str, tuple[Callable[[bytes], bytes], str, bool]] = {
     "vote.compute.subgroupAll.bool.nested.exact": (_second_ballot_of_nobody, "lane", True),
-    "hlsl.compute.WaveActiveSum.float2.nested.exact": (partial(_another_opcode, FADD, FMAX), "lane", False),
+    "hlsl.compute.WaveActiveSum.float2.nested.exact": (partial(another_opcode, FADD, FMAX), "lane", False),
     "legacy_ballot.compute.dynamic_instances.lowered": (_second_ballot_of_nobody, "lane", True),
-    "size_control.compute.default": (partial(_swapped_builtins, SIZE, LANE), "lane", False),
-    "fragment.vote.any.mixed.whole": (partial(_another_opcode, ANY, ALL), "place in the quad", False),
+    "size_control.compute.default": (partial(swapped_builtins, SIZE, LANE), "lane", False),
+    "fragment.vote.any.mixed.whole": (partial(another_opcode, ANY, ALL), "place in the quad", False),
     "quad_control.derivative_group.quads.dFdx.8x8x1": (_derivative_in_y, "place in the quad", False),
     "descriptor_indexing.compute.storage_buffer.atomic.first": (
-        partial(_another_opcode, 234, 236), "cell", False,
+        partial(another_opcode, 234, 236), "cell", False,
     ),
     "thread_group.compute.gl_ThreadInWarpNV.one_missing": (_nobody, "lane", True),
     "compute_model.builtins.gl_GlobalInvocationID.7x1x1.13_groups": (
-        partial(_swapped_builtins, 27, 28), "component", False,
+        partial(swapped_builtins, 27, 28), "component", False,
     ),
-    "cooperative_matrix.arithmetic.s32.c.divide.exact": (partial(_another_opcode, 135, 132), "column", False),
+    "cooperative_matrix.arithmetic.s32.c.divide.exact": (partial(another_opcode, 135, 132), "column", False),
     "reconvergence.maximal.compute.nesting2.0.4": (_second_ballot_of_nobody, "lane", True),
     "reconvergence.maximal.fragment.demote_entire_quad.whole": (_nobody, "lane", True),
 }  # fmt: skip

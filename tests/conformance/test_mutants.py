@@ -8,18 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from mutants import Campaign, Group, Mutant, generate, run
+from mutants.choices import mutants_of
+from mutants.judging import UNEXPLAINED, judge_group, plant
+from mutants.meaning import LOCKSTEP, SAME
+from mutants.operators import OPERATORS
 from test_support import EVERYTHING
 
 import vkgroup
 from vkgroup.compiler import Target, compile_source, validate
-from vkgroup.conformance import Result, Status, cases_by_name, mutants, support
+from vkgroup.conformance import Result, Status, cases_by_name, support
 from vkgroup.conformance.cases import STAGES
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.mutants import Campaign, Group, Mutant, generate
-from vkgroup.conformance.mutants.choices import mutants_of
-from vkgroup.conformance.mutants.judging import UNEXPLAINED, judge_group, plant
-from vkgroup.conformance.mutants.meaning import LOCKSTEP, SAME
-from vkgroup.conformance.mutants.operators import OPERATORS
 from vkgroup.conformance.program import build
 from vkgroup.device import Subgroup
 from vkgroup.opening import select as select_device
@@ -117,7 +117,7 @@ def test_a_mutant_is_valid_and_records_as_before(name) -> None:
 
 
 def test_a_sample_is_caught_on_a_driver(swiftshader) -> None:
-    found = mutants.run(select_device("swiftshader"), cases=1, limit=150, isolate=False, seed=4)
+    found = run(select_device("swiftshader"), cases=1, limit=150, isolate=False, seed=4)
     assert found.counts()[""]["caught"] >= 145
     assert found.unexplained == []
     assert found.named("crashed") == found.named("timed out") == []
@@ -192,7 +192,7 @@ def test_what_is_counted() -> None:
 def test_recorded_runs_caught_99_of_100_of_a_thousand() -> None:
     runs = [json.loads(path.read_text()) for path in RESULTS.glob("*/mutations*.json")]
     assert sum(run["mutants"] for run in runs) >= 1000
-    for run in runs:
-        assert run["caught"] >= 0.99 * run["mutants"]
-        assert run["unexplained"] == 0
-        assert run["mutants"] == run["caught"] + len(run["missed"])
+    for recorded in runs:
+        assert recorded["caught"] >= 0.99 * recorded["mutants"]
+        assert recorded["unexplained"] == 0
+        assert recorded["mutants"] == recorded["caught"] + len(recorded["missed"])

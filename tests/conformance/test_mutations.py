@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mutations import FRAGMENT_MUTATIONS, MUTATIONS
+from mutants.subgroup_mutations import FRAGMENT_MUTATIONS, MUTATIONS
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, select

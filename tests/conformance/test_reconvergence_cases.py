@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mutations import BALLOT, COPY_OBJECT, ELECT
-from reconvergence_mutants import CHANGES, mutants
-from rewriting import boolean_constant, rewritten
+from mutants.changes import BALLOT, COPY_OBJECT, ELECT
+from mutants.program_mutants import CHANGES, mutants
+from mutants.rewriting import boolean_constant, rewritten
 
 import vkgroup
 import vkgroup.conformance as conformance

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable
 from dataclasses import replace
+
+from mutants.rewriting import Words, rewritten
 
 from vkgroup.conformance.messages import Failure
 from vkgroup.random_programs.nodes import Block, If, Loop, Program, Statement, Switch
@@ -13,24 +13,6 @@ from vkgroup.random_programs.trial import compiled
 from vkgroup.spirv import Module, grammar
 
 _GROUP_OPERATION = 4
-
-
-def _rewritten(data: bytes, change: Callable[[list[int]], list[int]]) -> bytes:
-    """Return a module with every instruction changed; each is its opcode and operand words."""
-    words = struct.unpack(f"<{len(data) // 4}I", data)
-    result, at = list(words[:5]), 5
-    while at < len(words):
-        count = words[at] >> 16
-        opcode, *operands = change([words[at] & 0xFFFF, *words[at + 1 : at + count]])
-        result += [(len(operands) + 1) << 16 | opcode, *operands]
-        at += count
-    return struct.pack(f"<{len(result)}I", *result)
-
-
-def another_opcode(old: str, new: str) -> Callable[[bytes], bytes]:
-    """Return a change that takes one instruction for another with the same operands."""
-    first, second = grammar().opcodes[old], grammar().opcodes[new]
-    return lambda data: _rewritten(data, lambda i: [second, *i[1:]] if i[0] == first else i)
 
 
 def another_scan(data: bytes) -> bytes:
@@ -42,12 +24,12 @@ def another_scan(data: bytes) -> bytes:
         if name.startswith("OpGroupNonUniform") and name.endswith(scans)
     }
 
-    def exclusive(i: list[int]) -> list[int]:
+    def exclusive(i: Words) -> list[Words]:
         if i[0] in opcodes and i[_GROUP_OPERATION] == 1:
-            return [*i[:_GROUP_OPERATION], 2, *i[_GROUP_OPERATION + 1 :]]
-        return i
+            return [[*i[:_GROUP_OPERATION], 2, *i[_GROUP_OPERATION + 1 :]]]
+        return [i]
 
-    return _rewritten(data, exclusive)
+    return rewritten(data, exclusive)
 
 
 def tail_duplicated(block: Block) -> Block:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
-from planted import TailDuplicating, another_opcode, another_scan
+from mutants.changes import LSB, MSB, SHUFFLE, SHUFFLE_XOR, another_opcode
+from planted import TailDuplicating, another_scan
 
 from vkgroup.device import Capabilities
 from vkgroup.opening import open_device, select
@@ -41,14 +44,8 @@ def test_drivers_agree_with_the_reference(name, count) -> None:
 
 PLANTED = {
     "inclusive scans are exclusive": (Driver, another_scan),
-    "FindLSB is FindMSB": (
-        Driver,
-        another_opcode("OpGroupNonUniformBallotFindLSB", "OpGroupNonUniformBallotFindMSB"),
-    ),
-    "ShuffleXor is Shuffle": (
-        Driver,
-        another_opcode("OpGroupNonUniformShuffleXor", "OpGroupNonUniformShuffle"),
-    ),
+    "FindLSB is FindMSB": (Driver, partial(another_opcode, LSB, MSB)),
+    "ShuffleXor is Shuffle": (Driver, partial(another_opcode, SHUFFLE_XOR, SHUFFLE)),
     "branches are not brought together": (TailDuplicating, None),
 }
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from mutants.mutant import Mutant
+from mutants.site import opcode_of
 from vkgroup.conformance import operands, support
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS
 from vkgroup.conformance.cases import QUAD_SIZE, Case
-from vkgroup.conformance.mutants.mutant import Mutant
-from vkgroup.conformance.mutants.site import opcode_of
 from vkgroup.conformance.program import result_type
 from vkgroup.device import Capabilities
 from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS

@@ -7,8 +7,8 @@ of those that were not compute the same. `run` is all of it.
 
 from __future__ import annotations
 
-from vkgroup.conformance.mutants.generator import generate
-from vkgroup.conformance.mutants.mutant import Group, Mutant
-from vkgroup.conformance.mutants.run import Campaign, run
+from mutants.campaign import Campaign, run
+from mutants.generator import generate
+from mutants.mutant import Group, Mutant
 
 __all__ = ["Campaign", "Group", "Mutant", "generate", "run"]

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 from zlib import crc32
 
+from mutants.choices import mutants_of
+from mutants.mutant import Group, Mutant
 from vkgroup.conformance import support
 from vkgroup.conformance.cases import Case, subgroup_cases
 from vkgroup.conformance.long_vectors import is_long
-from vkgroup.conformance.mutants.choices import mutants_of
-from vkgroup.conformance.mutants.mutant import Group, Mutant
 from vkgroup.device import Capabilities
 
 _Named = TypeVar("_Named", Case, Mutant)

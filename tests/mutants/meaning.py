@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mutants.mutant import Mutant
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.instances import Instances
-from vkgroup.conformance.mutants.mutant import Mutant
 from vkgroup.conformance.program import Entry
 from vkgroup.conformance.verdict import Expected, expected_of, others_of
 from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS

@@ -1,7 +1,7 @@
 """Wrong rotations, partitions and operands that the suite must catch, planted into modules.
 
-Every mutation names the cases that are run with it; partitions run on the reference device, for no software
-driver has them.
+Every mutation names the cases that are run with it; partitions run on the reference device, because no
+software driver has them.
 """
 
 from __future__ import annotations
@@ -9,70 +9,58 @@ from __future__ import annotations
 import struct
 from functools import partial
 
-from mutations import Mutate, Mutation
-from rewriting import Words, assemble, instructions, integer_constants, rewritten
+from mutants.changes import (
+    AND,
+    ARITHMETIC,
+    BROADCAST,
+    BROADCAST_FIRST,
+    CAPABILITY,
+    COMPOSITE,
+    COMPOSITE_EXTRACT,
+    CONSTANT,
+    COPY_OBJECT,
+    FADD,
+    FMAX,
+    FMIN,
+    FOURTH,
+    IADD,
+    IMUL,
+    LAND,
+    LOR,
+    LXOR,
+    OR,
+    PARTITION,
+    PARTITIONED_EXCLUSIVE,
+    PARTITIONED_INCLUSIVE,
+    PARTITIONED_REDUCE,
+    QUAD_BROADCAST,
+    ROTATE,
+    SHUFFLE,
+    SHUFFLE_DOWN,
+    SHUFFLE_UP,
+    SHUFFLE_XOR,
+    SMAX,
+    SMIN,
+    SPEC_CONSTANT,
+    THIRD,
+    TYPE_VECTOR,
+    UMAX,
+    UMIN,
+    VALUE,
+    XOR,
+    Change,
+    another_constant,
+    another_group_operation,
+    another_opcode,
+    own_value,
+    uint_type,
+    with_constants,
+)
+from mutants.rewriting import Words, assemble, instructions, integer_constants, rewritten
+from mutants.subgroup_mutations import Mutation
 
-BROADCAST, BROADCAST_FIRST, SHUFFLE, SHUFFLE_XOR, SHUFFLE_UP, SHUFFLE_DOWN = 337, 338, 345, 346, 347, 348
-QUAD_BROADCAST, PARTITION, ROTATE = 365, 5296, 4431
-IADD, FADD, IMUL, SMIN, UMIN, FMIN, SMAX, UMAX, FMAX, AND, OR, XOR, LAND, LOR, LXOR = (
-    349, 350, 351, 353, 354, 355, 356, 357, 358, 359, 360, 361, 362, 363, 364,
-)  # fmt: skip
-REDUCE, INCLUSIVE, EXCLUSIVE, CLUSTERED = 6, 7, 8, 3
-CAPABILITY, TYPE_INT, TYPE_VECTOR, CONSTANT, COMPOSITE, SPEC_CONSTANT = 17, 21, 23, 43, 44, 50
-COPY_OBJECT, EXTRACT = 83, 81
 SHUFFLE_RELATIVE = 66
-GROUP_OPERATIONS = range(IADD, LXOR + 1)
-# Places of operands in an instruction that has a result.
-SCOPE, VALUE, THIRD, FOURTH = 3, 4, 5, 6
-
-
-def opcode(old: int, new: int, data: bytes) -> bytes:
-    return rewritten(data, lambda i: [[new, *i[1:]]] if i[0] == old else [i])
-
-
-def group_operation(old: int, new: int, data: bytes) -> bytes:
-    def rewrite(i: Words) -> list[Words]:
-        return [[*i[:4], new, *i[5:]]] if i[0] in GROUP_OPERATIONS and i[4] == old else [i]
-
-    return rewritten(data, rewrite)
-
-
-def numbered(data: bytes, *makers) -> tuple[bytes, list[int]]:
-    """Return a module with more constants, and their ids; a maker takes its own id and all of them."""
-    body = instructions(data)
-    bound = struct.unpack_from("<I", data, 12)[0]
-    place = max(n for n, i in enumerate(body) if i[0] in (CONSTANT, COMPOSITE, SPEC_CONSTANT)) + 1
-    ids = list(range(bound, bound + len(makers)))
-    body[place:place] = [maker(id_, ids) for maker, id_ in zip(makers, ids, strict=True)]
-    header = data[:12] + struct.pack("<I", bound + len(makers)) + data[16:20]
-    return assemble(header, body), ids
-
-
-def uint_type(data: bytes) -> int:
-    return next(i[1] for i in instructions(data) if i[0] == TYPE_INT and i[2:4] == [32, 0])
-
-
-def constant(opcode_: int, place: int, change, data: bytes) -> bytes:
-    """Give an operand that is a constant another value."""
-    values = {id_: value for value, id_ in integer_constants(data).items()}
-    found = [
-        i[place] for i in instructions(data) if i[0] == opcode_ and len(i) > place and i[place] in values
-    ]
-    uint = uint_type(data)
-    wanted = sorted({change(values[id_]) for id_ in found})
-    data, ids = numbered(data, *([lambda id_, ids, v=v: [CONSTANT, uint, id_, v] for v in wanted]))
-    by_value = dict(zip(wanted, ids, strict=True))
-
-    def rewrite(i: Words) -> list[Words]:
-        if i[0] != opcode_ or len(i) <= place or i[place] not in values:
-            return [i]
-        return [[*i[:place], by_value[change(values[i[place]])], *i[place + 1 :]]]
-
-    return rewritten(data, rewrite)
-
-
-def own_value(opcode_: int, data: bytes) -> bytes:
-    return rewritten(data, lambda i: [[COPY_OBJECT, i[1], i[2], i[VALUE]]] if i[0] == opcode_ else [i])
+"""SPIR-V, "Capability": GroupNonUniformShuffleRelative."""
 
 
 def shuffled(new: int, data: bytes) -> bytes:
@@ -102,7 +90,7 @@ def ones(data: bytes) -> tuple[bytes, int]:
     """Return a module that has the ballot of nothing but ones, and its id."""
     uint = uint_type(data)
     vector = next(i[1] for i in instructions(data) if i[0] == TYPE_VECTOR and i[2:4] == [uint, 4])
-    data, ids = numbered(
+    data, ids = with_constants(
         data,
         lambda id_, ids: [CONSTANT, uint, id_, 2**32 - 1],
         lambda id_, ids: [COMPOSITE, vector, id_, *[ids[0]] * 4],
@@ -115,7 +103,11 @@ def one_subset(data: bytes) -> bytes:
     data, ballot = ones(data)
 
     def rewrite(i: Words) -> list[Words]:
-        partitioned = i[0] in GROUP_OPERATIONS and i[4] in (REDUCE, INCLUSIVE, EXCLUSIVE)
+        partitioned = i[0] in ARITHMETIC and i[VALUE] in (
+            PARTITIONED_REDUCE,
+            PARTITIONED_INCLUSIVE,
+            PARTITIONED_EXCLUSIVE,
+        )
         return [[*i[:FOURTH], ballot]] if partitioned else [i]
 
     return rewritten(data, rewrite)
@@ -131,7 +123,7 @@ def unpartitioned(new: int, data: bytes) -> bytes:
     """Let partitioned operations be those of the whole subgroup, without their ballots."""
 
     def rewrite(i: Words) -> list[Words]:
-        return [[*i[:4], new, i[5]]] if i[0] in GROUP_OPERATIONS and i[4] >= REDUCE else [i]
+        return [[*i[:VALUE], new, i[THIRD]]] if i[0] in ARITHMETIC and i[VALUE] >= PARTITIONED_REDUCE else [i]
 
     return rewritten(data, rewrite)
 
@@ -145,18 +137,18 @@ def first_component(data: bytes) -> bytes:
     made: list[Words] = []
     for i in body:
         if i[0] == PARTITION and types[i[3]] in vectors:
-            made.append([EXTRACT, vectors[types[i[3]]], bound, i[3], 0])
+            made.append([COMPOSITE_EXTRACT, vectors[types[i[3]]], bound, i[3], 0])
             i = [*i[:3], bound]
             bound += 1
         made.append(i)
     return assemble(data[:12] + struct.pack("<I", bound) + data[16:20], made)
 
 
-def _rotation(name: str, cases: str, mutate: Mutate) -> Mutation:
+def _rotation(name: str, cases: str, mutate: Change) -> Mutation:
     return Mutation(name, f"rotate{cases}", mutate, driver="lavapipe")
 
 
-def _partition(name: str, cases: str, mutate: Mutate) -> Mutation:
+def _partition(name: str, cases: str, mutate: Change) -> Mutation:
     return Mutation(name, f"partitioned.{cases}", mutate, driver="reference:8")
 
 
@@ -169,17 +161,17 @@ LATER_MUTATIONS = (
     _rotation(
         "Rotate goes one further",
         f"{ROTATE_CASES}*.exact.by2",
-        partial(constant, ROTATE, THIRD, lambda n: n + 1),
+        partial(another_constant, ROTATE, THIRD, lambda n: n + 1),
     ),
     _rotation(
         "Rotate stops one short",
         f"{ROTATE_CASES}*.exact.half",
-        partial(constant, ROTATE, THIRD, lambda n: n - 1),
+        partial(another_constant, ROTATE, THIRD, lambda n: n - 1),
     ),
     _rotation(
         "Rotate does not go beyond",
         f"{ROTATE_CASES}u*.exact.beyond",
-        partial(constant, ROTATE, THIRD, lambda n: 8),
+        partial(another_constant, ROTATE, THIRD, lambda n: 8),
     ),
     # lavapipe's ShuffleDown wraps around, where it may do anything.
     Mutation(
@@ -196,17 +188,17 @@ LATER_MUTATIONS = (
     _rotation(
         "clusters of 4 are clusters of 2",
         f"{CLUSTERED_CASES}*.exact.by2_c4",
-        partial(constant, ROTATE, FOURTH, lambda n: 2),
+        partial(another_constant, ROTATE, FOURTH, lambda n: 2),
     ),
     _rotation(
         "clusters of 2 are clusters of 4",
         f"{CLUSTERED_CASES}*.exact.by1_c2",
-        partial(constant, ROTATE, FOURTH, lambda n: 4),
+        partial(another_constant, ROTATE, FOURTH, lambda n: 4),
     ),
     _rotation(
         "clusters of 1 are clusters of 2",
         f"{CLUSTERED_CASES}*.exact.by1_c1",
-        partial(constant, ROTATE, FOURTH, lambda n: 2),
+        partial(another_constant, ROTATE, FOURTH, lambda n: 2),
     ),
     _rotation("rotated clusters are the subgroup", f"{CLUSTERED_CASES}f16vec2.*.*_c4", unclustered),
     _rotation(
@@ -215,7 +207,7 @@ LATER_MUTATIONS = (
     _rotation(
         "the largest distance is none",
         f"{CLUSTERED_CASES}*.exact.largest_c4",
-        partial(constant, ROTATE, THIRD, lambda n: 0),
+        partial(another_constant, ROTATE, THIRD, lambda n: 0),
     ),
     Mutation(
         "Broadcast ignores a specialization",
@@ -261,60 +253,66 @@ LATER_MUTATIONS = (
     _partition(
         "a partitioned sum is an inclusive scan",
         f"{SUM}ivec2.*.exact.equal",
-        partial(group_operation, REDUCE, INCLUSIVE),
+        partial(another_group_operation, PARTITIONED_REDUCE, PARTITIONED_INCLUSIVE),
     ),
     _partition(
         "a partitioned inclusive scan is exclusive",
         f"{INCLUSIVE_SUM}uint.*",
-        partial(group_operation, INCLUSIVE, EXCLUSIVE),
+        partial(another_group_operation, PARTITIONED_INCLUSIVE, PARTITIONED_EXCLUSIVE),
     ),
     _partition(
         "a partitioned exclusive scan is inclusive",
         f"{EXCLUSIVE_SUM}float.*.exact.*",
-        partial(group_operation, EXCLUSIVE, INCLUSIVE),
+        partial(another_group_operation, PARTITIONED_EXCLUSIVE, PARTITIONED_INCLUSIVE),
     ),
     _partition(
-        "a partitioned sum rounds like a maximum", f"{SUM}vec2.*.rounding.*", partial(opcode, FADD, FMAX)
+        "a partitioned sum rounds like a maximum",
+        f"{SUM}vec2.*.rounding.*",
+        partial(another_opcode, FADD, FMAX),
     ),
-    _partition("a partitioned sum is a product", f"{SUM}u*.exact.*", partial(opcode, IADD, IMUL)),
+    _partition("a partitioned sum is a product", f"{SUM}u*.exact.*", partial(another_opcode, IADD, IMUL)),
     _partition(
         "a partitioned minimum is a maximum",
         "compute.subgroupPartitionedMinNV.i*.exact.*",
-        partial(opcode, SMIN, SMAX),
+        partial(another_opcode, SMIN, SMAX),
     ),
     _partition(
         "a partitioned unsigned minimum is signed",
         "compute.subgroupPartitionedInclusiveMinNV.uvec3.*",
-        partial(opcode, UMIN, SMIN),
+        partial(another_opcode, UMIN, SMIN),
     ),
     _partition(
         "a partitioned minimum is a maximum (special)",
         "compute.subgroupPartitionedMinNV.float.*.special.*",
-        partial(opcode, FMIN, FMAX),
+        partial(another_opcode, FMIN, FMAX),
     ),
     _partition(
         "a partitioned unsigned maximum is signed",
         "compute.subgroupPartitionedMaxNV.u*.exact.*",
-        partial(opcode, UMAX, SMAX),
+        partial(another_opcode, UMAX, SMAX),
     ),
     _partition(
-        "a partitioned And is Or", "compute.subgroupPartitionedAndNV.u*.exact.*", partial(opcode, AND, OR)
+        "a partitioned And is Or",
+        "compute.subgroupPartitionedAndNV.u*.exact.*",
+        partial(another_opcode, AND, OR),
     ),
     _partition(
-        "a partitioned Or is Xor", "compute.subgroupPartitionedOrNV.i*.exact.*", partial(opcode, OR, XOR)
+        "a partitioned Or is Xor",
+        "compute.subgroupPartitionedOrNV.i*.exact.*",
+        partial(another_opcode, OR, XOR),
     ),
     _partition(
-        "a partitioned Xor is Or", "compute.subgroupPartitionedXorNV.uint.*", partial(opcode, XOR, OR)
+        "a partitioned Xor is Or", "compute.subgroupPartitionedXorNV.uint.*", partial(another_opcode, XOR, OR)
     ),
     _partition(
         "a partitioned logical And is Or",
         "compute.subgroupPartitionedAndNV.bool.*",
-        partial(opcode, LAND, LOR),
+        partial(another_opcode, LAND, LOR),
     ),
     _partition(
         "a partitioned logical Or is Xor",
         "compute.subgroupPartitionedOrNV.bvec4.*",
-        partial(opcode, LOR, LXOR),
+        partial(another_opcode, LOR, LXOR),
     ),
     _partition("PartitionNV finds all values equal", "compute.subgroupPartitionNV.*.exact", one_class),
     _partition(

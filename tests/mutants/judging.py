@@ -6,14 +6,14 @@ import time
 
 import numpy as np
 
+from mutants.meaning import equivalence
+from mutants.mutant import Group, Mutant
+from mutants.operators import OPERATORS
+from mutants.site import Site
 from vkgroup.compiler import validate
 from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.instances import Instances
-from vkgroup.conformance.mutants.meaning import equivalence
-from vkgroup.conformance.mutants.mutant import Group, Mutant
-from vkgroup.conformance.mutants.operators import OPERATORS
-from vkgroup.conformance.mutants.site import Site
 from vkgroup.conformance.program import Entry, Program
 from vkgroup.conformance.results import Result, Status
 from vkgroup.conformance.subgroup import observed, program_of

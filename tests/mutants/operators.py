@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vkgroup.conformance.mutants import barriers
-from vkgroup.conformance.mutants.site import INPUT, LANE, Site
+from mutants import barriers
+from mutants.site import INPUT, LANE, Site
 from vkgroup.spirv.grammar import grammar
 
 Plant = Callable[[Site, str], None]

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from mutants.generator import generate
+from mutants.judging import UNEXPLAINED, judge_group
+from mutants.mutant import Group, Mutant
+from mutants.stages import every_stage
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.messages import Setup
-from vkgroup.conformance.mutants.generator import generate
-from vkgroup.conformance.mutants.judging import UNEXPLAINED, judge_group
-from vkgroup.conformance.mutants.mutant import Group, Mutant
-from vkgroup.conformance.mutants.stages import every_stage
 from vkgroup.conformance.pool import Pool
 from vkgroup.conformance.results import Result, Status
 from vkgroup.conformance.run import versions
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import open_device
 
-WORKERS = {False: "vkgroup.conformance.mutants.worker", True: "vkgroup.conformance.mutants.anywhere"}
+WORKERS = {False: "mutants.worker", True: "mutants.worker_of_every_stage"}
 """The modules of workers, by whether they take every stage for declared."""
 
 OUTCOMES = {
@@ -120,7 +123,7 @@ def run(
     device : the device, as `vkgroup.opening.select` gives it.
     jobs : worker processes.
     seed : of the choice of cases, and of their data.
-    stages, cases, limit : see `vkgroup.conformance.mutants.generator.generate`.
+    stages, cases, limit : see `mutants.generator.generate`.
     timeout : seconds that one dispatch may take.
     undeclared : whether stages are taken that the device has, and does not declare subgroup operations in.
     isolate : run in worker processes, which a crashing driver cannot take along.
@@ -143,11 +146,27 @@ def run(
     start = time.perf_counter()
     setup = Setup(device, seed, timeout)
     if isolate:
-        Pool(setup, jobs, WORKERS[undeclared]).run(groups, take)
+        with _importable_by_workers():
+            Pool(setup, jobs, WORKERS[undeclared]).run(groups, take)
     else:
         _run_here(setup, groups, take)
     found.seconds = time.perf_counter() - start
     return found
+
+
+@contextmanager
+def _importable_by_workers() -> Iterator[None]:
+    """Put the folder of this package on PYTHONPATH, which worker processes inherit."""
+    before = os.environ.get("PYTHONPATH")
+    folder = str(Path(__file__).resolve().parents[1])
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, before]))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
 
 
 def _run_here(setup: Setup, groups: list[Group], take: Callable[[Iterable[Result]], None]) -> None:

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from rewriting import Words, assemble, instructions, rewritten
-
-STORE, LOAD, IMAGE_WRITE, DECORATE, COPY_OBJECT = 62, 61, 99, 71, 83
-CONTROL_BARRIER, MEMORY_BARRIER = 224, 225
-ATOMIC_EXCHANGE, ATOMIC_COMPARE_EXCHANGE, ATOMIC_IADD = 229, 230, 234
-ATOMIC_SMIN, ATOMIC_UMIN, ATOMIC_SMAX, ATOMIC_UMAX, ATOMIC_AND, ATOMIC_OR, ATOMIC_XOR = range(236, 243)
-BUILT_IN, NUM_WORKGROUPS, WORKGROUP_ID, LOCAL_ID, GLOBAL_ID, LOCAL_INDEX = 11, 24, 26, 27, 28, 29
-
-Mutate = Callable[[bytes], bytes]
+from mutants.changes import (
+    ATOMIC_AND,
+    ATOMIC_EXCHANGE,
+    ATOMIC_IADD,
+    ATOMIC_OR,
+    ATOMIC_SMAX,
+    ATOMIC_SMIN,
+    ATOMIC_UMAX,
+    ATOMIC_UMIN,
+    ATOMIC_XOR,
+    CONTROL_BARRIER,
+    GLOBAL_ID,
+    IMAGE_WRITE,
+    LOAD,
+    LOCAL_ID,
+    MEMORY_BARRIER,
+    NUM_WORKGROUPS,
+    STORE,
+    WORKGROUP_ID,
+    Change,
+    another_opcode,
+    swapped_builtins,
+    without,
+)
+from mutants.rewriting import Words, assemble, instructions, rewritten
 
 _WRITES = (STORE, IMAGE_WRITE, ATOMIC_EXCHANGE)
 _TERMINATORS = (249, 250, 253)
 _MERGES = (246, 247)
-
-
-def _another_opcode(old: int, new: int, data: bytes) -> bytes:
-    return rewritten(data, lambda i: [[new, *i[1:]]] if i[0] == old else [i])
-
-
-def _without(opcode: int, data: bytes) -> bytes:
-    return rewritten(data, lambda i: [] if i[0] == opcode else [i])
 
 
 def _late_first_accesses(data: bytes) -> bytes:
@@ -63,15 +70,6 @@ def _without_barriers_of_the_workgroup_but(kept: int, data: bytes) -> bytes:
     return assemble(data[:20], out)
 
 
-def _swapped_builtins(one: int, other: int, data: bytes) -> bytes:
-    swapped = {one: other, other: one}
-
-    def rewrite(i: Words) -> list[Words]:
-        return [[*i[:3], swapped.get(i[3], i[3])]] if i[0] == DECORATE and i[2] == BUILT_IN else [i]
-
-    return rewritten(data, rewrite)
-
-
 def _not_atomic(opcode: int, combine: int, data: bytes) -> bytes:
     """Replace an atomic read-modify-write by a load, an operation and a store."""
     bound = int.from_bytes(data[12:16], "little")
@@ -98,10 +96,11 @@ class ModelMutation:
 
     name: str
     cases: str
-    mutate: Mutate
+    mutate: Change
 
 
-IADD = 128
+INTEGER_ADD = 128
+"""SPIR-V: OpIAdd."""
 
 _ORDERED = (
     "message_passing",
@@ -137,12 +136,12 @@ MODEL_MUTATIONS = (
     ModelMutation(
         "barrier() lets everybody pass",
         "compute_model.shared.exchange.*.uint.main.*",
-        partial(_without, CONTROL_BARRIER),
+        partial(without, CONTROL_BARRIER),
     ),
     ModelMutation(
         "barrier() in functions and branches lets everybody pass",
         "compute_model.shared.exchange.rotate.vec3.*",
-        partial(_without, CONTROL_BARRIER),
+        partial(without, CONTROL_BARRIER),
     ),
     ModelMutation(
         "every other barrier() lets everybody pass",
@@ -150,71 +149,71 @@ MODEL_MUTATIONS = (
         partial(_without_barriers_of_the_workgroup_but, 2),
     ),
     ModelMutation(
-        "a tree without barriers", "compute_model.shared.tree.128", partial(_without, CONTROL_BARRIER)
+        "a tree without barriers", "compute_model.shared.tree.128", partial(without, CONTROL_BARRIER)
     ),
     ModelMutation(
         "barrier() lets everybody pass, buffers coherent or not",
         "compute_model.coherence.exchange.*",
-        partial(_without, CONTROL_BARRIER),
+        partial(without, CONTROL_BARRIER),
     ),
     ModelMutation(
-        "stores get lost", "compute_model.coherence.own_stores.image.*", partial(_without, IMAGE_WRITE)
+        "stores get lost", "compute_model.coherence.own_stores.image.*", partial(without, IMAGE_WRITE)
     ),
     ModelMutation(
         "stores of images get lost between dispatches",
         "compute_model.dispatches.swapped_images",
-        partial(_without, IMAGE_WRITE),
+        partial(without, IMAGE_WRITE),
     ),
     ModelMutation(
         "the workgroup's number is the local one",
         "compute_model.builtins.*.8x8x1.5x7_groups",
-        partial(_swapped_builtins, WORKGROUP_ID, LOCAL_ID),
+        partial(swapped_builtins, WORKGROUP_ID, LOCAL_ID),
     ),
     ModelMutation(
         "the numbers of workgroups are the global id",
         "compute_model.builtins.*.3x5x7.3x4x5_groups",
-        partial(_swapped_builtins, NUM_WORKGROUPS, GLOBAL_ID),
+        partial(swapped_builtins, NUM_WORKGROUPS, GLOBAL_ID),
     ),
     ModelMutation(
         "the local id is the global one",
         "compute_model.builtins.gl_LocalInvocationID.7x1x1.13_groups",
-        partial(_swapped_builtins, LOCAL_ID, GLOBAL_ID),
+        partial(swapped_builtins, LOCAL_ID, GLOBAL_ID),
     ),
     ModelMutation(
         "adding is setting bits",
         "compute_model.atomics.atomicAdd.*",
-        partial(_another_opcode, ATOMIC_IADD, ATOMIC_OR),
+        partial(another_opcode, ATOMIC_IADD, ATOMIC_OR),
     ),
     ModelMutation(
         "the unsigned least is the signed one",
         "compute_model.atomics.atomicMin.*.uint.*",
-        partial(_another_opcode, ATOMIC_UMIN, ATOMIC_SMIN),
+        partial(another_opcode, ATOMIC_UMIN, ATOMIC_SMIN),
     ),
     ModelMutation(
         "the signed greatest is the unsigned one",
         "compute_model.atomics.atomicMax.*.int.*",
-        partial(_another_opcode, ATOMIC_SMAX, ATOMIC_UMAX),
+        partial(another_opcode, ATOMIC_SMAX, ATOMIC_UMAX),
     ),
     ModelMutation(
-        "And is Xor", "compute_model.atomics.atomicAnd.*", partial(_another_opcode, ATOMIC_AND, ATOMIC_XOR)
+        "And is Xor", "compute_model.atomics.atomicAnd.*", partial(another_opcode, ATOMIC_AND, ATOMIC_XOR)
     ),
     ModelMutation(
-        "Or is And", "compute_model.atomics.atomicOr.*", partial(_another_opcode, ATOMIC_OR, ATOMIC_AND)
+        "Or is And", "compute_model.atomics.atomicOr.*", partial(another_opcode, ATOMIC_OR, ATOMIC_AND)
     ),
     ModelMutation(
         "Xor is Or, where all bits were clear it is the same",
         "compute_model.atomics.atomicXor.*",
-        partial(_another_opcode, ATOMIC_XOR, ATOMIC_OR),
+        partial(another_opcode, ATOMIC_XOR, ATOMIC_OR),
     ),
     ModelMutation(
         "Exchange adds",
         "compute_model.atomics.atomicExchange.*",
-        partial(_another_opcode, ATOMIC_EXCHANGE, 234),
+        partial(another_opcode, ATOMIC_EXCHANGE, ATOMIC_IADD),
     ),
     ModelMutation(
         "additions in shared memory are not atomic",
         "compute_model.atomics.atomicAdd.shared.*",
-        partial(_not_atomic, ATOMIC_IADD, IADD),
+        partial(_not_atomic, ATOMIC_IADD, INTEGER_ADD),
     ),
 )
 """All planted errors."""

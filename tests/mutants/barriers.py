@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mutants.site import Site
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS
-from vkgroup.conformance.mutants.site import Site
 
 
 class _Round(NamedTuple):

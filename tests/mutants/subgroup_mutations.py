@@ -1,78 +1,80 @@
-"""The wrong instructions that the suite must catch: each a way in which a compiler or a GPU goes wrong.
+"""Wrong subgroup operations that the suite must catch: each a way in which a compiler or a GPU goes wrong.
 
 Every mutation names the cases that are run with it, and the driver: clustered operations need lavapipe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rewriting import Words, assemble, boolean_constant, instructions, integer_constants, rewritten
-
-ELECT, ALL, ANY, ALL_EQUAL, BROADCAST, BROADCAST_FIRST, BALLOT, INVERSE, EXTRACT, COUNT, LSB, MSB = range(
-    333, 345
+from mutants.changes import (
+    ALL,
+    ALL_EQUAL,
+    AND,
+    ANY,
+    BROADCAST,
+    BROADCAST_FIRST,
+    CLUSTERED,
+    CONTROL_BARRIER,
+    ELECT,
+    EQ,
+    EXCLUSIVE,
+    EXTRACT,
+    FADD,
+    FMAX,
+    FMIN,
+    FMUL,
+    GE,
+    GROUP_OPERATIONS,
+    GT,
+    IADD,
+    IMAGE_WRITE,
+    IMUL,
+    INCLUSIVE,
+    INVERSE,
+    LAND,
+    LANE,
+    LE,
+    LOR,
+    LSB,
+    LT,
+    LXOR,
+    MSB,
+    NUM_SUBGROUPS,
+    OR,
+    QUAD_BROADCAST,
+    QUAD_SWAP,
+    REDUCE,
+    SHUFFLE,
+    SHUFFLE_DOWN,
+    SHUFFLE_UP,
+    SHUFFLE_XOR,
+    SMAX,
+    SMIN,
+    STORE,
+    SUBGROUP_ID,
+    SUBGROUP_SIZE,
+    THIRD,
+    UMAX,
+    UMIN,
+    VALUE,
+    XOR,
+    Change,
+    always,
+    another_constant,
+    another_group_operation,
+    another_opcode,
+    ballot_of,
+    own_value,
+    swapped_builtins,
 )
-SHUFFLE, SHUFFLE_XOR, SHUFFLE_UP, SHUFFLE_DOWN, IADD, FADD, IMUL, FMUL = range(345, 353)
-SMIN, UMIN, FMIN, SMAX, UMAX, FMAX, AND, OR, XOR, LAND, LOR, LXOR, QUAD_BROADCAST, QUAD_SWAP = range(353, 367)
-REDUCE, INCLUSIVE, EXCLUSIVE, CLUSTERED = range(4)
-DECORATE, CONTROL_BARRIER, COPY_OBJECT, STORE, IMAGE_WRITE = 71, 224, 83, 62, 99
-BUILT_IN = 11
-GROUP_OPERATIONS = {COUNT, *range(IADD, LXOR + 1)}
-
-Mutate = Callable[[bytes], bytes]
-
-
-def _another_opcode(old: int, new: int, data: bytes) -> bytes:
-    return rewritten(data, lambda i: [[new, *i[1:]]] if i[0] == old else [i])
-
-
-def _another_group_operation(old: int, new: int, data: bytes) -> bytes:
-    def rewrite(i: Words) -> list[Words]:
-        return [[*i[:4], new, *i[5:]]] if i[0] in GROUP_OPERATIONS and i[4] == old else [i]
-
-    return rewritten(data, rewrite)
+from mutants.rewriting import Words, assemble, instructions, rewritten
 
 
 def _unclustered(data: bytes) -> bytes:
     def rewrite(i: Words) -> list[Words]:
-        return [[*i[:4], REDUCE, i[5]]] if i[0] in GROUP_OPERATIONS and i[4] == CLUSTERED else [i]
-
-    return rewritten(data, rewrite)
-
-
-def _another_constant(opcode: int, operand: int, change: Callable[[int], int], data: bytes) -> bytes:
-    """Give an operand that is a constant another value that the module happens to have."""
-    ids = integer_constants(data)
-    values = {id_: value for value, id_ in ids.items()}
-
-    def rewrite(i: Words) -> list[Words]:
-        if i[0] != opcode or len(i) <= operand or i[operand] not in values:
-            return [i]
-        return [[*i[:operand], ids[change(values[i[operand]])], *i[operand + 1 :]]]
-
-    return rewritten(data, rewrite)
-
-
-def _own_value(opcode: int, data: bytes) -> bytes:
-    """Let an operation return the lane's own value."""
-    return rewritten(data, lambda i: [[COPY_OBJECT, i[1], i[2], i[4]]] if i[0] == opcode else [i])
-
-
-def _always(opcode: int, value: bool, data: bytes) -> bytes:
-    """Let an operation that returns a Boolean return a constant."""
-    data, constant = boolean_constant(data, value)
-    return rewritten(data, lambda i: [[COPY_OBJECT, i[1], i[2], constant]] if i[0] == opcode else [i])
-
-
-def _swapped_builtins(one: int, other: int, data: bytes) -> bytes:
-    swapped = {one: other, other: one}
-
-    def rewrite(i: Words) -> list[Words]:
-        if i[0] != DECORATE or i[2] != BUILT_IN:
-            return [i]
-        return [[*i[:3], swapped.get(i[3], i[3])]]
+        return [[*i[:VALUE], REDUCE, i[THIRD]]] if i[0] in GROUP_OPERATIONS and i[VALUE] == CLUSTERED else [i]
 
     return rewritten(data, rewrite)
 
@@ -105,28 +107,25 @@ class Mutation:
 
     name: str
     cases: str
-    mutate: Mutate
+    mutate: Change
     driver: str = "swiftshader"
 
 
 def _swap(name: str, cases: str, old: int, new: int) -> Mutation:
-    return Mutation(name, cases, partial(_another_opcode, old, new))
+    return Mutation(name, cases, partial(another_opcode, old, new))
 
 
 def _builtin(name: str, variable: str, old: int, new: int) -> Mutation:
-    return Mutation(name, f"*.compute.{variable}.*", partial(_swapped_builtins, old, new))
+    return Mutation(name, f"*.compute.{variable}.*", partial(swapped_builtins, old, new))
 
-
-SUBGROUP_SIZE, NUM_SUBGROUPS, SUBGROUP_ID, LANE = 36, 38, 40, 41
-EQ, GE, GT, LE, LT = range(4416, 4421)
 
 MUTATIONS = (
     _swap("All is Any", "vote.compute.subgroupAll.bool.*", ALL, ANY),
     _swap("Any is All", "vote.compute.subgroupAny.bool.*", ANY, ALL),
-    Mutation("AllEqual is true", "vote.compute.subgroupAllEqual.int.*", partial(_always, ALL_EQUAL, True)),
-    Mutation("AllEqual is false", "vote.compute.subgroupAllEqual.uint.*", partial(_always, ALL_EQUAL, False)),
-    Mutation("every lane is elected", "basic.compute.subgroupElect.*", partial(_always, ELECT, True)),
-    Mutation("no lane is elected", "basic.compute.subgroupElect.*", partial(_always, ELECT, False)),
+    Mutation("AllEqual is true", "vote.compute.subgroupAllEqual.int.*", partial(always, ALL_EQUAL, True)),
+    Mutation("AllEqual is false", "vote.compute.subgroupAllEqual.uint.*", partial(always, ALL_EQUAL, False)),
+    Mutation("every lane is elected", "basic.compute.subgroupElect.*", partial(always, ELECT, True)),
+    Mutation("no lane is elected", "basic.compute.subgroupElect.*", partial(always, ELECT, False)),
     _swap("Add is Mul (int)", "arithmetic.compute.subgroupAdd.int.*", IADD, IMUL),
     _swap("Mul is Add (uvec4)", "arithmetic.compute.subgroupMul.uvec4.*", IMUL, IADD),
     _swap("Add is Mul (float)", "arithmetic.compute.subgroupAdd.float.*.exact", FADD, FMUL),
@@ -147,62 +146,62 @@ MUTATIONS = (
     Mutation(
         "Reduce is InclusiveScan",
         "arithmetic.compute.subgroupAdd.uint.*",
-        partial(_another_group_operation, REDUCE, INCLUSIVE),
+        partial(another_group_operation, REDUCE, INCLUSIVE),
     ),
     Mutation(
         "InclusiveScan is ExclusiveScan",
         "arithmetic.compute.subgroupInclusiveMax.int.*",
-        partial(_another_group_operation, INCLUSIVE, EXCLUSIVE),
+        partial(another_group_operation, INCLUSIVE, EXCLUSIVE),
     ),
     Mutation(
         "ExclusiveScan is InclusiveScan",
         "arithmetic.compute.subgroupExclusiveMul.float.*.exact",
-        partial(_another_group_operation, EXCLUSIVE, INCLUSIVE),
+        partial(another_group_operation, EXCLUSIVE, INCLUSIVE),
     ),
     Mutation(
         "InclusiveScan is Reduce",
         "arithmetic.compute.subgroupInclusiveAnd.bool.*",
-        partial(_another_group_operation, INCLUSIVE, REDUCE),
+        partial(another_group_operation, INCLUSIVE, REDUCE),
     ),
     Mutation(
         "BitCount is its inclusive scan",
         "ballot.compute.subgroupBallotBitCount.*",
-        partial(_another_group_operation, REDUCE, INCLUSIVE),
+        partial(another_group_operation, REDUCE, INCLUSIVE),
     ),
     Mutation(
         "exclusive BitCount is inclusive",
         "ballot.compute.subgroupBallotExclusiveBitCount.*",
-        partial(_another_group_operation, EXCLUSIVE, INCLUSIVE),
+        partial(another_group_operation, EXCLUSIVE, INCLUSIVE),
     ),
     _swap("FindLSB is FindMSB", "ballot.compute.subgroupBallotFindLSB.*", LSB, MSB),
     _swap("FindMSB is FindLSB", "ballot.compute.subgroupBallotFindMSB.*", MSB, LSB),
     Mutation(
-        "InverseBallot is true", "ballot.compute.subgroupInverseBallot.*", partial(_always, INVERSE, True)
+        "InverseBallot is true", "ballot.compute.subgroupInverseBallot.*", partial(always, INVERSE, True)
     ),
     Mutation(
-        "BitExtract is false", "ballot.compute.subgroupBallotBitExtract.*", partial(_always, EXTRACT, False)
+        "BitExtract is false", "ballot.compute.subgroupBallotBitExtract.*", partial(always, EXTRACT, False)
     ),
     Mutation(
         "BroadcastFirst is the own value",
         "ballot.compute.subgroupBroadcastFirst.uint.*",
-        partial(_own_value, BROADCAST_FIRST),
+        partial(own_value, BROADCAST_FIRST),
     ),
     Mutation(
         "Broadcast is the own value",
         "ballot.compute.subgroupBroadcast.vec4.*",
-        partial(_own_value, BROADCAST),
+        partial(own_value, BROADCAST),
     ),
     Mutation(
         "Broadcast takes the next lane",
         "ballot.compute.subgroupBroadcast.int.*.first",
-        partial(_another_constant, BROADCAST, 5, lambda value: value + 1),
+        partial(another_constant, BROADCAST, 5, lambda value: value + 1),
     ),
     _swap("Shuffle is ShuffleXor", "shuffle.compute.subgroupShuffle.uint.*", SHUFFLE, SHUFFLE_XOR),
     _swap("ShuffleXor is Shuffle", "shuffle.compute.subgroupShuffleXor.ivec3.*", SHUFFLE_XOR, SHUFFLE),
     Mutation(
         "the mask of ShuffleXor is off by one",
         "shuffle.compute.subgroupShuffleXor.float.*.by2",
-        partial(_another_constant, SHUFFLE_XOR, 5, lambda value: value - 1),
+        partial(another_constant, SHUFFLE_XOR, 5, lambda value: value - 1),
     ),
     _swap(
         "ShuffleUp is ShuffleDown",
@@ -219,27 +218,27 @@ MUTATIONS = (
     Mutation(
         "the delta of ShuffleDown is off by one",
         "shuffle_relative.compute.subgroupShuffleDown.int.*.by1",
-        partial(_another_constant, SHUFFLE_DOWN, 5, lambda value: value + 1),
+        partial(another_constant, SHUFFLE_DOWN, 5, lambda value: value + 1),
     ),
     Mutation(
         "horizontal is vertical",
         "quad.compute.subgroupQuadSwapHorizontal.uint.*",
-        partial(_another_constant, QUAD_SWAP, 5, lambda value: 1),
+        partial(another_constant, QUAD_SWAP, 5, lambda value: 1),
     ),
     Mutation(
         "diagonal is horizontal",
         "quad.compute.subgroupQuadSwapDiagonal.vec3.*",
-        partial(_another_constant, QUAD_SWAP, 5, lambda value: 0),
+        partial(another_constant, QUAD_SWAP, 5, lambda value: 0),
     ),
     Mutation(
         "QuadBroadcast takes another invocation",
         "quad.compute.subgroupQuadBroadcast.float.*.q1",
-        partial(_another_constant, QUAD_BROADCAST, 5, lambda value: 0),
+        partial(another_constant, QUAD_BROADCAST, 5, lambda value: 0),
     ),
     Mutation(
         "clusters of 4 are clusters of 2",
         "clustered.compute.subgroupClusteredAdd.int.*.c4",
-        partial(_another_constant, IADD, 6, lambda value: 2),
+        partial(another_constant, IADD, 6, lambda value: 2),
         driver="lavapipe",
     ),
     Mutation(
@@ -253,7 +252,7 @@ MUTATIONS = (
     _builtin("EqMask is GeMask", "gl_SubgroupEqMask", EQ, GE),
     _builtin("the lane is the subgroup", "gl_SubgroupInvocationID", LANE, SUBGROUP_ID),
     _builtin("NumSubgroups is SubgroupSize", "gl_NumSubgroups", NUM_SUBGROUPS, SUBGROUP_SIZE),
-    Mutation("Ballot is of nobody", "ballot.compute.subgroupBallot.*", lambda data: _predicate(data, False)),
+    Mutation("Ballot is of nobody", "ballot.compute.subgroupBallot.*", partial(ballot_of, False)),
     Mutation(
         "a barrier's writes come late (shared)",
         "basic.compute.subgroupBarrier.uint.*.shared",
@@ -281,9 +280,3 @@ FRAGMENT_MUTATIONS = tuple(
     for mutation in MUTATIONS
     if not any(word in mutation.cases for word in _COMPUTE_ALONE)
 )
-
-
-def _predicate(data: bytes, value: bool) -> bytes:
-    """Let every ballot be of a constant."""
-    data, constant = boolean_constant(data, value)
-    return rewritten(data, lambda i: [[*i[:4], constant]] if i[0] == BALLOT else [i])

@@ -16,7 +16,7 @@ class Mutant:
     Attributes
     ----------
     case : the case whose program is changed, alone in it.
-    operator : the kind of change, a key of `vkgroup.conformance.mutants.operators.OPERATORS`.
+    operator : the kind of change, a key of `mutants.operators.OPERATORS`.
     choice : what the operator changes to, in its own words; "" where there is nothing to choose.
     """
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from mutants.judging import judge_group
 from vkgroup.conformance.messages import serve_and_leave
-from vkgroup.conformance.mutants.judging import judge_group
 from vkgroup.conformance.worker import serve
 
 if __name__ == "__main__":
