@@ -13,24 +13,27 @@ from mutants.rewriting import boolean_constant, rewritten
 
 import vkgroup
 import vkgroup.conformance as conformance
+import vkgroup.conformance.reconvergence.run as reconvergence_run
 from vkgroup.conformance import Status, cases_by_name, select
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.reconvergence import LeavingFamily, ReconvergenceFamily, running
-from vkgroup.conformance.reconvergence.case import KINDS, RandomCase, all_cases
-from vkgroup.conformance.reconvergence.generator import LOCAL_SIZES, generate
-from vkgroup.conformance.reconvergence.glsl import ELECTED, data_of, render, salt_of
-from vkgroup.conformance.reconvergence.judging import expect
-from vkgroup.conformance.reconvergence.judging import judge as judge_log
-from vkgroup.conformance.reconvergence.lanes import Fields, Layout, linear, to_flags, to_set
-from vkgroup.conformance.reconvergence.nodes import (
+from vkgroup.conformance.reconvergence import ReconvergenceFamily, TerminationFamily
+from vkgroup.conformance.reconvergence.cases import KINDS, RandomCase, all_cases
+from vkgroup.conformance.reconvergence.comparison import expect
+from vkgroup.conformance.reconvergence.comparison import judge as judge_log
+from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
+from vkgroup.opening import select as select_device
+from vkgroup.programs.generator import generate
+from vkgroup.programs.invocation_sets import Fields, Layout, linear, to_flags, to_set
+from vkgroup.programs.nodes import (
     Call,
     Case,
     Elect,
     Fixed,
+    Function,
     If,
     IndexFrom,
+    Jump,
     LaneIn,
-    Leave,
     Loop,
     Observe,
     OfLane,
@@ -38,10 +41,11 @@ from vkgroup.conformance.reconvergence.nodes import (
     Promise,
     Statement,
     Switch,
+    nodes_of,
     walk,
 )
-from vkgroup.conformance.reconvergence.simulator import Event, Simulator
-from vkgroup.opening import select as select_device
+from vkgroup.programs.observations import LOCAL_SIZES, Observations
+from vkgroup.programs.simulator import Event, Simulator
 
 CASES = tuple(all_cases())
 SEED = 5
@@ -53,13 +57,14 @@ PROGRAMS = {2: 50, 3: 50, 4: 50, 5: 20, 6: 10}
 
 def random_programs(promise: Promise, count: int, *, elect: bool = False) -> list[Program]:
     return [
-        generate(101 * number, promise, elect=elect, nesting=2 + number % 4, local=LOCAL_SIZES[number % 8])
+        generate(101 * number, Observations(promise, elect, 2 + number % 4, LOCAL_SIZES[number % 8]))
         for number in range(count)
     ]
 
 
 def program_of(*body: Statement, promise: Promise = Promise.MAXIMAL, functions=()) -> Program:
-    return Program(1, promise, False, (8, 1, 1), 1, functions, body)
+    numbered = tuple(Function(number, body) for number, body in enumerate(functions))
+    return Program(1, promise, (8, 1, 1), 1, numbered, body)
 
 
 def events_of(program: Program, size: int = 8) -> list[Event]:
@@ -104,7 +109,8 @@ def test_every_construct_and_every_way_to_leave_has_cases() -> None:
 
 def test_names_and_sentences_tell_cases_apart() -> None:
     cases = select(("reconvergence.*",))
-    assert len({case.name for case in cases}) == len(cases) == len(CASES) + len(list(LeavingFamily().cases()))
+    count = len(CASES) + len(list(TerminationFamily().cases()))
+    assert len({case.name for case in cases}) == len(cases) == count
     assert all(case.category == "reconvergence" for case in cases)
     assert len({case.sentence for case in cases}) == len(cases)
 
@@ -118,13 +124,13 @@ def test_programs_depend_on_the_name_and_the_seed_alone() -> None:
 def test_programs_have_everything_and_are_compared_in_part() -> None:
     for promise in Promise:
         programs = random_programs(promise, 60)
-        nodes = [node for program in programs for node in walk((program.functions, program.body))]
+        nodes = [node for program in programs for node in nodes_of(program)]
         kinds = {type(node).__name__ for node in nodes}
-        assert kinds >= {"If", "Loop", "Switch", "Call", "Leave", "Work", "Elect", "OfTrip", "SubgroupOdd"}
+        assert kinds >= {"If", "Loop", "Switch", "Call", "Jump", "Effect", "Elect", "Counter", "SubgroupOdd"}
         assert {node.form for node in nodes if isinstance(node, Loop)} == {
             "for", "while", "do", "endless", "elect",
         }  # fmt: skip
-        assert {node.kind for node in nodes if isinstance(node, Leave)} == {"break", "continue", "return"}
+        assert {node.kind for node in nodes if isinstance(node, Jump)} == {"break", "continue", "return"}
         for program in programs:
             certain = sum(event.certain.bit_count() for event in events_of(program, 32))
             assert certain, "nothing to compare"
@@ -133,12 +139,12 @@ def test_programs_have_everything_and_are_compared_in_part() -> None:
 @pytest.mark.parametrize("promise", [Promise.SUBGROUP, Promise.WORKGROUP])
 def test_nothing_compared_depends_on_elections_of_unknown_outcome(promise) -> None:
     for program in random_programs(promise, 60):
-        for node in walk((program.functions, program.body)):
+        for node in nodes_of(program):
             elects = isinstance(node, If) and isinstance(node.condition, Elect)
             if elects or (isinstance(node, Loop) and node.form == "elect"):
-                assert node.loose
+                assert node.unpredictable
                 inner = list(walk((node.then, node.otherwise) if elects else (node.body, node.rest)))
-                assert all(one.loose for one in inner if isinstance(one, Observe))
+                assert all(one.unpredictable for one in inner if isinstance(one, Observe))
 
 
 # Sets
@@ -169,7 +175,7 @@ def test_branches_join_behind_their_end() -> None:
 
 
 def test_loops_join_where_they_continue_and_behind_them() -> None:
-    leave = If(LaneIn(1), (Leave("continue"),), (If(LaneIn(2), (Leave("break"),)),))
+    leave = If(LaneIn(1), (Jump("continue"),), (If(LaneIn(2), (Jump("break"),)),))
     loop = Loop(1, "for", OfLane(4, 1), (leave, Observe(1)), between=Observe(2))
     # Lane 0 and 4 make one trip, lane 1 breaks, lanes 2 and 6 make three, and so on.
     assert seen(program_of(loop, Observe(3))) == [
@@ -188,7 +194,7 @@ def test_one_after_the_other_is_elected_out_of_a_loop() -> None:
 
 
 def test_a_call_joins_those_that_return_under_maximal_reconvergence_only() -> None:
-    function = (If(LaneIn(1), (Leave("return"),)), Observe(1))
+    function = (If(LaneIn(1), (Jump("return"),)), Observe(1))
     body = (If(LaneIn(0xFF), (Call(0), Observe(2))), Observe(3))
     for promise, certain in ((Promise.MAXIMAL, [0xFE, 0xFF, 0xFF]), (Promise.SUBGROUP, [0, 0, 0xFF])):
         events = events_of(program_of(*body, promise=promise, functions=(function,)))
@@ -229,8 +235,8 @@ def test_who_may_be_parted_may_be_elected_beside_others(elected, status) -> None
 
 
 def test_only_whole_groups_are_certain_under_uniform_control_flow() -> None:
-    body = (If(IndexFrom(4), (Leave("return"),), (Observe(1),)), Observe(2))
-    apart = Loop(1, "for", Fixed(2), (If(LaneIn(1), (Leave("continue"),)), Observe(3)))
+    body = (If(IndexFrom(4), (Jump("return"),), (Observe(1),)), Observe(2))
+    apart = Loop(1, "for", Fixed(2), (If(LaneIn(1), (Jump("continue"),)), Observe(3)))
     for size, certain in ((4, [0xF, 0xF, 0, 0]), (8, [0, 0, 0, 0])):
         events = events_of(program_of(*body, apart, promise=Promise.SUBGROUP), size)
         assert [event.certain for event in events] == certain
@@ -247,8 +253,8 @@ def test_the_reference_device_does_what_is_expected(size) -> None:
         executor = Executor(device, seed=SEED)
         for promise in Promise:
             elect = promise is Promise.WORKGROUP
-            program = generate(size, promise, elect=elect, nesting=4, local=LOCAL_SIZES[size % 7])
-            verdict = running.run(executor, program, "a random program")
+            program = generate(size, Observations(promise, elect, 4, LOCAL_SIZES[size % 7]))
+            verdict = reconvergence_run.run(executor, program, "a random program")
             assert verdict.status == Status.PASS, verdict.detail
 
 
@@ -258,10 +264,10 @@ def test_subgroups_may_be_formed_in_any_way(monkeypatch) -> None:
         return replace(found, subgroup=found.subgroup[::-1].copy(), lane=found.lane[::-1].copy())
 
     # The log is made for a layout that is not the device's, and may be too short at first.
-    monkeypatch.setattr(running, "linear", reversed_)
+    monkeypatch.setattr(reconvergence_run, "linear", reversed_)
     with vkgroup.open("reference:8") as device:
         for program in random_programs(Promise.MAXIMAL, 4):
-            verdict = running.run(Executor(device, seed=SEED), program, "a random program")
+            verdict = reconvergence_run.run(Executor(device, seed=SEED), program, "a random program")
             assert verdict.status == Status.PASS, verdict.detail
 
 
@@ -295,8 +301,8 @@ def test_a_wrong_program_is_caught(change, monkeypatch) -> None:
                 return render(mutant, **options)
 
             with monkeypatch.context() as patch:
-                patch.setattr(running, "render", rendered)
-                verdict = running.run(executor, program, "a mutant")
+                patch.setattr(reconvergence_run, "render", rendered)
+                verdict = reconvergence_run.run(executor, program, "a mutant")
             assert verdict.status == Status.FAIL
             assert "expected" in verdict.detail or "instead of" in verdict.detail
             caught += 1
@@ -392,7 +398,7 @@ def test_what_a_device_does_not_declare_is_named() -> None:
         bare = device.capabilities
     subgroup = replace(bare.subgroup, supported_operations=frozenset({"basic"}))
     bare = replace(bare, features=frozenset(), subgroup=subgroup)
-    family, leaving = ReconvergenceFamily(), LeavingFamily()
+    family, leaving = ReconvergenceFamily(), TerminationFamily()
     ballot = "VK_SUBGROUP_FEATURE_BALLOT_BIT"
     for name, needs in (
         ("maximal.compute.nesting2.0.0", ["shaderMaximalReconvergence", ballot]),

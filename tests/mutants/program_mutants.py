@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 
-from vkgroup.conformance.reconvergence.nodes import (
+from vkgroup.programs.nodes import (
     Block,
     Case,
     Elect,
     Fixed,
     If,
-    Leave,
+    Jump,
     Loop,
     Not,
     Observe,
@@ -47,7 +47,7 @@ def longer(block: Block, at: int) -> Block | None:
 
 def stayed(block: Block, at: int) -> Block | None:
     """Forget a break, continue or return."""
-    return (*block[:at], *block[at + 1 :]) if isinstance(block[at], Leave) else None
+    return (*block[:at], *block[at + 1 :]) if isinstance(block[at], Jump) else None
 
 
 def hoisted(block: Block, at: int) -> Block | None:
@@ -125,6 +125,7 @@ def mutants(program: Program, change: Change) -> Iterator[Program]:
     for body in _mutants_of(program.body, change):
         yield replace(program, body=body)
     for number, function in enumerate(program.functions):
-        for body in _mutants_of(function, change):
-            changed = (*program.functions[:number], body, *program.functions[number + 1 :])
+        for body in _mutants_of(function.body, change):
+            mutant = replace(function, body=body)
+            changed = (*program.functions[:number], mutant, *program.functions[number + 1 :])
             yield replace(program, functions=changed)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from mutants.rewriting import Words, rewritten
 
 from vkgroup.conformance.messages import Failure
-from vkgroup.random_programs.nodes import Block, If, Loop, Program, Statement, Switch
-from vkgroup.random_programs.subjects import Driver, Observation
-from vkgroup.random_programs.trial import compiled
+from vkgroup.programs.campaign.targets import Driver, Observation
+from vkgroup.programs.campaign.trial import compiled
+from vkgroup.programs.nodes import Block, If, Loop, Program, Statement, Switch
 from vkgroup.spirv import Module, grammar
 
 _GROUP_OPERATION = 4
@@ -48,7 +48,7 @@ def tail_duplicated(block: Block) -> Block:
 
 def _inside(statement: Statement) -> Statement:
     if isinstance(statement, Loop):
-        return replace(statement, body=tail_duplicated(statement.body))
+        return replace(statement, body=tail_duplicated(statement.body), rest=tail_duplicated(statement.rest))
     if isinstance(statement, Switch):
         cases = tuple(replace(case, body=tail_duplicated(case.body)) for case in statement.cases)
         return replace(statement, cases=cases)

@@ -10,12 +10,14 @@ from planted import TailDuplicating, another_scan
 
 from vkgroup.device import Capabilities
 from vkgroup.opening import open_device, select
-from vkgroup.random_programs.generator import generate
-from vkgroup.random_programs.nodes import size
-from vkgroup.random_programs.shrink import shrink
-from vkgroup.random_programs.subjects import Driver
-from vkgroup.random_programs.trial import Trial, Verdict
-from vkgroup.random_programs.vocabulary import of_device, promise_of
+from vkgroup.programs.campaign.targets import Driver
+from vkgroup.programs.campaign.trial import Trial, Verdict
+from vkgroup.programs.generator import generate
+from vkgroup.programs.nodes import count_statements
+from vkgroup.programs.rules import value_faults
+from vkgroup.programs.shrinker import shrink
+from vkgroup.programs.values import Values
+from vkgroup.programs.vocabulary import of_device, promise_of
 
 pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 
@@ -35,7 +37,7 @@ def test_drivers_agree_with_the_reference(name, count) -> None:
     trial = Trial(Driver(select(name)))
     defined = 0
     for seed in range(count):
-        outcome = trial.run(generate(seed, vocabulary, promise_of(capabilities)))
+        outcome = trial.run(generate(seed, Values(vocabulary, promise_of(capabilities))))
         assert outcome.verdict is Verdict.AGREE, f"seed {seed}: {outcome.detail}"
         defined += outcome.defined
     trial.close()
@@ -57,15 +59,18 @@ def test_planted_errors_are_found_and_shrunk(name) -> None:
     vocabulary = of_device(capabilities, avoid=KNOWN["swiftshader"])
     trial = Trial(kind(select("swiftshader"), transform=transform))
     promise = promise_of(capabilities)
-    programs = (generate(seed, vocabulary, promise, statements=12) for seed in range(200))
+    programs = (generate(seed, Values(vocabulary, promise, statements=12)) for seed in range(200))
     failing = next(p for p in programs if trial.run(p).verdict is Verdict.DIFFER)
     small = shrink(
-        failing, lambda p: trial.run(p).verdict is Verdict.DIFFER, subgroup_size=vocabulary.subgroup_size
-    )
+        failing,
+        lambda p: trial.run(p).verdict is Verdict.DIFFER,
+        lambda p: not value_faults(p, vocabulary.subgroup_size),
+        seconds=300.0,
+    ).program
     outcome = trial.run(small)
     trial.close()
     assert outcome.verdict is Verdict.DIFFER
-    assert size((small.functions, small.body)) <= 4
+    assert count_statements(small) <= 4
     assert small.groups == 1
 
 
@@ -74,7 +79,7 @@ def test_a_driver_that_dies_costs_one_program() -> None:
     driver = Driver(select("swiftshader"))
     trial = Trial(driver)
     vocabulary = of_device(_capabilities("swiftshader"), avoid=KNOWN["swiftshader"])
-    program = generate(3, vocabulary, promise_of(_capabilities("swiftshader")))
+    program = generate(3, Values(vocabulary, promise_of(_capabilities("swiftshader"))))
     assert trial.run(program).verdict is Verdict.AGREE
     driver._worker._process.kill()
     assert trial.run(program).verdict is Verdict.CRASH

@@ -16,10 +16,9 @@ from vkgroup.conformance import Result, Status
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.pool import Worker
-from vkgroup.conformance.reconvergence.nodes import walk
-from vkgroup.conformance.reconvergence.shrinking import statements
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import select
+from vkgroup.programs.nodes import count_statements, walk
 from vkgroup.repro import readme, shrunk
 from vkgroup.repro.cases import make
 from vkgroup.repro.folder import read
@@ -64,12 +63,13 @@ def test_what_the_error_does_not_need_is_left_out(
     record, within = read(folder), read(folder / "shrunk")
     assert within["result"]["status"] == status.value
     whole, left = cases_by_name()[CASE].program(0), case_of(within).program(0)
-    assert record["shrunk"] == {"statements": statements(left), "of": statements(whole), "done": True}
+    sizes = {"statements": count_statements(left), "of": count_statements(whole)}
+    assert record["shrunk"] == {**sizes, "done": True}
     kinds = Counter(type(node).__name__ for node in walk((left.functions, left.body)))
     assert (kinds["Switch"], kinds["Loop"]) == (1, 1)
-    assert statements(left) <= 4
+    assert count_statements(left) <= 4
     text = (folder / "README.md").read_text()
-    assert f"{statements(left)} of {statements(whole)} statements" in text
+    assert f"{count_statements(left)} of {count_statements(whole)} statements" in text
     assert f"--filter {CASE}\n" in (folder / "shrunk/README.md").read_text()
     if status is Status.FAIL:  # the planted crash comes before the shader is written down
         assert "switch (" in (folder / "shrunk/shaders/0.comp.glsl").read_text()
@@ -91,7 +91,7 @@ def test_full_subgroups_keep_their_workgroup(tmp_path: Path) -> None:
     result = make(select("reference:8"), name, folder, transform=ballot_of_nobody)
     assert result.status is Status.FAIL
     whole, left = cases_by_name()[name].program(0), case_of(read(folder / "shrunk")).program(0)
-    assert statements(left) < statements(whole)
+    assert count_statements(left) < count_statements(whole)
     assert (left.groups, left.local_size) == (1, whole.local_size)
 
 

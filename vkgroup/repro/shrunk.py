@@ -14,13 +14,14 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.messages import Failure, Setup
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.pool import Worker, WorkerDied
-from vkgroup.conformance.reconvergence.case import ConstructCase, RandomCase, ShrunkCase
-from vkgroup.conformance.reconvergence.nodes import Program
-from vkgroup.conformance.reconvergence.running import run
-from vkgroup.conformance.reconvergence.shrinking import digest, replay, shrink, statements
+from vkgroup.conformance.reconvergence.cases import ConstructCase, RandomCase, ShrunkCase
+from vkgroup.conformance.reconvergence.run import run
 from vkgroup.conformance.results import Result, Status
 from vkgroup.errors import VkgroupError
 from vkgroup.opening import open_device
+from vkgroup.programs.nodes import Program, count_statements
+from vkgroup.programs.rules import observation_faults
+from vkgroup.programs.shrinker import digest, replay, shrink
 from vkgroup.repro.values import Json
 
 SECONDS = 60.0
@@ -37,7 +38,7 @@ _REFERENCE_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
-class Found:
+class SmallerProgram:
     """A smaller program.
 
     Attributes
@@ -55,6 +56,10 @@ class Found:
     done: bool
 
 
+def _allowed(program: Program) -> bool:
+    return not observation_faults(program)
+
+
 def shrinkable(case: Any, result: Result) -> bool:
     """Return whether there may be a smaller program that fails as a case does.
 
@@ -65,7 +70,7 @@ def shrinkable(case: Any, result: Result) -> bool:
 
 def smaller(
     setup: Setup, case: RandomCase | ConstructCase, result: Result, subgroup_size: int
-) -> Found | None:
+) -> SmallerProgram | None:
     """Look for a smaller program that fails on a device as a case does, and not on the reference device.
 
     Parameters
@@ -81,17 +86,21 @@ def smaller(
     whole, kind = case.program(setup.seed), _kind(result)
     assert kind is not None
     with _Trials(setup, case, kind, subgroup_size) as trials:
-        found = shrink(whole, trials.fails, seconds=SECONDS)
-        done = found.done and not trials.gone
-    if found.program == whole:
+        shrunk = shrink(whole, trials.fails, _allowed, seconds=SECONDS)
+        done = shrunk.done and not trials.gone
+    if shrunk.program == whole:
         return None
-    left = ShrunkCase(case, found.program)
-    return Found(left, found.path, statements(found.program), statements(whole), done)
+    sizes = count_statements(shrunk.program), count_statements(whole)
+    return SmallerProgram(ShrunkCase(case, shrunk.program), shrunk.path, *sizes, done)
 
 
-def to_json(found: Found) -> Json:
+def to_json(smaller_program: SmallerProgram) -> Json:
     """Return what the record of its folder has, so that `case_of` finds the case again."""
-    return {"of": found.case.of.name, "path": list(found.path), "program": digest(found.case.left)}
+    return {
+        "of": smaller_program.case.of.name,
+        "path": list(smaller_program.path),
+        "program": digest(smaller_program.case.left),
+    }
 
 
 def case_of(record: Json) -> AnyCase | None:
@@ -102,7 +111,7 @@ def case_of(record: Json) -> AnyCase | None:
     if not isinstance(case, RandomCase | ConstructCase):
         return None
     try:
-        left = replay(case.program(record["seed"]), record["path"])
+        left = replay(case.program(record["seed"]), record["path"], _allowed)
     except ValueError:
         return None
     return ShrunkCase(case, left) if digest(left) == record["program"] else None

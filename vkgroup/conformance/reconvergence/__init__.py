@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from vkgroup.conformance.reconvergence.family import ReconvergenceFamily
-from vkgroup.conformance.reconvergence.leaving_family import LeavingFamily
+from vkgroup.conformance.reconvergence.termination_family import TerminationFamily
 
-__all__ = ["LeavingFamily", "ReconvergenceFamily"]
+__all__ = ["ReconvergenceFamily", "TerminationFamily"]

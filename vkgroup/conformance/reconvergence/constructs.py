@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from vkgroup.conformance.reconvergence.nodes import (
+from vkgroup.programs.nodes import (
     Block,
     Case,
     Condition,
     DataBit,
+    Effect,
     Fixed,
     If,
     IndexFrom,
+    Jump,
     LaneIn,
-    Leave,
     Loop,
     Not,
     Observe,
@@ -33,14 +34,13 @@ from vkgroup.conformance.reconvergence.nodes import (
     TripIs,
     Uniform,
     Vote,
-    Work,
 )
 
 GROUPS = 2
 """Workgroups of a dispatch."""
 
 _FIRST = LaneIn(1)
-_BREAK, _CONTINUE, _RETURN = Leave("break"), Leave("continue"), Leave("return")
+_BREAK, _CONTINUE, _RETURN = Jump("break"), Jump("continue"), Jump("return")
 
 
 @dataclass
@@ -73,21 +73,23 @@ class _Maker:
 
     def elect_loop(self, body: str) -> Loop:
         """Return a loop that one after the other leaves, elected."""
-        loose = self.promise is not Promise.MAXIMAL
-        farewell = () if loose else (self.see(),)
-        return Loop(self.loop(), "elect", None, (Work(body),), farewell=farewell, loose=loose)
+        unpredictable = self.promise is not Promise.MAXIMAL
+        farewell = () if unpredictable else (self.see(),)
+        return Loop(
+            self.loop(), "elect", None, (Effect(body),), farewell=farewell, unpredictable=unpredictable
+        )
 
     def first_or_not(self, first: str = "store", others: str = "own_atomic") -> If:
         """Let the first lane and the others do something different."""
-        return If(_FIRST, (Work(first), self.see()), (Work(others), self.see()))
+        return If(_FIRST, (Effect(first), self.see()), (Effect(others), self.see()))
 
     def three_ways(self) -> Switch:
         """Let each invocation's data choose between three things to do."""
         return Switch(
             OfData(3),
             (
-                Case((0, 1), (Work("atomic"),)),
-                Case((2,), (Work("store"),)),
+                Case((0, 1), (Effect("atomic"),)),
+                Case((2,), (Effect("store"),)),
                 Case((), (self.see(),), default=True),
             ),
         )
@@ -98,7 +100,7 @@ def _00(m: _Maker) -> Block:
 
 
 def _01(m: _Maker) -> Block:
-    return (If(m.even, (Work("spin_storing"), m.see())),)
+    return (If(m.even, (Effect("spin_storing"), m.see())),)
 
 
 def _02(m: _Maker) -> Block:
@@ -114,38 +116,48 @@ def _04(m: _Maker) -> Block:
 
 
 def _05(m: _Maker) -> Block:
-    inner = If(DataBit(2), (m.see(), Work("store")), (Work("atomic"),))
-    return If(m.odd, (Work("store"), _RETURN)), inner, m.see()
+    inner = If(DataBit(2), (m.see(), Effect("store")), (Effect("atomic"),))
+    return If(m.odd, (Effect("store"), _RETURN)), inner, m.see()
 
 
 def _06(m: _Maker) -> Block:
-    spin = Loop(m.loop(), "endless", OfLane(16, 1), (Work("store"),))
+    spin = Loop(m.loop(), "endless", OfLane(16, 1), (Effect("store"),))
     return If(Uniform(value=False), (_RETURN,)), spin, m.see()
 
 
 def _07(m: _Maker) -> Block:
     never = If(Uniform(value=False), (_RETURN,))
-    return Loop(m.loop(), "endless", OfLane(16, 1), (never, m.see(), Work("store"))), m.see()
+    return Loop(m.loop(), "endless", OfLane(16, 1), (never, m.see(), Effect("store"))), m.see()
 
 
 def _08(m: _Maker) -> Block:
     loop = m.loop()
-    body: Block = (If(m.odd, (_RETURN,)), Work("own_atomic"), m.see(), If(TripIs(loop, 2), (m.see(), _BREAK)))
+    body: Block = (
+        If(m.odd, (_RETURN,)),
+        Effect("own_atomic"),
+        m.see(),
+        If(TripIs(loop, 2), (m.see(), _BREAK)),
+    )
     return Loop(loop, "for", Fixed(4), body), m.see()
 
 
 def _09(m: _Maker) -> Block:
-    inner = If(m.even, (If(_FIRST, (Work("own_atomic"),)), m.see()))
-    return Loop(m.loop(), "for", Fixed(1), (Work("own_atomic"), inner)), m.see()
+    inner = If(m.even, (If(_FIRST, (Effect("own_atomic"),)), m.see()))
+    return Loop(m.loop(), "for", Fixed(1), (Effect("own_atomic"), inner)), m.see()
 
 
 def _10(m: _Maker) -> Block:
-    body: Block = (Work("own_atomic"), If(m.odd, (_BREAK,)), If(_FIRST, (Work("own_atomic"),)), m.see())
+    body: Block = (Effect("own_atomic"), If(m.odd, (_BREAK,)), If(_FIRST, (Effect("own_atomic"),)), m.see())
     return Loop(m.loop(), "for", Fixed(3), body), m.see()
 
 
 def _11(m: _Maker) -> Block:
-    body: Block = (Work("own_atomic"), If(m.odd, (_CONTINUE,)), If(_FIRST, (Work("own_atomic"),)), m.see())
+    body: Block = (
+        Effect("own_atomic"),
+        If(m.odd, (_CONTINUE,)),
+        If(_FIRST, (Effect("own_atomic"),)),
+        m.see(),
+    )
     return Loop(m.loop(), "for", Fixed(3), body, between=m.see()), m.see()
 
 
@@ -156,7 +168,7 @@ def _12(m: _Maker) -> Block:
 def _13(m: _Maker) -> Block:
     ways = Switch(
         OfSubgroup(4),
-        (Case((0, 1), (Work("own_atomic"),)), Case((), (Work("store"), m.see()), default=True)),
+        (Case((0, 1), (Effect("own_atomic"),)), Case((), (Effect("store"), m.see()), default=True)),
     )
     return If(m.odd, (_RETURN,)), ways, m.see()
 
@@ -165,9 +177,9 @@ def _14(m: _Maker) -> Block:
     ways = Switch(
         OfSubgroup(4),
         (
-            Case((1,), (Work("own_atomic"),), falls=True),
+            Case((1,), (Effect("own_atomic"),), falls=True),
             Case((3,), (_RETURN,)),
-            Case((), (Work("exchange"), m.see()), default=True),
+            Case((), (Effect("exchange"), m.see()), default=True),
         ),
     )
     return ways, m.see()
@@ -177,7 +189,7 @@ def _15(m: _Maker) -> Block:
     ways = Switch(
         OfSubgroup(4),
         (
-            Case((1,), (Work("own_atomic"),)),
+            Case((1,), (Effect("own_atomic"),)),
             Case((3,), (_RETURN,)),
             Case((), (m.three_ways(), m.see()), default=True),
         ),
@@ -186,41 +198,41 @@ def _15(m: _Maker) -> Block:
 
 
 def _16(m: _Maker) -> Block:
-    inner = If(Not(IndexFrom(64)), (If(_FIRST, (Work("own_atomic"),)), m.see()))
-    return Loop(m.loop(), "for", Fixed(4), (Work("own_atomic"), inner)), m.see()
+    inner = If(Not(IndexFrom(64)), (If(_FIRST, (Effect("own_atomic"),)), m.see()))
+    return Loop(m.loop(), "for", Fixed(4), (Effect("own_atomic"), inner)), m.see()
 
 
 def _17(m: _Maker) -> Block:
-    arms = [(Work(kind), If(m.odd, (_RETURN,)), m.see()) for kind in ("store", "own_atomic")]
+    arms = [(Effect(kind), If(m.odd, (_RETURN,)), m.see()) for kind in ("store", "own_atomic")]
     return If(_FIRST, arms[0], arms[1]), m.see()
 
 
 def _18(m: _Maker) -> Block:
     differs = Not(Vote(every=True, condition=DataBit(0)))
-    return If(differs, (Work("atomic"), If(DataBit(0), (m.see(), Work("own_atomic"))), m.see())), m.see()
+    return If(differs, (Effect("atomic"), If(DataBit(0), (m.see(), Effect("own_atomic"))), m.see())), m.see()
 
 
 def _19(m: _Maker) -> Block:
     inner: Block = (
-        Work("atomic"), If(m.odd, (_RETURN,)), If(DataBit(1), (Work("own_atomic"), m.see())), m.see()
+        Effect("atomic"), If(m.odd, (_RETURN,)), If(DataBit(1), (Effect("own_atomic"), m.see())), m.see()
     )  # fmt: skip
     return If(Vote(every=False, condition=DataBit(1)), inner), m.see()
 
 
 def _20(m: _Maker) -> Block:
-    exchanges = Loop(m.loop(), "for", Fixed(4), (Work("exchange"), If(m.odd, (_RETURN,)), m.see()))
-    fourth = If(LaneIn(8), (Work("atomic"),), (Work("own_atomic"), If(m.odd, (_RETURN,))))
+    exchanges = Loop(m.loop(), "for", Fixed(4), (Effect("exchange"), If(m.odd, (_RETURN,)), m.see()))
+    fourth = If(LaneIn(8), (Effect("atomic"),), (Effect("own_atomic"), If(m.odd, (_RETURN,))))
     some = If(IndexFrom(5), (exchanges,), (fourth,))
     first = Switch(
         OfLane(4),
         (
-            Case((0,), (Work("own_atomic"), m.see())),
+            Case((0,), (Effect("own_atomic"), m.see())),
             Case((1, 2), (some,)),
-            Case((), (If(m.odd, (_RETURN,)), Work("own_atomic")), default=True),
+            Case((), (If(m.odd, (_RETURN,)), Effect("own_atomic")), default=True),
         ),
     )
-    store = If(DataBit(4), (Work("store"),))
-    second: Block = (Work("store"), If(m.odd, (_RETURN,)), m.see(), Work("spin"), store)
+    store = If(DataBit(4), (Effect("store"),))
+    second: Block = (Effect("store"), If(m.odd, (_RETURN,)), m.see(), Effect("spin"), store)
     last: Block = (If(m.odd, (_RETURN,)), m.see())
     return If(IndexFrom(64), (If(IndexFrom(96), last, second),), (first, m.see())), m.see()
 
@@ -277,4 +289,4 @@ def build(name: str, promise: Promise, *, elect: bool, local: tuple[int, int, in
     """Return the program of a construct, with an observation in front of it."""
     maker = _Maker(promise)
     body: list[Statement] = [maker.see(), *CONSTRUCTS[name].make(maker)]
-    return Program(seed, promise, elect, local, GROUPS, (), tuple(body))
+    return Program(seed, promise, local, GROUPS, (), tuple(body), elect)

@@ -7,11 +7,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
-from vkgroup.conformance.reconvergence.case import ReconvergenceCase, all_cases
-from vkgroup.conformance.reconvergence.nodes import Promise
-from vkgroup.conformance.reconvergence.running import run
+from vkgroup.conformance.reconvergence.cases import ReconvergenceCase, all_cases
+from vkgroup.conformance.reconvergence.run import run
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
+from vkgroup.programs.nodes import Promise
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor

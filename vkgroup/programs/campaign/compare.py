@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.glsl_types import from_planes, planes
-from vkgroup.conformance.reconvergence.nodes import walk
-from vkgroup.random_programs.glsl import HEAD
-from vkgroup.random_programs.nodes import Operate, Program, Record, type_of
-from vkgroup.random_programs.subjects import Observation
+from vkgroup.programs.campaign.shader import HEAD
+from vkgroup.programs.campaign.targets import Observation
+from vkgroup.programs.nodes import Operate, Program, Record, nodes_of, type_of
 from vkgroup.reference.types import TYPES, GlslType
 
 Words = NDArray[np.uint32]
@@ -65,7 +64,7 @@ class Comparison:
 def _types(program: Program) -> dict[int, GlslType]:
     """Return the type that each step records."""
     found = {}
-    for node in walk((program.functions, program.body)):
+    for node in nodes_of(program):
         if isinstance(node, Operate):
             found[node.step] = TYPES[type_of(node.call)]
         elif isinstance(node, Record):

@@ -12,9 +12,9 @@ from vkgroup.conformance.messages import Failure, Setup
 from vkgroup.conformance.pool import Worker, WorkerDied
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.events import Event
-from vkgroup.random_programs.glsl import HEAD, capacity, inputs
-from vkgroup.random_programs.nodes import Program
-from vkgroup.random_programs.worker import Task
+from vkgroup.programs.campaign.shader import HEAD, capacity, inputs
+from vkgroup.programs.campaign.worker import Task
+from vkgroup.programs.nodes import Program
 from vkgroup.reference import interpreter
 from vkgroup.reference.interpreter.memory import Memory
 from vkgroup.reference.interpreter.values import HARD
@@ -76,7 +76,7 @@ class Driver:
         words = program.invocations * capacity(program)
         task = Task(data, inputs(program), words, program.groups, self.subgroup_size)
         if self._worker is None:
-            self._worker = Worker(Setup(self.device, 0, self.timeout), "vkgroup.random_programs.worker")
+            self._worker = Worker(Setup(self.device, 0, self.timeout), "vkgroup.programs.campaign.worker")
         try:
             # The dispatch has its own limit; this one is for compilers that never end.
             answer = self._worker.ask(task, 3 * self.timeout)

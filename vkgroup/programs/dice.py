@@ -1,4 +1,4 @@
-"""Choices by a seed, the same on every version of Python."""
+"""Random choices from a seed, the same on every version of Python."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ T = TypeVar("T")
 
 
 class Dice:
-    """Random choices made of `random.Random.random` alone, whose sequence Python promises to keep."""
+    """Random choices based on `random.Random.random` alone, whose sequence Python guarantees."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
 
     def chance(self, probability: float) -> bool:
-        """Return True with a probability."""
+        """Return True with this probability."""
         return self._random.random() < probability
 
     def below(self, limit: int) -> int:
@@ -32,7 +32,7 @@ class Dice:
         return options[self.below(len(options))]
 
     def weighted(self, options: Sequence[tuple[T, float]]) -> T:
-        """Return one of the options, each of which stands with its weight."""
+        """Return one of the options, drawn with its weight."""
         at = self._random.random() * sum(weight for _, weight in options)
         for option, weight in options:
             at -= weight

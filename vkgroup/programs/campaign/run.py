@@ -14,16 +14,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vkgroup.conformance.reconvergence.nodes import Promise
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import open_device
-from vkgroup.random_programs.generator import LOCAL_SIZES, generate
-from vkgroup.random_programs.glsl import render
-from vkgroup.random_programs.nodes import Program, size
-from vkgroup.random_programs.shrink import shrink
-from vkgroup.random_programs.subjects import Driver
-from vkgroup.random_programs.trial import Outcome, Trial, Verdict
-from vkgroup.random_programs.vocabulary import Vocabulary, of_device, promise_of
+from vkgroup.programs.campaign.shader import render
+from vkgroup.programs.campaign.targets import Driver
+from vkgroup.programs.campaign.trial import Outcome, Trial, Verdict
+from vkgroup.programs.generator import generate
+from vkgroup.programs.nodes import Program, Promise, count_statements
+from vkgroup.programs.rules import value_faults
+from vkgroup.programs.shrinker import shrink
+from vkgroup.programs.values import LOCAL_SIZES, Values
+from vkgroup.programs.vocabulary import Vocabulary, of_device, promise_of
+
+SHRINK_SECONDS = 300.0
+"""Seconds that the search for a smaller program may take."""
+
+SHRINK_ATTEMPTS = 2000
+"""Programs that this search runs at most."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,10 @@ def _shrunk(trial: Trial, program: Program, outcome: Outcome, vocabulary: Vocabu
     def fails(candidate: Program) -> bool:
         return outcome.same_kind(trial.run(candidate))
 
-    return shrink(program, fails, subgroup_size=vocabulary.subgroup_size)
+    def allowed(candidate: Program) -> bool:
+        return not value_faults(candidate, vocabulary.subgroup_size)
+
+    return shrink(program, fails, allowed, seconds=SHRINK_SECONDS, attempts=SHRINK_ATTEMPTS).program
 
 
 def _write(path: Path, program: Program, outcome: Outcome) -> None:
@@ -122,7 +132,7 @@ def _record(program: Program, outcome: Outcome) -> dict[str, Any]:
         "promise": program.promise.value,
         "verdict": outcome.verdict.value,
         "detail": outcome.detail,
-        "statements": size((program.functions, program.body)),
+        "statements": count_statements(program),
         "defined": outcome.defined,
         "undefined": outcome.undefined,
         "subgroup_size": outcome.subgroup_size,
@@ -151,19 +161,20 @@ def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None
         other = Driver(settings.against, timeout=settings.timeout)
     promise = settings.promise or promise_of(found[0])
     # Two devices may differ where nothing is defined; the reference knows where that is.
-    soft = other is None
-    vocabulary = of_device(*found, subgroup_size=settings.subgroup_size, soft=soft, avoid=settings.avoid)
+    undefined = other is None
+    vocabulary = of_device(
+        *found, subgroup_size=settings.subgroup_size, undefined=undefined, avoid=settings.avoid
+    )
     shapes = tuple(shape for shape in LOCAL_SIZES if shape[1] == 1 or not settings.one_dimension)
     driver = Driver(settings.device, timeout=settings.timeout, subgroup_size=settings.subgroup_size)
+    profile = Values(vocabulary, promise, settings.statements, shapes)
     trial = Trial(driver, other)
     tally = Tally(found[0], promise, settings)
     out.mkdir(parents=True, exist_ok=True)
     try:
         with (out / "results.jsonl").open("a") as results:
             for seed in range(settings.seed, settings.seed + settings.count):
-                program = generate(
-                    seed, vocabulary, promise, statements=settings.statements, local_sizes=shapes
-                )
+                program = generate(seed, profile)
                 outcome = trial.run(program)
                 tally.add(seed, outcome)
                 record = _record(program, outcome)
@@ -172,7 +183,7 @@ def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None
                     if settings.shrink and outcome.verdict is not Verdict.UNJUDGED:
                         small = _shrunk(trial, program, outcome, vocabulary)
                         _write(out / f"{seed}-small.comp", small, trial.run(small))
-                        record["small_statements"] = size((small.functions, small.body))
+                        record["small_statements"] = count_statements(small)
                 results.write(json.dumps(record) + "\n")
                 results.flush()
                 on_outcome(seed, outcome)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
 from vkgroup.conformance.instances import unpack
-from vkgroup.conformance.reconvergence.lanes import Layout
+from vkgroup.programs.invocation_sets import Layout
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""The command python -m vkgroup.random_programs: a device against the reference, or another device."""
+"""The command python -m vkgroup.programs: a device against the reference, or another device."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from vkgroup.conformance.reconvergence.nodes import Promise
 from vkgroup.errors import VkgroupError
 from vkgroup.opening import select
-from vkgroup.random_programs.campaign import Settings, run
-from vkgroup.random_programs.trial import AGAINST_THE_DEVICE, Outcome, Verdict
+from vkgroup.programs.campaign.run import Settings, run
+from vkgroup.programs.campaign.trial import AGAINST_THE_DEVICE, Outcome, Verdict
+from vkgroup.programs.nodes import Promise
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m vkgroup.random_programs", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m vkgroup.programs", description=__doc__)
     parser.add_argument("--device", metavar="D", help="device to judge (default: the best one)")
     parser.add_argument("--against", metavar="D", help="a second device instead of the reference")
     parser.add_argument("--count", metavar="N", type=int, default=100, help="programs (default: 100)")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vkgroup.conformance.fragment.scenes import GRID, Scene
-from vkgroup.conformance.reconvergence.glsl import MODES
-from vkgroup.conformance.reconvergence.leaving import TESTS, WHO, LeavingCase, Test
+from vkgroup.conformance.reconvergence.termination import TESTS, WHO, TerminationCase, Test
+from vkgroup.programs.glsl import MODES
 
 PLANES = {
     "started": 0, "lane": 1, "subgroup": 2, "size": 3, "elected": 4, "before": 5, "real": 9,
@@ -127,7 +127,7 @@ def pixels(scene: Scene) -> int:
     return scene.layers * GRID * GRID
 
 
-def source_of(case: LeavingCase) -> str:
+def source_of(case: TerminationCase) -> str:
     """Return the GLSL of a case."""
     test = TESTS[case.test]
     return _TEMPLATE.format(

@@ -8,10 +8,10 @@ from enum import Enum
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance.messages import Failure
-from vkgroup.random_programs.compare import Difference, compare
-from vkgroup.random_programs.glsl import render
-from vkgroup.random_programs.nodes import Program
-from vkgroup.random_programs.subjects import Driver, Observation, Reference, assignment
+from vkgroup.programs.campaign.compare import Difference, compare
+from vkgroup.programs.campaign.shader import render
+from vkgroup.programs.campaign.targets import Driver, Observation, Reference, assignment
+from vkgroup.programs.nodes import Program
 from vkgroup.spirv import Module
 
 

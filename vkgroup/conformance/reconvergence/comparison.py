@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.instances import hex_of
-from vkgroup.conformance.reconvergence import shown
-from vkgroup.conformance.reconvergence.glsl import ELECTED, data_of, render, salt_of
-from vkgroup.conformance.reconvergence.lanes import Layout, to_flags
-from vkgroup.conformance.reconvergence.nodes import Program
-from vkgroup.conformance.reconvergence.simulator import Event, Simulator
+from vkgroup.conformance.reconvergence import evidence
+from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
+from vkgroup.programs.invocation_sets import Layout, to_flags
+from vkgroup.programs.nodes import Program
+from vkgroup.programs.simulator import Event, Simulator
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
@@ -147,12 +147,12 @@ def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Ver
         one = int(np.flatnonzero(entries != expected.lengths)[0])
         who, wanted = _who(expected.layout, one), expected.lengths[one]
         text = f"{who} made {entries[one]} observations instead of {wanted}"
-        lanes = shown.counts(expected.layout, entries, expected.lengths, "observations")
+        lanes = evidence.counts(expected.layout, entries, expected.lengths, "observations")
         return Verdict(Status.FAIL, defined, undefined, text, lanes)
     if strays.any():
         one = int(np.flatnonzero(strays)[0])
         text = f"{_who(expected.layout, one)} is not in the mask of those who are active with it"
-        lanes = shown.counts(expected.layout, strays, np.zeros_like(strays), "masks without itself")
+        lanes = evidence.counts(expected.layout, strays, np.zeros_like(strays), "masks without itself")
         return Verdict(Status.FAIL, defined, undefined, text, lanes)
     return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
 
@@ -253,7 +253,7 @@ class _Seen:
         masks = self.got[rows, 1:], expected.least[rows], expected.most[rows]
         if self.program.elect:
             masks = (masks[0][:, :0],) * 3
-        return shown.ballots(
+        return evidence.ballots(
             expected.layout,
             expected.invocation[rows],
             expected.number[rows],

@@ -16,12 +16,12 @@ from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.fragment.scenes import GRID
 from vkgroup.conformance.instances import hex_of, pack, unpack
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.reconvergence.leaving import TESTS, WHO, LeavingCase, Test, all_cases
-from vkgroup.conformance.reconvergence.leaving_shader import COUNT, LEAVES, PLANES, VALUE, source_of
-from vkgroup.conformance.reconvergence.nodes import Promise
+from vkgroup.conformance.reconvergence.termination import TESTS, WHO, TerminationCase, Test, all_cases
+from vkgroup.conformance.reconvergence.termination_shader import COUNT, LEAVES, PLANES, VALUE, source_of
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
+from vkgroup.programs.nodes import Promise
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
@@ -41,16 +41,16 @@ _FEATURES = {
 _VERBS = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
 
 
-class LeavingFamily:
+class TerminationFamily:
     """Fragments that are demoted, terminated or discarded, and those that go on."""
 
     name = "leaving"
 
-    def cases(self) -> Iterable[LeavingCase]:
+    def cases(self) -> Iterable[TerminationCase]:
         """Return every case."""
         return all_cases()
 
-    def missing(self, case: LeavingCase, capabilities: Capabilities) -> list[str]:
+    def missing(self, case: TerminationCase, capabilities: Capabilities) -> list[str]:
         """Return what the device does not declare."""
         test = TESTS[case.test]
         needs = lacking_stages(("fragment",), capabilities)
@@ -68,20 +68,20 @@ class LeavingFamily:
             needs.append(f"a subgroup size of at least {_LEAST_SIZE}, which holds a quad")
         return needs
 
-    def batch_key(self, case: LeavingCase) -> Hashable:
+    def batch_key(self, case: TerminationCase) -> Hashable:
         """Return how fragments leave."""
         return TESTS[case.test].verb
 
-    def batch_size(self, case: LeavingCase, capabilities: Capabilities) -> int:
+    def batch_size(self, case: TerminationCase, capabilities: Capabilities) -> int:
         """Return the same for all."""
         return BATCH
 
-    def judge(self, executor: Executor, cases: list[LeavingCase]) -> list[Verdict]:
+    def judge(self, executor: Executor, cases: list[TerminationCase]) -> list[Verdict]:
         """Draw and judge one case after the other."""
         return [_judge(executor, case) for case in cases]
 
 
-def _judge(executor: Executor, case: LeavingCase) -> Verdict:
+def _judge(executor: Executor, case: TerminationCase) -> Verdict:
     scene = case.scene
     module = executor.compile(source_of(case), stage="fragment")
     blank = poisoned(COUNT, GRID * GRID)

@@ -14,18 +14,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vkgroup.conformance.reconvergence.lanes import Layout
-from vkgroup.conformance.reconvergence.nodes import (
+from vkgroup.programs.invocation_sets import Layout
+from vkgroup.programs.nodes import (
     Block,
     Call,
     Condition,
+    Counter,
     DataBit,
+    Effect,
     Elect,
     Fixed,
     If,
     IndexFrom,
+    Jump,
     LaneIn,
-    Leave,
     Loop,
     Not,
     Number,
@@ -33,7 +35,6 @@ from vkgroup.conformance.reconvergence.nodes import (
     OfData,
     OfLane,
     OfSubgroup,
-    OfTrip,
     Program,
     Promise,
     Statement,
@@ -42,7 +43,6 @@ from vkgroup.conformance.reconvergence.nodes import (
     TripIs,
     Uniform,
     Vote,
-    Work,
     communicates,
 )
 
@@ -100,6 +100,7 @@ class Simulator:
 
     def __init__(self, program: Program, layout: Layout) -> None:
         self.program, self.layout = program, layout
+        self._functions = {function.number: function.body for function in program.functions}
         whole_workgroups = program.promise is Promise.WORKGROUP
         self._fields = layout.whole_workgroups if whole_workgroups else layout.subgroups
         self._maximal = program.promise is Promise.MAXIMAL
@@ -182,7 +183,7 @@ class Simulator:
         """Return for whom a selector has each of its values."""
         if isinstance(selector, Fixed):
             return {selector.value: -1}
-        if isinstance(selector, OfTrip):
+        if isinstance(selector, Counter):
             return {self._counters[selector.loop]: -1}
         if isinstance(selector, OfLane):
             return {selector.base + rest: self._rest(selector, rest) for rest in range(selector.modulus)}
@@ -217,18 +218,18 @@ class Simulator:
             return (
                 self._elect_loop(statement, way) if statement.form == "elect" else self._loop(statement, way)
             )
-        elif isinstance(statement, Leave):
+        elif isinstance(statement, Jump):
             return self._leave(statement.kind, way)
         elif isinstance(statement, Switch):
             return self._switch(statement, way)
         elif isinstance(statement, Call):
             return self._call(statement, way)
         else:
-            assert isinstance(statement, Work)
+            assert isinstance(statement, Effect)
         return way
 
     def _observe(self, statement: Observe, way: _Way) -> None:
-        if statement.loose:
+        if statement.unpredictable:
             return
         certain = way.members if self._maximal else way.whole
         parts = tuple(part & way.members for part in self._parts if part & way.members)
@@ -241,8 +242,9 @@ class Simulator:
         return _Way(arrived, entered.whole & ~self._fields.with_any(entered.whole & ~arrived))
 
     def _if(self, statement: If, way: _Way) -> _Way:
-        if statement.loose:
+        if statement.unpredictable:
             return way
+        assert isinstance(statement.condition, Condition)
         if communicates(statement.condition):
             # Otherwise nobody knows what the answer is made of.
             assert way.whole == way.members
@@ -263,7 +265,7 @@ class Simulator:
 
     def _loop(self, loop: Loop, entered: _Way) -> _Way:
         """Run a loop whose number of trips is known; a "do" asks for it behind the body."""
-        assert loop.trips is not None
+        assert isinstance(loop.trips, Number)
         early = loop.form in ("while", "do")
         target = _Target(is_loop=True)
         self._targets.append(target)
@@ -289,7 +291,7 @@ class Simulator:
         return self._merge(entered, target.broken.members)
 
     def _elect_loop(self, loop: Loop, entered: _Way) -> _Way:
-        if loop.loose:
+        if loop.unpredictable:
             if loop.exit == "break":
                 return entered
             # One after the other returns, nobody knows when; so no group is whole.
@@ -317,6 +319,7 @@ class Simulator:
         return trip + 1
 
     def _switch(self, switch: Switch, entered: _Way) -> _Way:
+        assert isinstance(switch.selector, Number)
         values = self._values(switch.selector)
         labelled = {label for case in switch.cases for label in case.labels}
         has_default = any(case.default for case in switch.cases)
@@ -346,7 +349,7 @@ class Simulator:
     def _call(self, call: Call, way: _Way) -> _Way:
         outer_returned, outer_targets = self._returned, self._targets
         self._returned, self._targets = _Way(), []
-        way = self._block(self.program.functions[call.function], way)
+        way = self._block(self._functions[call.function], way)
         self._returned.add(way)
         way, self._returned, self._targets = self._returned, outer_returned, outer_targets
         if self._maximal:

@@ -8,19 +8,6 @@ from vkgroup.reference.types import TYPES, GlslType
 _COMPONENTS = "xyzw"
 
 
-def literal(type_: GlslType, components: tuple[int, ...]) -> str:
-    """Return a constant in GLSL."""
-    if type_.scalar.kind == "bool":
-        parts = ["true" if component else "false" for component in components]
-    elif type_.scalar.kind == "float":
-        parts = [f"{component}.0" for component in components]
-    else:
-        parts = [f"{component}u" if type_.name == "uint" else str(component) for component in components]
-    if type_.name in ("uint", "int", "float", "bool"):
-        return parts[0]
-    return f"{type_.name}({', '.join(parts)})"
-
-
 def _word_of(type_: GlslType) -> str:
     """Return the body of ``uint word(T v)``."""
     parts = []

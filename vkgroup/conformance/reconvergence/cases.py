@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from vkgroup.conformance.reconvergence.constructs import CONSTRUCTS, build
-from vkgroup.conformance.reconvergence.generator import LOCAL_SIZES, generate
-from vkgroup.conformance.reconvergence.nodes import Program, Promise
+from vkgroup.programs.generator import generate
+from vkgroup.programs.nodes import Program, Promise
+from vkgroup.programs.observations import LOCAL_SIZES, Observations
 
 
 @dataclass(frozen=True)
@@ -118,13 +119,8 @@ class RandomCase:
 
     def program(self, seed: int) -> Program:
         """Return the program, of a run's seed."""
-        return generate(
-            crc32(f"{self.name} {seed}".encode()),
-            self.promise,
-            elect=self.elect,
-            nesting=self.nesting,
-            local=self.local_size,
-        )
+        profile = Observations(self.promise, self.elect, self.nesting, self.local_size)
+        return generate(crc32(f"{self.name} {seed}".encode()), profile)
 
 
 _SHAPES = {"large": (128, 2, 1), "small": (128, 1, 1)}

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.fragment.scenes import SCENES, Scene
-from vkgroup.conformance.reconvergence.nodes import Promise
+from vkgroup.programs.nodes import Promise
 
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
@@ -112,7 +112,7 @@ class Test:
     verb : how they leave: ``"demote"``, ``"terminate"`` or ``"discard"``.
     who : a key of `WHO`.
     promise : what is counted on behind it; None: nothing, so that ballots are not judged.
-    flow : how they come to leave, a key of `vkgroup.conformance.reconvergence.leaving_shader.FLOWS`.
+    flow : how they come to leave, a key of `vkgroup.conformance.reconvergence.termination_shader.FLOWS`.
     probe : what the others do afterwards: ``"read"`` (memory at an index that is wild for those who left),
         ``"quad_any"`` (whether any of the quad is a helper invocation), ``"any_left"`` (a vote whether
         anybody is left who should not be), or "" for nothing.
@@ -155,7 +155,7 @@ _GOING_ON = {
 
 
 @dataclass(frozen=True, slots=True)
-class LeavingCase:
+class TerminationCase:
     """One test on one scene.
 
     Attributes
@@ -197,11 +197,11 @@ class LeavingCase:
         )
 
 
-def all_cases() -> Iterator[LeavingCase]:
+def all_cases() -> Iterator[TerminationCase]:
     """Yield every test on every scene, with full quads and without."""
     for name, test in TESTS.items():
         for scene in _SCENES:
             for full_quads in (False, True):
                 # Votes of a quad are of the extension that full quads are of.
                 if full_quads or test.probe != "quad_any":
-                    yield LeavingCase(name, scene, full_quads)
+                    yield TerminationCase(name, scene, full_quads)
