@@ -1,7 +1,7 @@
-"""Sets of invocations as whole numbers, a bit for each, and what is asked of all subgroups at once.
+"""Sets of invocations as integers with a bit for each invocation, and operations on all subgroups at once.
 
-The invocations of a dispatch are bits of one number, those of a subgroup side by side (a *field*). Python
-computes with such numbers of a few hundred bits in less time than NumPy needs to begin.
+The bits of a subgroup are adjacent and form a *field*. Python computes with integers of a few hundred bits in
+less time than a NumPy call takes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class Fields:
 
     Attributes
     ----------
-    width, count : bits of a field, and how many there are.
+    width : bits of a field.
+    count : number of fields.
     """
 
     width: int
@@ -35,29 +36,30 @@ class Fields:
         return sum(1 << self.width * number for number in range(self.count))
 
     @cached_property
-    def _tops(self) -> int:
+    def _top_bits(self) -> int:
         return self.ones << (self.width - 1)
 
     @cached_property
-    def _rests(self) -> int:
+    def _other_bits(self) -> int:
         return self.ones * ((1 << self.width - 1) - 1)
 
-    def inhabited(self, members: int) -> int:
-        """Return the lowest bit of each field that has a member."""
-        # A carry into the top bit says that one of the others is set.
-        return (((members & self._rests) + self._rests | members) & self._tops) >> (self.width - 1)
+    def nonempty(self, members: int) -> int:
+        """Return the lowest bit of each field that has a member, as a set."""
+        # The sum carries into the top bit if another bit is set.
+        sums = (members & self._other_bits) + self._other_bits
+        return ((sums | members) & self._top_bits) >> (self.width - 1)
 
     def whole(self, lowest: int) -> int:
-        """Return all bits of the fields whose lowest bits are given."""
+        """Return all bits of the fields with these lowest bits."""
         return (lowest << self.width) - lowest
 
     def lowest(self, members: int) -> int:
         """Return the lowest member of each field."""
-        return members & ~(members - self.inhabited(members))
+        return members & ~(members - self.nonempty(members))
 
     def with_any(self, members: int) -> int:
         """Return all bits of the fields that have a member."""
-        return self.whole(self.inhabited(members))
+        return self.whole(self.nonempty(members))
 
     def repeat(self, pattern: int) -> int:
         """Return a pattern of one field in every field."""
@@ -65,12 +67,12 @@ class Fields:
 
 
 def to_set(flags: Flags) -> int:
-    """Return the set of the bits that are True, (bits,)."""
+    """Return the set of the indices of the flags that are True, (bits,)."""
     return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
 
 
 def to_flags(sets: list[int], bits: int) -> Flags:
-    """Return sets as (len(sets), bits) flags."""
+    """Return sets as flags, (sets, bits)."""
     stride = -(-bits // 8)
     data = b"".join(members.to_bytes(stride, "little") for members in sets)
     flags = np.unpackbits(np.frombuffer(data, np.uint8).reshape(len(sets), stride), axis=1, bitorder="little")
@@ -79,7 +81,7 @@ def to_flags(sets: list[int], bits: int) -> Flags:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which invocation is which lane of which subgroup.
+    """Subgroup and lane of each invocation.
 
     Attributes
     ----------
@@ -87,7 +89,7 @@ class Layout:
     local : invocations of a workgroup.
     subgroup, lane : (invocations,) gl_SubgroupID and gl_SubgroupInvocationID, by the invocation's index in
         the dispatch.
-    data : (invocations,) uint32, each invocation's word.
+    data : (invocations,) uint32, data word of each invocation.
     """
 
     size: int
@@ -98,23 +100,23 @@ class Layout:
 
     @cached_property
     def per_workgroup(self) -> int:
-        """Fields that a workgroup has."""
+        """Number of fields of a workgroup."""
         return int(self.subgroup.max()) + 1
 
     @cached_property
     def field(self) -> Indices:
-        """The field of each invocation."""
+        """Number of the field of each invocation."""
         index = np.arange(len(self.lane))
         return np.asarray(index // self.local * self.per_workgroup + self.subgroup)
 
     @cached_property
     def position(self) -> Indices:
-        """The bit of each invocation."""
+        """Index of the bit of each invocation."""
         return np.asarray(self.field * self.size + self.lane)
 
     @property
     def workgroups(self) -> int:
-        """Workgroups of the dispatch."""
+        """Number of workgroups of the dispatch."""
         return len(self.lane) // self.local
 
     @cached_property
@@ -129,22 +131,22 @@ class Layout:
 
     @property
     def bits(self) -> int:
-        """Bits of a set."""
+        """Number of bits of a set."""
         return self.subgroups.width * self.subgroups.count
 
-    def having(self, flags: Flags) -> int:
-        """Return the set of the invocations for which something is true, (invocations,)."""
-        found = np.zeros(self.bits, np.bool_)
-        found[self.position[flags]] = True
-        return to_set(found)
+    def set_of(self, flags: Flags) -> int:
+        """Return the set of the invocations whose flag is True, (invocations,)."""
+        members = np.zeros(self.bits, np.bool_)
+        members[self.position[flags]] = True
+        return to_set(members)
 
     @cached_property
-    def everybody(self) -> int:
-        """All invocations that exist."""
-        return self.having(np.ones(len(self.lane), np.bool_))
+    def all_invocations(self) -> int:
+        """Set of all invocations of the dispatch."""
+        return self.set_of(np.ones(len(self.lane), np.bool_))
 
 
 def linear(size: int, local: int, data: Words) -> Layout:
-    """Return the layout that most devices have: subgroups of consecutive invocations."""
+    """Return the layout of most devices: subgroups of consecutive invocations."""
     index = np.arange(len(data)) % local
     return Layout(size, local, index // size, index % size, data)

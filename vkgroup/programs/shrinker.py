@@ -1,4 +1,4 @@
-"""Shrinker: the smallest program that still fails, found by leaving out and simplifying step by step."""
+"""Shrinker: a minimal program that still fails, by removing and simplifying statements step by step."""
 
 from __future__ import annotations
 

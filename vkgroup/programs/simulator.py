@@ -1,10 +1,13 @@
-"""What the specifications say of a program: who is together at each observation.
+"""Simulator of control flow: the invocations that are active together at each observation.
 
-A statement is executed for everybody at once who comes to it along the same way. Under maximal
+It is an oracle beside the reference interpreter and shares no code with it: it works on the program, not on
+SPIR-V, and on sets of invocations, not on lanes.
+
+A statement is executed at once for all invocations that reach it on the same path. Under maximal
 reconvergence these are the *tangles* of SPV_KHR_maximal_reconvergence, one in each subgroup. Under uniform
-control flow (SPIR-V 2.2) something is known of *whole* groups alone: they stay whole as long as all take
-the same way, and are whole again at the merge block of a construct that they entered whole and that nobody
-left otherwise.
+control flow (SPIR-V 2.2) only *whole* groups are known: a group stays whole as long as all its invocations
+take the same path. It is whole again at the merge block of a construct if it entered the construct whole and
+left it only by the merge block.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ from vkgroup.programs.nodes import (
 )
 
 Parts = tuple[int, ...]
-"""Disjoint sets of invocations; each is together for certain, and whether with the others is left open."""
+"""Disjoint sets: the invocations of a set are together; a device may unite sets or keep them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +59,10 @@ class Event:
 
     Attributes
     ----------
-    place : the observation's number.
-    members : all who execute it along this way.
-    certain : those for whom it is known who is with them: all of their subgroup among `members`.
-    parts : where a switch leaves open who is together: what no device may split. Empty otherwise.
+    place : number of the observation.
+    members : all invocations that execute it on this path.
+    certain : those whose active invocations are known: all members of their subgroup.
+    parts : sets that no device may split, where a switch leaves open which of them are together; else empty.
     """
 
     place: int
@@ -69,33 +72,33 @@ class Event:
 
 
 @dataclass(slots=True)
-class _Way:
-    """Invocations on their way: all of them, and those whose groups are whole."""
+class _Path:
+    """Invocations on a path: all of them, and those whose groups are whole."""
 
     members: int = 0
     whole: int = 0
 
-    def add(self, other: _Way) -> None:
+    def add(self, other: _Path) -> None:
         self.members |= other.members
         self.whole |= other.whole
 
 
 @dataclass(slots=True)
 class _Target:
-    """Who has left for the end, or the continue target, of a construct around."""
+    """Invocations that jumped to the end, or to the continue target, of an enclosing construct."""
 
-    broken: _Way = field(default_factory=_Way)
-    continued: _Way = field(default_factory=_Way)
+    broken: _Path = field(default_factory=_Path)
+    continued: _Path = field(default_factory=_Path)
     is_loop: bool = False
 
 
 class Simulator:
-    """Runs one program.
+    """Simulation of one program.
 
     Parameters
     ----------
-    program : what is run.
-    layout : which invocation is where.
+    program : a program that records observations.
+    layout : subgroup and lane of each invocation.
     """
 
     def __init__(self, program: Program, layout: Layout) -> None:
@@ -106,30 +109,30 @@ class Simulator:
         self._maximal = program.promise is Promise.MAXIMAL
         self._events: list[Event] = []
         self._targets: list[_Target] = []
-        self._returned = _Way()
+        self._returned = _Path()
         self._parts: Parts = ()
         self._counters: dict[int, int] = {}
         self._known: dict[object, int] = {}
 
     def run(self) -> list[Event]:
-        """Return every execution of an observation, in an order that is every invocation's own."""
-        everybody = self.layout.everybody
-        self._block(self.program.body, _Way(everybody, everybody))
+        """Return every execution of an observation; each invocation executes them in this order."""
+        all_invocations = self.layout.all_invocations
+        self._block(self.program.body, _Path(all_invocations, all_invocations))
         return self._events
 
     # Conditions and numbers
 
     def _holds(self, condition: Condition, members: int) -> int:
-        """Return a set that has those of the members for whom a condition holds."""
+        """Return a set that contains the members for which a condition holds; it may contain others."""
         if isinstance(condition, Not):
             return ~self._holds(condition.condition, members)
         if isinstance(condition, Elect):
             return self.layout.subgroups.lowest(members)
         if isinstance(condition, Vote):
-            holds = self._holds(condition.condition, members)
+            holding = self._holds(condition.condition, members)
             if condition.every:
-                return ~self.layout.subgroups.with_any(members & ~holds)
-            return self.layout.subgroups.with_any(members & holds)
+                return ~self.layout.subgroups.with_any(members & ~holding)
+            return self.layout.subgroups.with_any(members & holding)
         if isinstance(condition, TripIs):
             trip = self._counters[condition.loop]
             if condition.value is None:
@@ -140,16 +143,16 @@ class Simulator:
         return self._known[condition]
 
     def _fixed(self, condition: Condition) -> int:
-        """Return for whom a condition holds that never changes."""
+        """Return the set for which a condition holds that never changes."""
         layout = self.layout
         if isinstance(condition, LaneIn):
             return layout.subgroups.repeat(condition.mask)
         if isinstance(condition, DataBit):
-            return layout.having((layout.data >> np.uint32(condition.bit) & 1) == 1)
+            return layout.set_of((layout.data >> np.uint32(condition.bit) & 1) == 1)
         if isinstance(condition, IndexFrom):
-            return layout.having(np.arange(len(layout.lane)) % layout.local >= condition.index)
+            return layout.set_of(np.arange(len(layout.lane)) % layout.local >= condition.index)
         if isinstance(condition, SubgroupOdd):
-            return layout.having(layout.subgroup % 2 == 1)
+            return layout.set_of(layout.subgroup % 2 == 1)
         assert isinstance(condition, Uniform)
         return -1 if condition.value else 0
 
@@ -160,27 +163,27 @@ class Simulator:
         return self._known[key]
 
     def _rest(self, number: OfLane, rest: int) -> int:
-        """Return whose lane has a rest."""
+        """Return the set of invocations whose lane has this remainder."""
         return self._lanes(lambda lane: lane % number.modulus == rest, ("rest", number, rest))
 
     def _more(self, trips: Number, trip: int) -> int:
-        """Return for whom a number of trips is larger than a counter."""
+        """Return the set for which a number of trips is larger than a counter."""
         if isinstance(trips, Fixed):
             return -1 if trip < trips.value else 0
         if isinstance(trips, OfLane):
             modulus, base = trips.modulus, trips.base
             return self._lanes(lambda lane: base + lane % modulus > trip, ("more", trips, trip))
         if isinstance(trips, OfSubgroup):
-            return self.layout.having(self.layout.subgroup % trips.modulus > trip)
+            return self.layout.set_of(self.layout.subgroup % trips.modulus > trip)
         assert isinstance(trips, OfData)
         key = (trips, trip)
         if key not in self._known:
             number = self.layout.data >> np.uint32(trips.shift) & np.uint32(3)
-            self._known[key] = self.layout.having(number > trip)
+            self._known[key] = self.layout.set_of(number > trip)
         return self._known[key]
 
     def _values(self, selector: Number) -> dict[int, int]:
-        """Return for whom a selector has each of its values."""
+        """Return the set for each value of a selector."""
         if isinstance(selector, Fixed):
             return {selector.value: -1}
         if isinstance(selector, Counter):
@@ -189,175 +192,174 @@ class Simulator:
             return {selector.base + rest: self._rest(selector, rest) for rest in range(selector.modulus)}
         if isinstance(selector, OfSubgroup):
             rests = self.layout.subgroup % selector.modulus
-            return {rest: self.layout.having(rests == rest) for rest in range(selector.modulus)}
+            return {rest: self.layout.set_of(rests == rest) for rest in range(selector.modulus)}
         above = [-1, *(self._more(selector, trip) for trip in range(3)), 0]
         return {value: above[value] & ~above[value + 1] for value in range(4)}
 
-    def _where(self, way: _Way, taken: int) -> _Way:
-        """Return those who take a branch; a group is whole there if all of it does."""
-        members = way.members & taken
+    def _branch(self, path: _Path, taken: int) -> _Path:
+        """Return the path of the members that take a branch; a group stays whole if all of it does."""
+        members = path.members & taken
         if self._maximal:
-            return _Way(members, members)
-        return _Way(members, way.whole & ~self._fields.with_any(way.whole & ~taken))
+            return _Path(members, members)
+        return _Path(members, path.whole & ~self._fields.with_any(path.whole & ~taken))
 
-    # Statements: each takes a way and returns that of those who come to its end
+    # Statements: each takes a path and returns the path of those that reach its end
 
-    def _block(self, block: Block, way: _Way) -> _Way:
+    def _block(self, block: Block, path: _Path) -> _Path:
         for statement in block:
-            if not way.members:
+            if not path.members:
                 break
-            way = self._statement(statement, way)
-        return way
+            path = self._statement(statement, path)
+        return path
 
-    def _statement(self, statement: Statement, way: _Way) -> _Way:
+    def _statement(self, statement: Statement, path: _Path) -> _Path:
         if isinstance(statement, Observe):
-            self._observe(statement, way)
+            self._observe(statement, path)
         elif isinstance(statement, If):
-            return self._if(statement, way)
+            return self._if(statement, path)
         elif isinstance(statement, Loop):
-            return (
-                self._elect_loop(statement, way) if statement.form == "elect" else self._loop(statement, way)
-            )
+            run = self._elect_loop if statement.form == "elect" else self._loop
+            return run(statement, path)
         elif isinstance(statement, Jump):
-            return self._leave(statement.kind, way)
+            return self._jump(statement.kind, path)
         elif isinstance(statement, Switch):
-            return self._switch(statement, way)
+            return self._switch(statement, path)
         elif isinstance(statement, Call):
-            return self._call(statement, way)
+            return self._call(statement, path)
         else:
             assert isinstance(statement, Effect)
-        return way
+        return path
 
-    def _observe(self, statement: Observe, way: _Way) -> None:
+    def _observe(self, statement: Observe, path: _Path) -> None:
         if statement.unpredictable:
             return
-        certain = way.members if self._maximal else way.whole
-        parts = tuple(part & way.members for part in self._parts if part & way.members)
-        self._events.append(Event(statement.place, way.members, certain, parts if len(parts) > 1 else ()))
+        certain = path.members if self._maximal else path.whole
+        parts = tuple(part & path.members for part in self._parts if part & path.members)
+        self._events.append(Event(statement.place, path.members, certain, parts if len(parts) > 1 else ()))
 
-    def _merge(self, entered: _Way, arrived: int) -> _Way:
-        """Return who goes on behind a merge block: groups are whole that entered whole and all arrive."""
+    def _merge(self, entered: _Path, arriving: int) -> _Path:
+        """Return the path after a merge block: a group is whole if it entered whole and all of it arrives."""
         if self._maximal:
-            return _Way(arrived, arrived)
-        return _Way(arrived, entered.whole & ~self._fields.with_any(entered.whole & ~arrived))
+            return _Path(arriving, arriving)
+        return _Path(arriving, entered.whole & ~self._fields.with_any(entered.whole & ~arriving))
 
-    def _if(self, statement: If, way: _Way) -> _Way:
+    def _if(self, statement: If, path: _Path) -> _Path:
         if statement.unpredictable:
-            return way
+            return path
         assert isinstance(statement.condition, Condition)
         if communicates(statement.condition):
-            # Otherwise nobody knows what the answer is made of.
-            assert way.whole == way.members
+            # Otherwise the outcome would be unknown.
+            assert path.whole == path.members
             assert not self._parts
-        holds = self._holds(statement.condition, way.members)
-        then = self._block(statement.then, self._where(way, holds))
-        otherwise = self._block(statement.otherwise, self._where(way, ~holds))
-        return self._merge(way, then.members | otherwise.members)
+        holding = self._holds(statement.condition, path.members)
+        then = self._block(statement.then, self._branch(path, holding))
+        otherwise = self._block(statement.otherwise, self._branch(path, ~holding))
+        return self._merge(path, then.members | otherwise.members)
 
-    def _leave(self, kind: str, way: _Way) -> _Way:
+    def _jump(self, kind: str, path: _Path) -> _Path:
         if kind == "return":
-            self._returned.add(way)
+            self._returned.add(path)
         elif kind == "break":
-            self._targets[-1].broken.add(way)
+            self._targets[-1].broken.add(path)
         else:
-            next(target for target in reversed(self._targets) if target.is_loop).continued.add(way)
-        return _Way()
+            next(target for target in reversed(self._targets) if target.is_loop).continued.add(path)
+        return _Path()
 
-    def _loop(self, loop: Loop, entered: _Way) -> _Way:
-        """Run a loop whose number of trips is known; a "do" asks for it behind the body."""
+    def _loop(self, loop: Loop, entered: _Path) -> _Path:
+        """Run a loop whose number of trips is known; a "do" evaluates it after the body."""
         assert isinstance(loop.trips, Number)
-        early = loop.form in ("while", "do")
+        counts_first = loop.form in ("while", "do")
         target = _Target(is_loop=True)
         self._targets.append(target)
-        trip, way = 0, entered
+        trip, path = 0, entered
         while True:
             if loop.form in ("for", "while") or (loop.form == "do" and trip):
                 more = self._more(loop.trips, trip)
-                target.broken.add(self._where(way, ~more))
-                way = self._where(way, more)
-            if not way.members:
+                target.broken.add(self._branch(path, ~more))
+                path = self._branch(path, more)
+            if not path.members:
                 break
-            self._counters[loop.number] = trip + 1 if early else trip
-            way = self._block(loop.body, way)
+            self._counters[loop.number] = trip + 1 if counts_first else trip
+            path = self._block(loop.body, path)
             if loop.form == "endless":
                 more = self._more(loop.trips, trip)
-                target.broken.add(self._where(way, ~more))
-                way = self._block(loop.rest, self._where(way, more))
-            # The continue target: who continued and who came to the end of the body are together again.
-            way.add(target.continued)
-            target.continued = _Way()
-            trip = self._step(loop, trip, way)
+                target.broken.add(self._branch(path, ~more))
+                path = self._block(loop.rest, self._branch(path, more))
+            # The continue target: invocations that continued and those that reached the end reconverge.
+            path.add(target.continued)
+            target.continued = _Path()
+            trip = self._step(loop, trip, path)
         self._targets.pop()
         return self._merge(entered, target.broken.members)
 
-    def _elect_loop(self, loop: Loop, entered: _Way) -> _Way:
+    def _elect_loop(self, loop: Loop, entered: _Path) -> _Path:
         if loop.unpredictable:
             if loop.exit == "break":
                 return entered
-            # One after the other returns, nobody knows when; so no group is whole.
-            self._returned.add(_Way(entered.members))
-            return _Way()
+            # The invocations return one by one, in an unknown order: no group is whole.
+            self._returned.add(_Path(entered.members))
+            return _Path()
         target = _Target(is_loop=True)
         self._targets.append(target)
-        trip, way = 0, entered
-        while way.members:
+        trip, path = 0, entered
+        while path.members:
             self._counters[loop.number] = trip
-            way = self._block(loop.body, way)
-            elected = self._holds(Elect(), way.members)
-            leaving = self._block(loop.farewell, self._where(way, elected))
-            self._leave(loop.exit, leaving)
-            way = self._block(loop.rest, self._where(way, ~elected))
-            trip = self._step(loop, trip, way)
+            path = self._block(loop.body, path)
+            elected = self._holds(Elect(), path.members)
+            leaving = self._block(loop.farewell, self._branch(path, elected))
+            self._jump(loop.exit, leaving)
+            path = self._block(loop.rest, self._branch(path, ~elected))
+            trip = self._step(loop, trip, path)
         self._targets.pop()
         return self._merge(entered, target.broken.members)
 
-    def _step(self, loop: Loop, trip: int, way: _Way) -> int:
-        """Count a trip, and observe between it and the next, whose number is returned."""
+    def _step(self, loop: Loop, trip: int, path: _Path) -> int:
+        """Return the number of the next trip; an observation in the continue target is recorded before it."""
         self._counters[loop.number] = trip + 1
-        if loop.between is not None and way.members:
-            self._observe(loop.between, way)
+        if loop.between is not None and path.members:
+            self._observe(loop.between, path)
         return trip + 1
 
-    def _switch(self, switch: Switch, entered: _Way) -> _Way:
+    def _switch(self, switch: Switch, entered: _Path) -> _Path:
         assert isinstance(switch.selector, Number)
         values = self._values(switch.selector)
         labelled = {label for case in switch.cases for label in case.labels}
         has_default = any(case.default for case in switch.cases)
         target, outer = _Target(), self._parts
         self._targets.append(target)
-        arrived = 0
+        arriving = 0
         if not has_default:
-            for value, holds in values.items():
-                arrived |= entered.members & holds if value not in labelled else 0
-        falling = _Way()
+            for value, holding in values.items():
+                arriving |= entered.members & holding if value not in labelled else 0
+        falling = _Path()
         for case in switch.cases:
-            way, falling = falling, _Way()
-            for value, holds in values.items():
+            path, falling = falling, _Path()
+            for value, holding in values.items():
                 if value in case.labels or (case.default and value not in labelled):
-                    way.add(self._where(entered, holds))
+                    path.add(self._branch(entered, holding))
             if self._maximal:
-                self._parts = _split(outer, list(values.values()), way.members)
-            way = self._block(case.body, way)
+                self._parts = _split(outer, list(values.values()), path.members)
+            path = self._block(case.body, path)
             if case.falls:
-                falling = way
+                falling = path
             else:
-                arrived |= way.members
+                arriving |= path.members
         self._parts = outer
         self._targets.pop()
-        return self._merge(entered, arrived | falling.members | target.broken.members)
+        return self._merge(entered, arriving | falling.members | target.broken.members)
 
-    def _call(self, call: Call, way: _Way) -> _Way:
+    def _call(self, call: Call, path: _Path) -> _Path:
         outer_returned, outer_targets = self._returned, self._targets
-        self._returned, self._targets = _Way(), []
-        way = self._block(self._functions[call.function], way)
-        self._returned.add(way)
-        way, self._returned, self._targets = self._returned, outer_returned, outer_targets
+        self._returned, self._targets = _Path(), []
+        path = self._block(self._functions[call.function], path)
+        self._returned.add(path)
+        path, self._returned, self._targets = self._returned, outer_returned, outer_targets
         if self._maximal:
-            way.whole = way.members
-        return way
+            path.whole = path.members
+        return path
 
 
 def _split(parts: Parts, by: Sequence[int], members: int) -> Parts:
-    """Return the parts of some invocations, split further; none where all of these are in one."""
-    found = tuple(part & one & members for part in parts or (-1,) for one in by if part & one & members)
-    return found if len(found) > 1 else ()
+    """Return the parts of some invocations, split further; empty if one part has them all."""
+    split = tuple(part & other & members for part in parts or (-1,) for other in by if part & other & members)
+    return split if len(split) > 1 else ()

@@ -1,4 +1,4 @@
-"""Cases of reconvergence: who is together behind branches, loops, switches, calls, returns and demotions."""
+"""Reconvergence cases: active invocations after branches, loops, switches, calls, returns and demotions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A case of reconvergence in compute shaders as data, and every case there is."""
+"""Cases of reconvergence in compute shaders."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from vkgroup.programs.observations import LOCAL_SIZES, Observations
 
 @dataclass(frozen=True)
 class Kind:
-    """Random programs of one kind.
+    """Kind of random programs.
 
     Attributes
     ----------
-    promise : what they count on.
+    promise : reconvergence guarantee that they rely on.
     elect : whether they record elections.
-    programs : how many there are of each depth of nesting and each group.
-    sentence : what must hold, to complete "In random program 1 … ".
+    programs : nesting depth → number of programs in each group.
+    sentence : requirement that completes "In random program 1 … ".
     """
 
     promise: Promise
@@ -31,30 +31,30 @@ class Kind:
 
 
 _UNIFORM = {2: 50, 3: 50, 4: 50}
-_WHOLE = "that enters a construct whole and leaves it by its merge block is whole again"
+_UNIFORM_AGAIN = "that enters a construct uniformly and leaves it by its merge block is uniform again"
 
 KINDS = {
     "maximal": Kind(
         Promise.MAXIMAL, False, {**_UNIFORM, 5: 20, 6: 10},
-        "invocations are together as soon as the structure of the program allows it",
+        "invocations reconverge as early as the structure of the program allows",
     ),
     "subgroup_uniform_control_flow_ballot": Kind(
-        Promise.SUBGROUP, False, _UNIFORM, f"a subgroup {_WHOLE}, as ballots tell"
+        Promise.SUBGROUP, False, _UNIFORM, f"a subgroup {_UNIFORM_AGAIN}, recorded with ballots"
     ),
     "subgroup_uniform_control_flow_elect": Kind(
-        Promise.SUBGROUP, True, _UNIFORM, f"a subgroup {_WHOLE}, as elections tell"
+        Promise.SUBGROUP, True, _UNIFORM, f"a subgroup {_UNIFORM_AGAIN}, recorded with elections"
     ),
     "workgroup_uniform_control_flow_ballot": Kind(
-        Promise.WORKGROUP, False, _UNIFORM, f"a workgroup {_WHOLE}, as ballots tell"
+        Promise.WORKGROUP, False, _UNIFORM, f"a workgroup {_UNIFORM_AGAIN}, recorded with ballots"
     ),
     "workgroup_uniform_control_flow_elect": Kind(
-        Promise.WORKGROUP, True, _UNIFORM, f"a workgroup {_WHOLE}, as elections tell"
+        Promise.WORKGROUP, True, _UNIFORM, f"a workgroup {_UNIFORM_AGAIN}, recorded with elections"
     ),
 }  # fmt: skip
-"""The kinds by name: those of Khronos' suite, with as many programs of each depth."""
+"""The kinds by name: those of the Vulkan CTS, with as many programs of each depth."""
 
 GROUPS = len(LOCAL_SIZES)
-"""Groups of the programs of one depth; each has another shape of workgroups."""
+"""Groups of the programs of one depth; each has its own workgroup shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,9 @@ class RandomCase:
     Attributes
     ----------
     kind : a key of `KINDS`.
-    nesting : constructs in each other, at most.
-    group, number : count the programs; the group chooses the shape of the workgroup.
+    nesting : most constructs inside each other.
+    group : number of the group, which selects the shape of the workgroup.
+    number : of the program in its group.
     """
 
     kind: str
@@ -75,26 +76,26 @@ class RandomCase:
 
     @property
     def category(self) -> str:
-        """The first part of the name."""
+        """First part of the name."""
         return "reconvergence"
 
     @property
     def name(self) -> str:
-        """The case's name, that of Khronos' suite without its prefix."""
+        """Name of the case in the Vulkan CTS, without its prefix."""
         return f"reconvergence.{self.kind}.compute.nesting{self.nesting}.{self.group}.{self.number}"
 
     @property
     def sentence(self) -> str:
-        """What the case tests."""
+        """Requirement that the case tests."""
         shape = " × ".join(map(str, LOCAL_SIZES[self.group]))
         return (
-            f"In random program {self.number} of constructs nested up to {self.nesting} deep, in workgroups "
-            f"of {shape}, {KINDS[self.kind].sentence}."
+            f"In random program {self.number} with constructs nested up to {self.nesting} deep, in "
+            f"workgroups of {shape}, {KINDS[self.kind].sentence}."
         )
 
     @property
     def promise(self) -> Promise:
-        """What the program counts on."""
+        """Reconvergence guarantee that the program relies on."""
         return KINDS[self.kind].promise
 
     @property
@@ -118,13 +119,13 @@ class RandomCase:
         return False
 
     def program(self, seed: int) -> Program:
-        """Return the program, of a run's seed."""
+        """Return the program for a run's seed."""
         profile = Observations(self.promise, self.elect, self.nesting, self.local_size)
         return generate(crc32(f"{self.name} {seed}".encode()), profile)
 
 
 _SHAPES = {"large": (128, 2, 1), "small": (128, 1, 1)}
-_COUNTING_ON = {
+_RELYING_ON = {
     Promise.MAXIMAL: "by maximal reconvergence",
     Promise.SUBGROUP: "by uniform control flow of subgroups",
     Promise.WORKGROUP: "by uniform control flow of workgroups",
@@ -138,7 +139,7 @@ class ConstructCase:
 
     Attributes
     ----------
-    promise : what it counts on.
+    promise : reconvergence guarantee that it relies on.
     shape : ``"large"`` (workgroups of 256) or ``"small"`` (of 128).
     full_subgroups : whether the pipeline requires full subgroups.
     construct : a key of `CONSTRUCTS`.
@@ -153,7 +154,7 @@ class ConstructCase:
 
     @property
     def category(self) -> str:
-        """The first part of the name."""
+        """First part of the name."""
         return "reconvergence"
 
     @property
@@ -165,12 +166,12 @@ class ConstructCase:
 
     @property
     def sentence(self) -> str:
-        """What the case tests."""
+        """Requirement that the case tests."""
         shape = " × ".join(map(str, _SHAPES[self.shape][:2]))
         full = " of full subgroups" if self.full_subgroups else ""
-        promise, observed = _COUNTING_ON[self.promise], _OBSERVED[self.observed]
+        promise, observed = _RELYING_ON[self.promise], _OBSERVED[self.observed]
         sentence = CONSTRUCTS[self.construct].sentence
-        return f"{sentence}, {promise}, in workgroups of {shape}{full}, as {observed} tell."
+        return f"{sentence}, {promise}, in workgroups of {shape}{full}, recorded with {observed}."
 
     @property
     def elect(self) -> bool:
@@ -188,26 +189,26 @@ class ConstructCase:
         return _SHAPES[self.shape]
 
     def program(self, seed: int) -> Program:
-        """Return the program, of a run's seed."""
+        """Return the program for a run's seed."""
         salt = crc32(f"{self.name} {seed}".encode())
         return build(self.construct, self.promise, elect=self.elect, local=self.local_size, seed=salt)
 
 
 _MUST = {
     Promise.MAXIMAL: KINDS["maximal"].sentence,
-    Promise.SUBGROUP: f"a subgroup {_WHOLE}",
-    Promise.WORKGROUP: f"a workgroup {_WHOLE}",
+    Promise.SUBGROUP: f"a subgroup {_UNIFORM_AGAIN}",
+    Promise.WORKGROUP: f"a workgroup {_UNIFORM_AGAIN}",
 }
 
 
 @dataclass(frozen=True)
 class ShrunkCase:
-    """What shrinking left of a case that fails (`.shrinking`); no case of the suite.
+    """Case of a smaller program that fails like a case of the suite; it is not part of the suite.
 
     Attributes
     ----------
-    of : the case.
-    left : the program.
+    of : the case of the suite.
+    left : the smaller program.
     """
 
     of: RandomCase | ConstructCase
@@ -215,23 +216,24 @@ class ShrunkCase:
 
     @property
     def category(self) -> str:
-        """The first part of the name."""
+        """First part of the name."""
         return self.of.category
 
     @property
     def name(self) -> str:
-        """That of the case, and ``.shrunk``."""
+        """Name of the case of the suite, and ``.shrunk``."""
         return f"{self.of.name}.shrunk"
 
     @property
     def sentence(self) -> str:
-        """What the case tests."""
+        """Requirement that the case tests."""
         shape = " × ".join(map(str, self.local_size))
-        return f"In what is left of {self.of.name}, in workgroups of {shape}, {_MUST[self.promise]}."
+        requirement = _MUST[self.promise]
+        return f"In a part of the program of {self.of.name}, in workgroups of {shape}, {requirement}."
 
     @property
     def promise(self) -> Promise:
-        """What the program counts on."""
+        """Reconvergence guarantee that the program relies on."""
         return self.left.promise
 
     @property
@@ -255,7 +257,7 @@ class ShrunkCase:
         return self.of.full_subgroups
 
     def program(self, seed: int) -> Program:
-        """Return the program, whatever the seed."""
+        """Return the program; it does not depend on the seed."""
         return self.left
 
 
@@ -264,8 +266,8 @@ ReconvergenceCase = RandomCase | ConstructCase | ShrunkCase
 
 def all_cases() -> Iterator[ReconvergenceCase]:
     """Yield every case: the random programs kind by kind, then the constructs."""
-    for kind, about in KINDS.items():
-        for nesting, programs in about.programs.items():
+    for kind, description in KINDS.items():
+        for nesting, programs in description.programs.items():
             for group in range(GROUPS):
                 yield from (RandomCase(kind, nesting, group, number) for number in range(programs))
     for promise in Promise:

@@ -1,4 +1,4 @@
-"""What a program's invocations recorded, against what the simulator says."""
+"""Comparison of the recorded observations with those of the simulator."""
 
 from __future__ import annotations
 
@@ -22,24 +22,26 @@ Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 SHOWN = 4
-"""Wrong entries that a failure shows."""
+"""Wrong entries that the detail of a failure lists."""
 
 _AROUND = 3
-"""Lines of source that a failure shows before and behind a place."""
+"""Lines of source that the detail shows before and after an observation."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What each invocation has to record, one entry of the log a row, in the order of each invocation's own.
+    """Expected log entries, one in each row; the rows of an invocation are in the order of its log.
 
     Attributes
     ----------
-    layout : which invocation is where.
-    lengths : (invocations,) entries of each.
-    event, invocation, number : (rows,) the execution, who recorded it, and its place in that one's log.
-    place : (rows,) the observation's number.
-    least, most : (rows, words) lanes that the mask must and may have.
-    certain : (rows,) where these are compared.
+    layout : subgroup and lane of each invocation.
+    lengths : (invocations,) number of entries of each.
+    event : (rows,) number of the simulator's event.
+    invocation : (rows,) the invocation that records it.
+    number : (rows,) index of the entry in that invocation's log.
+    place : (rows,) number of the observation.
+    least, most : (rows, words) lanes that the mask must and may contain.
+    certain : (rows,) whether the mask is compared.
     """
 
     layout: Layout
@@ -54,12 +56,18 @@ class Expected:
 
     @property
     def longest(self) -> int:
-        """Entries of the invocation that has the most."""
+        """Largest number of entries of an invocation."""
         return int(self.lengths.max())
 
 
 def layout_of(program: Program, heads: Words, size: int) -> Layout | str:
-    """Return which invocation is where, as recorded, (heads, invocations); or what is wrong with that."""
+    """Return the recorded subgroup and lane of each invocation, or the reason why they are wrong.
+
+    Parameters
+    ----------
+    heads : (heads, invocations) recorded planes.
+    size : subgroup size that the device declares.
+    """
     subgroup, lane, sizes = heads[:3].astype(np.int64)
     if (sizes != size).any():
         return f"gl_SubgroupSize is {int(sizes[sizes != size][0])} where the device declares {size}"
@@ -75,28 +83,31 @@ def layout_of(program: Program, heads: Words, size: int) -> Layout | str:
 
 
 def expect(program: Program, layout: Layout) -> Expected:
-    """Simulate a program, and lay out what it records."""
+    """Return what the simulator expects a program to record."""
     events = Simulator(program, layout).run()
     bits, size = layout.bits, layout.size
     members = to_flags([event.members for event in events], bits)
     active = members[:, layout.position]
     event, invocation = np.nonzero(active)
     number = (np.cumsum(active, axis=0) - 1)[event, invocation]
-    certain = to_flags([one.certain for one in events], bits)[:, layout.position][event, invocation]
+    certain = to_flags([execution.certain for execution in events], bits)[:, layout.position][
+        event, invocation
+    ]
     field = layout.field[invocation]
     most = _masks(members, size)[event, field]
     least = most.copy()
-    for row, one in enumerate(events):
-        if one.parts:
-            _restrict(least, row, one, event, layout, invocation)
-    place = np.array([one.place for one in events], np.int64)[event]
+    for row, execution in enumerate(events):
+        if execution.parts:
+            _restrict(least, row, execution, event, layout, invocation)
+    place = np.array([execution.place for execution in events], np.int64)[event]
     return Expected(
-        layout, active.sum(axis=0), event, invocation, number, place, least, most, certain
+        layout, active.sum(axis=0), event, invocation, number, place, least, most,
+        certain[event, invocation],
     )  # fmt: skip
 
 
 def _masks(members: Flags, size: int) -> Words:
-    """Return the ballots of sets, (sets, bits) → (sets, fields, words)."""
+    """Return the masks of sets in each subgroup, (sets, bits) → (sets, fields, words)."""
     fields = members.reshape(len(members), members.shape[1] // size, size)
     words = -(-size // 32)
     padded = np.zeros((*fields.shape[:2], 32 * words), np.bool_)
@@ -105,18 +116,18 @@ def _masks(members: Flags, size: int) -> Words:
 
 
 def _restrict(
-    least: Words, row: int, one: Event, event: Indices, layout: Layout, invocation: Indices
+    least: Words, row: int, execution: Event, event: Indices, layout: Layout, invocation: Indices
 ) -> None:
-    """Let the least masks of one event have only those whom no device may part from an invocation."""
+    """Reduce the least masks of one event to the lanes that no device may separate from an invocation."""
     rows = np.flatnonzero(event == row)
-    parts = to_flags(list(one.parts), layout.bits)
+    parts = to_flags(list(execution.parts), layout.bits)
     masks = _masks(parts, layout.size)
     own = parts[:, layout.position[invocation[rows]]].argmax(axis=0)
     least[rows] = masks[own, layout.field[invocation[rows]]]
 
 
 def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Verdict:
-    """Judge what was recorded.
+    """Return the verdict on the recorded observations.
 
     Parameters
     ----------
@@ -132,7 +143,7 @@ def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Ver
     if program.elect:
         elected = place & ELECTED != 0
         place &= ~ELECTED
-        # Whoever may be parted from a lower lane may be elected beside it; nobody but the lowest of all must.
+        # The lowest lane of `most` must be elected, the lowest lane of `least` may be.
         lane = expected.layout.lane[expected.invocation]
         right = np.where(elected, _first(expected.least) == lane, _first(expected.most) != lane)
     else:
@@ -141,30 +152,30 @@ def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Ver
         right &= _agrees(expected, mask)
     wrong = ~sound | (place != expected.place) | (expected.certain & ~right)
     if wrong.any():
-        seen = _Seen(program, expected, got, sound, place, wrong)
-        return Verdict(Status.FAIL, defined, undefined, seen.words(), seen.evidence())
+        failure = _WrongEntries(program, expected, got, sound, place, wrong)
+        return Verdict(Status.FAIL, defined, undefined, failure.detail(), failure.evidence())
     if (entries != expected.lengths).any():
-        one = int(np.flatnonzero(entries != expected.lengths)[0])
-        who, wanted = _who(expected.layout, one), expected.lengths[one]
-        text = f"{who} made {entries[one]} observations instead of {wanted}"
+        first = int(np.flatnonzero(entries != expected.lengths)[0])
+        invocation, wanted = _description(expected.layout, first), expected.lengths[first]
+        text = f"{invocation} made {entries[first]} observations instead of {wanted}"
         lanes = evidence.counts(expected.layout, entries, expected.lengths, "observations")
         return Verdict(Status.FAIL, defined, undefined, text, lanes)
     if strays.any():
-        one = int(np.flatnonzero(strays)[0])
-        text = f"{_who(expected.layout, one)} is not in the mask of those who are active with it"
+        first = int(np.flatnonzero(strays)[0])
+        text = f"{_description(expected.layout, first)} is missing from its own ballot"
         lanes = evidence.counts(expected.layout, strays, np.zeros_like(strays), "masks without itself")
         return Verdict(Status.FAIL, defined, undefined, text, lanes)
     return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
 
 
 def _first(masks: Words) -> Indices:
-    """Return the lowest lane of each mask, (rows, words)."""
+    """Return the lowest lane in each mask, (rows, words)."""
     bits = np.unpackbits(np.ascontiguousarray(masks).view(np.uint8), axis=1, bitorder="little")
     return np.asarray(bits.argmax(axis=1))
 
 
 def _agrees(expected: Expected, mask: Words) -> Flags:
-    """Whether the lanes that a mask names, of those who were there, got the same mask."""
+    """Return whether all lanes that a mask names recorded the same mask, (rows,)."""
     open_ = np.flatnonzero(np.any(expected.least != expected.most, axis=1) & expected.certain)
     agrees = np.ones(len(mask), np.bool_)
     layout, table = expected.layout, {}
@@ -179,22 +190,22 @@ def _agrees(expected: Expected, mask: Words) -> Flags:
     return agrees
 
 
-def _who(layout: Layout, invocation: int) -> str:
+def _description(layout: Layout, invocation: int) -> str:
     group, index = divmod(invocation, layout.local)
     subgroup, lane = layout.subgroup[invocation], layout.lane[invocation]
     return f"invocation {index} of workgroup {group} (subgroup {subgroup}, lane {lane})"
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """Entries of which some are wrong, (rows,) as in `Expected`.
+class _WrongEntries:
+    """Recorded entries of which some are wrong; rows as in `Expected`.
 
     Attributes
     ----------
-    got : (rows, words) what was recorded.
-    sound : (rows,) whether anything was.
-    place : (rows,) the observations' numbers of what was recorded.
-    wrong : (rows,) which entries are wrong.
+    got : (rows, words) recorded words.
+    sound : (rows,) whether an entry was recorded.
+    place : (rows,) recorded numbers of observations.
+    wrong : (rows,) whether the entry is wrong.
     """
 
     program: Program
@@ -205,12 +216,12 @@ class _Seen:
     wrong: Flags
 
     def _rows(self) -> Indices:
-        """Return the wrong entries, the earliest first."""
+        """Return the rows of the wrong entries, the earliest first."""
         rows = np.flatnonzero(self.wrong)
         return rows[np.argsort(self.expected.number[rows], kind="stable")]
 
     def _wanted(self, row: int) -> str:
-        """Return what an entry must be, but for its place; empty where that is open."""
+        """Return the expected value of an entry without its place; empty if it is not compared."""
         expected = self.expected
         if not expected.certain[row]:
             return ""
@@ -219,34 +230,36 @@ class _Seen:
         least, most = expected.least[row], expected.most[row]
         return hex_of(least) + (f" … {hex_of(most)}" if (least != most).any() else "")
 
-    def _found(self, row: int) -> str:
-        """Return what an entry is, but for its place."""
+    def _recorded(self, row: int) -> str:
+        """Return the recorded value of an entry without its place."""
         if self.program.elect:
             return "elected" if self.got[row, 0] & ELECTED else "not elected"
         return hex_of(self.got[row, 1:])
 
-    def words(self) -> str:
-        """Say which entries are wrong, and where in the source the first of them is."""
+    def detail(self) -> str:
+        """Return the detail: the first wrong entries, and the source around the first."""
         rows, expected = self._rows(), self.expected
         lines = [f"{len(rows)} of {len(self.wrong)} entries are wrong"]
         for row in rows[:SHOWN].tolist():
             wanted = " with ".join(filter(None, (f"place {expected.place[row]}", self._wanted(row))))
-            joint = ", " if self.program.elect else " with "
-            found = f"place {self.place[row]}{joint}{self._found(row)}" if self.sound[row] else "nothing"
-            who = _who(expected.layout, int(expected.invocation[row]))
-            lines.append(f"{who}, entry {expected.number[row]}: expected {wanted}, got {found}")
+            separator = ", " if self.program.elect else " with "
+            recorded = (
+                f"place {self.place[row]}{separator}{self._recorded(row)}" if self.sound[row] else "nothing"
+            )
+            invocation = _description(expected.layout, int(expected.invocation[row]))
+            lines.append(f"{invocation}, entry {expected.number[row]}: expected {wanted}, got {recorded}")
         at = int(expected.place[rows[0]])
         return "\n".join([*lines, *_source(self.program, at, expected.layout.size)])
 
     def evidence(self) -> dict[str, Any]:
-        """Return who recorded what where the first wrong entry was to be, in its subgroup."""
+        """Return the evidence: the entries of the first wrong one's subgroup at the same observation."""
         expected = self.expected
         first, field = int(self._rows()[0]), expected.layout.field[expected.invocation]
         rows = np.flatnonzero((expected.event == expected.event[first]) & (field == field[first]))
         at = int(expected.place[first])
         same = bool((self.place[rows] == at)[self.sound[rows]].all())
         wanted = [self._wanted(row) or "any" for row in rows.tolist()]
-        got = [self._found(row) if self.sound[row] else "nothing" for row in rows.tolist()]
+        got = [self._recorded(row) if self.sound[row] else "nothing" for row in rows.tolist()]
         if not same:
             wanted = [f"place {at}: {text}" for text in wanted]
             got = [f"place {place}: {text}" for place, text in zip(self.place[rows], got, strict=True)]
@@ -266,9 +279,9 @@ class _Seen:
 
 
 def _source(program: Program, place: int, size: int) -> list[str]:
-    """Return the lines around an observation."""
+    """Return the source lines around an observation."""
     lines = render(program, size=size, capacity=0, title="").splitlines()
     at = next((n for n, line in enumerate(lines) if f"record({place}u," in line), 0)
     first = max(at - _AROUND, 0)
-    shown = lines[first : at + _AROUND + 1]
-    return [f"{'>' if first + n == at else ' '} {line}" for n, line in enumerate(shown)]
+    around = lines[first : at + _AROUND + 1]
+    return [f"{'>' if first + n == at else ' '} {line}" for n, line in enumerate(around)]

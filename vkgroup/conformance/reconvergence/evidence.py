@@ -1,4 +1,4 @@
-"""A failure of reconvergence lane by lane: who recorded which mask at one place, and who had to."""
+"""Evidence of a reconvergence failure: expected and recorded masks of each lane at one observation."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 
-def where(layout: Layout, invocation: int) -> str:
-    """Return an invocation's subgroup in words."""
+def subgroup_of(layout: Layout, invocation: int) -> str:
+    """Return a description of an invocation's subgroup."""
     return f"workgroup {invocation // layout.local} subgroup {layout.subgroup[invocation]}"
 
 
@@ -35,23 +35,23 @@ def ballots(
 
     Parameters
     ----------
-    invocation, number : (rows,) who had to record it, and as which entry of the log.
-    wrong : (rows,) whose entry is wrong.
-    masks : (rows, words) each: what was got, and what a mask must and may name; no words where elections
-        tell and not masks.
-    sound : (rows,) who recorded a mask at that place.
-    texts : (rows,) each: what was expected, and what was got.
-    code : what the line of the observation contains.
+    invocation, number : (rows,) the invocation that had to record it, and the number of the entry in its log.
+    wrong : (rows,) whether the entry is wrong.
+    masks : (rows, words) each: the recorded mask, and the lanes that it must and may name; no words if
+        elections are recorded instead of masks.
+    sound : (rows,) whether a mask was recorded at that observation.
+    texts : (rows,) each: expected and recorded values.
+    code : text that the source line of the observation contains.
     """
     lane, size = layout.lane[invocation], layout.size
     active = np.zeros(size, np.bool_)
     active[lane] = True
-    shown = []
+    mask_texts = []
     if masks[0].shape[1] and sound.any():
         got, least, most = (unpack(_four(words[sound]), size) for words in masks)
-        shown = evidence.masks_of(lane[sound], got, least, most)
+        mask_texts = evidence.masks_of(lane[sound], got, least, most)
     return evidence.of_lanes(
-        where(layout, int(invocation[0])),
+        subgroup_of(layout, int(invocation[0])),
         lane,
         wrong,
         {
@@ -62,17 +62,17 @@ def ballots(
         },
         size=size,
         active=active,
-        masks=shown,
+        masks=mask_texts,
         code=code,
     )
 
 
 def counts(layout: Layout, got: Indices, expected: Indices, what: str) -> dict[str, Any]:
-    """Return the evidence of numbers of something that invocations counted, (invocations,)."""
+    """Return the evidence of wrong counts, (invocations,)."""
     wrong = got != expected
     members = evidence.together(wrong, layout.field)
     return evidence.of_lanes(
-        f"{where(layout, int(members[0]))}, {what}",
+        f"{subgroup_of(layout, int(members[0]))}, {what}",
         layout.lane[members],
         wrong[members],
         {
@@ -85,5 +85,5 @@ def counts(layout: Layout, got: Indices, expected: Indices, what: str) -> dict[s
 
 
 def _four(words: Words) -> Words:
-    """Return masks of fewer words as those of four, (rows, 4)."""
+    """Return masks padded to four words, (rows, 4)."""
     return np.pad(words, ((0, 0), (0, 4 - words.shape[1])))

@@ -1,12 +1,11 @@
-"""Running a program on a device: one dispatch, and another where the log was too short."""
+"""Execution of a program on a device: one dispatch, and another if the log was too short."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.reconvergence.comparison import expect, judge, layout_of
 from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of, render, words_of
@@ -14,9 +13,6 @@ from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.programs.invocation_sets import Layout, linear
 from vkgroup.programs.nodes import Program
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
 
@@ -26,7 +22,7 @@ def run(executor: Executor, program: Program, title: str, *, full_subgroups: boo
 
     Parameters
     ----------
-    title : says what the program is, in its source.
+    title : comment at the top of its source.
     full_subgroups : whether the pipeline requires full subgroups.
     """
     size, inputs, capacity = executor.capabilities.subgroup.size, inputs_of(program), 0
@@ -42,11 +38,11 @@ def run(executor: Executor, program: Program, title: str, *, full_subgroups: boo
             capacity * words_of(program, size),
             full_subgroups,
         )
-        found = layout_of(program, heads, size)
-        if isinstance(found, str):
-            return Verdict(Status.FAIL, 0, 0, found)
-        if not _same(found, layout):
-            layout, expected = found, expect(program, found)
+        recorded = layout_of(program, heads, size)
+        if isinstance(recorded, str):
+            return Verdict(Status.FAIL, 0, 0, recorded)
+        if not _same(recorded, layout):
+            layout, expected = recorded, expect(program, recorded)
         if expected.longest <= capacity:
             words = words_of(program, size)
             return judge(program, expected, heads, log.reshape(capacity, words, program.invocations))
@@ -59,7 +55,7 @@ def _dispatch(
     n, spare = program.invocations, 2
     module = executor.compile(source, stage="compute")
     blank = poisoned(len(HEADS), n)
-    # The last entry takes all that do not fit; no entry has more words than a ballot and a place.
+    # Entries that do not fit overwrite the last one; an entry has at most a ballot and a place.
     log_words = log_planes * n
     contents = {
         "inputs": (0, inputs.nbytes),
@@ -67,7 +63,7 @@ def _dispatch(
         "reconvergence log": (2, (log_words + 5 * n) * 4),
         "reconvergence scratch": (3, (n + spare) * 4),
     }
-    # All but the scratch memory, which has atomics, is written once and read once.
+    # All buffers but the scratch memory, which is used by atomics, are written once and read once.
     buffers = {
         binding: executor.buffer(name, nbytes, host=binding < len(contents) - 1)
         for name, (binding, nbytes) in contents.items()

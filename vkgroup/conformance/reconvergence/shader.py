@@ -1,4 +1,4 @@
-"""A program as GLSL, and the words that its dispatch reads."""
+"""Shader of a program that records observations, and the words that its dispatch reads."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from vkgroup.programs.nodes import Program, Vote, nodes_of
 Words = NDArray[np.uint32]
 
 CONSTANTS = 256
-"""Words of the inputs before the data: word n is n, so that no compiler knows it."""
+"""Words of the inputs before the data: word n has the value n, which no compiler knows."""
 
 HEADS = ("subgroup", "lane", "size", "entries", "glances", "strays")
-"""Planes of the heads: where an invocation is, how many entries it has in the log, how many loose
-observations it made, and how many of their ballots lacked itself."""
+"""Planes of the heads: the position of an invocation, its number of entries in the log, its number of
+unpredictable observations, and the number of these whose ballot lacked the invocation itself."""
 
 _TEMPLATE = """#version 460
 // {title}
 //
-// binding 0: words that are their own number, then a word of data for each invocation.
+// binding 0: words whose value is their index, then a data word for each invocation.
 // binding 1: planes of heads: {heads}.
 // binding 2: the log. Entry by entry, planes of {words} word(s): its place{what}.
-// binding 3: scratch, which nobody reads afterwards.
+// binding 3: scratch memory, which is not read afterwards.
 #extension GL_KHR_shader_subgroup_basic : require
 {extensions}
 {mode}
@@ -34,7 +34,7 @@ layout(std430, binding = 1) buffer Heads {{ uint heads[]; }};
 layout(std430, binding = 2) writeonly buffer Log {{ uint entries[]; }};
 layout(std430, binding = 3) coherent buffer Scratch {{ uint scratch[]; }};
 const uint INVOCATIONS = {invocations}u;
-// Entries behind the last place of the log all go there.
+// Entries that do not fit overwrite the last one.
 const uint CAPACITY = {capacity}u;
 const uint SALT = {salt}u;
 
@@ -97,7 +97,7 @@ def words_of(program: Program, size: int) -> int:
 
 
 def salt_of(program: Program) -> int:
-    """Return what is added to all places, so that nothing that another program left behind looks right."""
+    """Return the number that is added to all places: entries of other programs must not look right."""
     return (program.seed & 0xFFFF) << 16
 
 
@@ -106,9 +106,9 @@ def render(program: Program, *, size: int, capacity: int, title: str) -> str:
 
     Parameters
     ----------
-    size : the subgroup size that the dispatch will have.
-    capacity : entries that an invocation has in the log.
-    title : what the comment at its top says.
+    size : subgroup size of the dispatch.
+    capacity : entries of an invocation in the log.
+    title : comment at its top.
     """
     writer, words = Writer(program), words_of(program, size)
     functions = ["\n" + "\n".join(writer.function(function)) for function in program.functions]
@@ -142,7 +142,7 @@ def render(program: Program, *, size: int, capacity: int, title: str) -> str:
 
 
 def data_of(program: Program) -> Words:
-    """Return each invocation's data word: any, the same for 32 neighbours, or few bits, by workgroup."""
+    """Return the data word of each invocation: any, the same for 32 neighbours, or few bits, by workgroup."""
     words = random_words(program)
     for group in range(program.groups):
         first_of_32 = np.arange(program.local_invocations) // 32 * 32

@@ -1,11 +1,11 @@
-"""The family of fragments that leave on the way."""
+"""Family of fragments that are demoted, terminated or discarded."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,25 +13,23 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.evidence import Fault
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.scenes import GRID
 from vkgroup.conformance.instances import hex_of, pack, unpack
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.reconvergence.termination import TESTS, WHO, TerminationCase, Test, all_cases
+from vkgroup.conformance.reconvergence.termination import SELECTIONS, TESTS, TerminationCase, Test, all_cases
 from vkgroup.conformance.reconvergence.termination_shader import COUNT, LEAVES, PLANES, VALUE, source_of
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.programs.nodes import Promise
 
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
-
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 BATCH = 8
-"""Cases that a worker is given at once. Each is a shader and a draw of its own."""
+"""Cases in a batch; each is a separate shader and draw."""
 
 _LEAST_SIZE = 4
 _FEATURES = {
@@ -42,7 +40,7 @@ _VERBS = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTermin
 
 
 class TerminationFamily:
-    """Fragments that are demoted, terminated or discarded, and those that go on."""
+    """Fragments that are demoted, terminated or discarded, and the masks of the remaining ones."""
 
     name = "leaving"
 
@@ -51,7 +49,7 @@ class TerminationFamily:
         return all_cases()
 
     def missing(self, case: TerminationCase, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare."""
+        """Return the requirements that the device does not declare."""
         test = TESTS[case.test]
         needs = lacking_stages(("fragment",), capabilities)
         features = ["fragmentStoresAndAtomics"]
@@ -69,11 +67,11 @@ class TerminationFamily:
         return needs
 
     def batch_key(self, case: TerminationCase) -> Hashable:
-        """Return how fragments leave."""
+        """Return the statement by which fragments leave."""
         return TESTS[case.test].verb
 
     def batch_size(self, case: TerminationCase, capabilities: Capabilities) -> int:
-        """Return the same for all."""
+        """Return the size, the same for all cases."""
         return BATCH
 
     def judge(self, executor: Executor, cases: list[TerminationCase]) -> list[Verdict]:
@@ -89,7 +87,7 @@ def _judge(executor: Executor, case: TerminationCase) -> Verdict:
     outputs = executor.buffer("fragments", blank.nbytes)
     outputs.write(blank)
     vertices = {name: value for name, value in scene.vertices().items() if name == "position"}
-    found = executor.device.draw(
+    images = executor.device.draw(
         module,
         (scene.size, scene.size),
         {0: outputs, 1: np.array([VALUE, 0], np.uint32)},
@@ -99,7 +97,7 @@ def _judge(executor: Executor, case: TerminationCase) -> Verdict:
     )
     planes = outputs.read(np.uint32, blank.size).reshape(COUNT, GRID, GRID)
     color = poisoned(GRID, GRID)
-    color[: scene.size, : scene.size] = np.asarray(found["color"]).reshape(scene.size, scene.size)
+    color[: scene.size, : scene.size] = np.asarray(images["color"]).reshape(scene.size, scene.size)
     return _Record(
         TESTS[case.test], planes, color, scene.covered[0], executor.capabilities.subgroup.size
     ).verdict()
@@ -107,12 +105,13 @@ def _judge(executor: Executor, case: TerminationCase) -> Verdict:
 
 @dataclass(frozen=True)
 class _Record:
-    """What a draw left behind, of the pixels that the scene covers.
+    """Values that a draw recorded.
 
     Attributes
     ----------
-    planes : (COUNT, GRID, GRID).
-    color, covered : (GRID, GRID).
+    planes : (COUNT, GRID, GRID) recorded words; see `PLANES`.
+    color, covered : (GRID, GRID) color attachment, and whether the scene covers a pixel.
+    size : subgroup size.
     """
 
     test: Test
@@ -132,22 +131,22 @@ class _Record:
 
     @cached_property
     def _leaves(self) -> Flags:
-        """Which of the covered pixels leave."""
+        """Whether each covered pixel leaves, (pixels,)."""
         y, x = np.nonzero(self.covered)
-        leaves = WHO[self.test.who].flags(x, y, self._at("lane"))
+        leaves = SELECTIONS[self.test.selection].flags(x, y, self._at("lane"))
         return leaves & (self._at("elected") == 0) if self.test.flow == "elect" else leaves
 
     def _of_subgroup(self, flags: Flags) -> Flags:
-        """Return for each covered pixel those lanes of its subgroup that flags name, (pixels, size)."""
+        """Return the lanes of each pixel's subgroup whose flag is set, (pixels, size)."""
         keys = np.column_stack([self._at("subgroup"), pack(self._masks("before"))])
         _, row = np.unique(keys, axis=0, return_inverse=True)
         row = row.ravel()
-        found = np.zeros((int(row.max()) + 1, self.size), np.bool_)
-        found[row[flags], self._at("lane")[flags]] = True
-        return found[row]
+        lanes = np.zeros((int(row.max()) + 1, self.size), np.bool_)
+        lanes[row[flags], self._at("lane")[flags]] = True
+        return lanes[row]
 
     def verdict(self) -> Verdict:
-        """Judge it."""
+        """Return the verdict."""
         fault = self._layout_fault()
         if fault is not None:
             return Verdict(Status.FAIL, 0, 0, *fault)
@@ -165,7 +164,7 @@ class _Record:
         return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
 
     def _layout_fault(self) -> Fault | None:
-        """Check that every covered pixel was shaded, where it says, among those whom it names."""
+        """Check that every covered pixel was shaded, and that lanes and masks are consistent."""
         started = self.planes[PLANES["started"]] == 1
         if (started != self.covered).any():
             wrong = int((started != self.covered).sum())
@@ -179,7 +178,7 @@ class _Record:
         )
 
     def _ending_fault(self, survivors: Flags) -> Fault | None:
-        """Check that those who leave leave nothing behind, and the others everything."""
+        """Check that only the remaining fragments finished and wrote their color."""
         ended = self._at("ended") == 1
         wrong = ended != survivors
         if wrong.any():
@@ -207,32 +206,32 @@ class _Record:
         return None
 
     def _certain(self) -> Flags:
-        """Of which pixels it is promised who is with them behind it all."""
+        """Whether the active invocations of each pixel are known afterwards, (pixels,)."""
         if self.test.promise is Promise.SUBGROUP:
-            # Who leaves parts the others of its subgroup from uniform control flow.
+            # If one leaves, the others of its subgroup are no longer in uniform control flow.
             return np.asarray(~np.any(self._of_subgroup(self._leaves), axis=1))
         return np.full(int(self.covered.sum()), self.test.promise is Promise.MAXIMAL)
 
     def _mask_fault(self, judged: Flags) -> Fault | None:
-        """Check who is together behind it: all fragments that are left, and of helper invocations who may."""
-        who, gone = WHO[self.test.who], self._of_subgroup(self._leaves)
-        left, found = self._masks("real") & ~gone, self._masks("left")
-        wrong = judged & (found != left).any(axis=1)
+        """Check the masks: all remaining fragments, and only helper invocations that may be active."""
+        selection, gone = SELECTIONS[self.test.selection], self._of_subgroup(self._leaves)
+        left, recorded = self._masks("real") & ~gone, self._masks("left")
+        wrong = judged & (recorded != left).any(axis=1)
         if wrong.any():
-            return self._of_masks(wrong, "left", found, left, left, "fragments that are left")
+            return self._of_masks(wrong, "left", recorded, left, left, "fragments that are left")
         most = self._masks("before")
         if self.test.verb == "terminate":
             most &= ~gone
-            if who.lanes is not None:
-                most &= ~np.array([who.lanes >> lane & 1 == 1 for lane in range(self.size)])
-            if who.helpers:
+            if selection.lanes is not None:
+                most &= ~np.array([selection.lanes >> lane & 1 == 1 for lane in range(self.size)])
+            if selection.helpers:
                 most &= self._masks("real")
         after = self._masks("after")
         wrong = judged & ((after & ~most) | (left & ~after)).any(axis=1)
         return self._of_masks(wrong, "after", after, left, most, "who is active in the end, at most")
 
     def _probe_fault(self, survivors: Flags) -> Fault | None:
-        """Check what the others found afterwards."""
+        """Check the values that the remaining fragments probed."""
         expected, got = VALUE if self.test.probe == "read" else 0, self._at("probe")
         wrong = survivors & (got != expected)
         if not self.test.probe or not wrong.any():
@@ -251,18 +250,20 @@ class _Record:
     def _of_masks(
         self, wrong: Flags, name: str, got: Flags, least: Flags, most: Flags, what: str
     ) -> Fault | None:
-        """Return what is wrong with the masks of a name, (pixels, size); None if nothing is."""
+        """Return the fault of the masks of a name, (pixels, size); None if there is none."""
         if not wrong.any():
             return None
-        found, wanted = ([hex_of(row) for row in pack(masks)] for masks in (got, most))
+        recorded, wanted = ([hex_of(row) for row in pack(masks)] for masks in (got, most))
         first = int(np.flatnonzero(wrong)[0])
-        words = f"{self._where(wrong)}: {what}: expected {wanted[first]} got {found[first]}"
+        words = f"{self._where(wrong)}: {what}: expected {wanted[first]} got {recorded[first]}"
         same = self._together(wrong)
         masks = evidence.masks_of(self._at("lane")[same], got[same], least[same], most[same])
-        return Fault(words, self._lanes(wrong, np.array(wanted), np.array(found), f"uvec4 {name} = ", masks))
+        return Fault(
+            words, self._lanes(wrong, np.array(wanted), np.array(recorded), f"uvec4 {name} = ", masks)
+        )
 
     def _together(self, wrong: Flags) -> Indices:
-        """Return the pixels, of those that are covered, in the subgroup of the first wrong one."""
+        """Return the indices of the covered pixels in the subgroup of the first wrong one."""
         return evidence.together(wrong, self._at("subgroup"), *pack(self._masks("before")).T)
 
     def _lanes(
@@ -273,7 +274,7 @@ class _Record:
         code: str,
         masks: list[dict[str, str]] | None = None,
     ) -> dict[str, Any]:
-        """Return the evidence of the subgroup with the first wrong pixel; values of the covered pixels."""
+        """Return the evidence of the first wrong pixel's subgroup; all arrays are of the covered pixels."""
         y, x = np.nonzero(self.covered)
         same = self._together(wrong)
         return evidence.of_lanes(

@@ -1,29 +1,29 @@
-"""The fragment shader of a case of leaving, and the record that it leaves."""
+"""Fragment shader of a termination case, and the layout of what it records."""
 
 from __future__ import annotations
 
 from vkgroup.conformance.fragment.scenes import GRID, Scene
-from vkgroup.conformance.reconvergence.termination import TESTS, WHO, TerminationCase, Test
+from vkgroup.conformance.reconvergence.termination import SELECTIONS, TESTS, TerminationCase, Test
 from vkgroup.programs.glsl import MODES
 
 PLANES = {
     "started": 0, "lane": 1, "subgroup": 2, "size": 3, "elected": 4, "before": 5, "real": 9,
     "ended": 13, "after": 14, "left": 18, "probe": 22,
 }  # fmt: skip
-"""First planes of what each fragment records: before it may leave, and from "ended" on behind that."""
+"""First plane of each value that a fragment records: before it may leave, and from "ended" on afterwards."""
 
 COUNT = 23
-"""Planes of all."""
+"""Number of planes."""
 
 WILD = 0xFFFFFFFF
-"""The index at which those who left would read."""
+"""Index at which fragments that left would read."""
 
 VALUE = 7
-"""What the others read."""
+"""Value that the remaining fragments read."""
 
 FLOWS = {
     "plain": "if (leaves) {{ {leave} }}",
-    # Parted four ways, through loops that one after the other leaves, before they do.
+    # They diverge four ways, through loops that elected fragments leave one by one.
     "switch": """if (leaves) {{
         switch (lane & 3u) {{
         case 0u:
@@ -51,10 +51,10 @@ FLOWS = {
         {leave}
     }}""",
 }
-"""How those who leave come to it, as GLSL with ``{leave}``."""
+"""Control flow before fragments leave, as GLSL with ``{leave}``."""
 
 LEAVES = {"demote": "demote;", "terminate": "terminateInvocation;", "discard": "discard;"}
-"""The statements by which fragments leave."""
+"""Statements by which fragments leave."""
 
 _EXTENSIONS = {
     "demote": "GL_EXT_demote_to_helper_invocation",
@@ -69,7 +69,7 @@ _PROBES = {
 
 _TEMPLATE = """#version 460
 // Fragments that leave: {title}.
-// binding 0: planes of a word for each pixel; binding 1: values that nobody writes.
+// binding 0: planes of a word for each pixel; binding 1: values that no invocation writes.
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 {extensions}
@@ -92,7 +92,7 @@ void main() {{
     uint place = (x & 1u) + 2u * (y & 1u);
     uint quad = x / 2u + y / 2u * 32u;
     bool helper = gl_HelperInvocation;
-    bool leaves = {who};
+    bool leaves = {selected};
     uvec4 before = subgroupBallot(true);
     uvec4 real = subgroupBallot(!helper);
     bool elected = subgroupElect();
@@ -123,7 +123,7 @@ _FULL_QUADS = 5089  # RequireFullQuadsKHR
 
 
 def pixels(scene: Scene) -> int:
-    """Return the words of a plane."""
+    """Return the number of words of a plane."""
     return scene.layers * GRID * GRID
 
 
@@ -138,7 +138,7 @@ def source_of(case: TerminationCase) -> str:
         modes="\n".join(_modes(test, case.full_quads)),
         grid=GRID,
         pixels=pixels(case.scene),
-        who=WHO[test.who].glsl,
+        selected=SELECTIONS[test.selection].glsl,
         flow=FLOWS[test.flow].format(leave=LEAVES[test.verb]),
         now_helper="helperInvocationEXT()" if test.verb == "demote" else "gl_HelperInvocation",
         probe_code=_PROBES[test.probe],
@@ -157,7 +157,7 @@ def _names(test: Test, full_quads: bool) -> set[str]:
 
 
 def _modes(test: Test, full_quads: bool) -> list[str]:
-    """Return the declarations of what a case asks for."""
+    """Return the declarations of execution modes and instructions that a case uses."""
     modes = []
     if test.promise is not None:
         extension, number = MODES[test.promise]

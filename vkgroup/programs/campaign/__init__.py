@@ -1,1 +1,1 @@
-"""Random programs: subgroup operations in divergent control flow, on a device and on the reference."""
+"""Campaigns: random programs on a device, compared with the reference interpreter or another device."""

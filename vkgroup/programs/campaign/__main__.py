@@ -1,4 +1,4 @@
-"""The command python -m vkgroup.programs: a device against the reference, or another device."""
+"""Command python -m vkgroup.programs.campaign: compare a device with the reference, or another device."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from vkgroup.programs.campaign.run import Settings, run
 from vkgroup.programs.campaign.trial import AGAINST_THE_DEVICE, Outcome, Verdict
 from vkgroup.programs.nodes import Promise
 
+_DESCRIPTION = "Run random programs on a device; compare it with the reference or with another device."
+
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m vkgroup.programs", description=__doc__)
-    parser.add_argument("--device", metavar="D", help="device to judge (default: the best one)")
-    parser.add_argument("--against", metavar="D", help="a second device instead of the reference")
+    parser = argparse.ArgumentParser(prog="python -m vkgroup.programs.campaign", description=_DESCRIPTION)
+    parser.add_argument("--device", metavar="D", help="device to test (default: the best one)")
+    parser.add_argument("--against", metavar="D", help="second device (default: the reference)")
     parser.add_argument("--count", metavar="N", type=int, default=100, help="programs (default: 100)")
-    parser.add_argument("--seed", metavar="S", type=int, default=0, help="seed of the first one (default: 0)")
-    parser.add_argument("--statements", metavar="N", type=int, default=24, help="size of one (default: 24)")
+    parser.add_argument("--seed", metavar="S", type=int, default=0, help="first seed (default: 0)")
+    parser.add_argument("--statements", metavar="N", type=int, default=24, help="program size (default: 24)")
     parser.add_argument(
         "--promise",
         choices=[promise.value for promise in Promise],
-        help="what the programs count on (default: the most that the device promises)",
+        help="reconvergence guarantee that programs rely on (default: the strongest of the device)",
     )
     parser.add_argument("--subgroup-size", metavar="N", type=int, default=0, help="required subgroup size")
     parser.add_argument(
@@ -31,10 +33,10 @@ def _arguments() -> argparse.Namespace:
         metavar="GLOB",
         action="append",
         default=[],
-        help="uses of operations to leave out, as 'subgroupAllEqual.*vec*'; may be repeated",
+        help="operations and types to avoid, such as 'subgroupAllEqual.*vec*'; may be repeated",
     )
-    parser.add_argument("--one-dimension", action="store_true", help="only workgroups of one dimension")
-    parser.add_argument("--shrink", action="store_true", help="make failing programs small")
+    parser.add_argument("--one-dimension", action="store_true", help="use only workgroups of one dimension")
+    parser.add_argument("--shrink", action="store_true", help="shrink failing programs")
     parser.add_argument(
         "--timeout", metavar="S", type=float, default=60.0, help="seconds for a dispatch (default: 60)"
     )
@@ -55,7 +57,7 @@ def _show(seed: int, outcome: Outcome) -> None:
 
 
 def main() -> int:
-    """Run the command; returns its exit code: 1 where something speaks against the device."""
+    """Run the command; return its exit code, 1 if the device is wrong."""
     arguments = _arguments()
     try:
         settings = Settings(

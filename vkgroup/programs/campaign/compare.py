@@ -1,4 +1,4 @@
-"""Two observations of one program side by side: the first step at which they part."""
+"""Comparison of two observations of one program: the first step at which they differ."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Words = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Difference:
-    """The first step at which an invocation recorded something else than expected.
+    """First step at which an invocation recorded another value than expected.
 
     Attributes
     ----------
-    invocation : its index in the dispatch.
-    subgroup, lane : where it ran.
+    invocation : index in the dispatch.
+    subgroup, lane : of the invocation.
     number : of the record, counted from 0.
-    step : as expected; 0 where nothing more was expected.
-    expected, got : the values, or the steps where these differ, in words.
+    step : expected step; 0 if no further step was expected.
+    expected, got : values, or steps if these differ, as text.
     """
 
     invocation: int
@@ -48,12 +48,13 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of comparing.
+    """Result of a comparison.
 
     Attributes
     ----------
-    difference : the first; None if there is none.
-    defined, undefined : words that were compared, and that were not because nothing defines them.
+    difference : the first one; None if there is none.
+    defined : number of words that were compared.
+    undefined : number of words that were not, because they are undefined.
     """
 
     difference: Difference | None
@@ -63,13 +64,13 @@ class Comparison:
 
 def _types(program: Program) -> dict[int, GlslType]:
     """Return the type that each step records."""
-    found = {}
+    types = {}
     for node in nodes_of(program):
         if isinstance(node, Operate):
-            found[node.step] = TYPES[type_of(node.call)]
+            types[node.step] = TYPES[type_of(node.call)]
         elif isinstance(node, Record):
-            found[node.step] = TYPES[type_of(node.value)]
-    return found
+            types[node.step] = TYPES[type_of(node.value)]
+    return types
 
 
 def compare(program: Program, expected: Observation, got: Observation) -> Comparison:
@@ -81,12 +82,12 @@ def compare(program: Program, expected: Observation, got: Observation) -> Compar
     counts = int((written & ~undefined).sum()), int(undefined.sum())
     wrong = np.nonzero(((expected.words != got.words) & ~undefined).any(axis=1))[0]
     types = _types(program)
-    found = [
+    differences = [
         difference
         for invocation in wrong
         if (difference := _first(int(invocation), types, expected, got, undefined)) is not None
     ]
-    return Comparison(min(found, key=lambda d: d.number, default=None), *counts)
+    return Comparison(min(differences, key=lambda d: d.number, default=None), *counts)
 
 
 def _first(
@@ -96,7 +97,7 @@ def _first(
     got: Observation,
     undefined: NDArray[np.bool_],
 ) -> Difference | None:
-    """Return the first record of an invocation that differs; None where only signs of zeros do."""
+    """Return the first record of an invocation that differs; None if only signs of zeros differ."""
     want, have, unknown = expected.words[invocation], got.words[invocation], undefined[invocation]
 
     def difference(number: int, step: int, first: str, second: str) -> Difference:
@@ -126,12 +127,12 @@ def _step(step: int) -> str:
 
 def _value(words: Words, type_: GlslType) -> NDArray[Any]:
     values, sound = from_planes(words[:, None], type_)
-    # Words that are no value of the type at all must not pass for one.
+    # Words that are not a value of the type must not equal one.
     return values[0] if sound.all() else np.full(type_.components, -1)
 
 
 def _components(unknown: NDArray[np.bool_], type_: GlslType) -> NDArray[np.bool_]:
-    """Return which components lie in a word that is undefined."""
+    """Return whether each component lies in a word that is undefined."""
     first = np.arange(type_.components) * type_.scalar.dtype.itemsize // 4
     last = (np.arange(1, type_.components + 1) * type_.scalar.dtype.itemsize - 1) // 4
     return np.asarray(unknown[first] | unknown[last])

@@ -1,4 +1,4 @@
-"""The constants and the small functions of a rendered program: records, conversions, exact arithmetic."""
+"""GLSL helper functions of a program that records values: records, conversions, exact arithmetic."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _number(type_: GlslType, text: str) -> str:
 
 
 def _helper(kind: str, type_: GlslType) -> list[str]:
-    """Return the declaration of a helper function with the comment that explains it."""
+    """Return the lines that declare a helper function."""
     name = type_.name
     if kind == "record":
         words = planes(type_)
@@ -68,17 +68,17 @@ def _helper(kind: str, type_: GlslType) -> list[str]:
 
 
 _HELPER_COMMENTS = {
-    "record": "Write a step and its value behind the last one.",
-    "word": "A word made of a value.",
-    "make": "A value made of a word; floating-point values are whole and small, so that all sums are exact.",
-    "settle": "Bring a whole number back to 0 … 15.",
-    "factor": "A factor whose products are exact: 1 or -1, twice that in the first four lanes.",
-    "bound": "Infinity, the identity of a minimum or maximum, as a number.",
+    "record": "Write a step and its value after the last record.",
+    "word": "Convert a value to a word.",
+    "make": "Convert a word to a value; floating-point values are small integers: all sums are exact.",
+    "settle": "Reduce an integer to the range 0 … 15.",
+    "factor": "Make a factor whose products are exact: 1 or -1, doubled in the first four lanes.",
+    "bound": "Replace infinity, the identity of a minimum or maximum, by a finite number.",
 }
 
 
 def declarations(helpers: set[tuple[str, str]]) -> list[str]:
-    """Return the declarations of helpers, each a kind and a type, with comments."""
+    """Return the lines that declare helpers, each a kind and a type, with comments."""
     lines: list[str] = []
     for kind, comment in _HELPER_COMMENTS.items():
         types = sorted(name for used, name in helpers if used == kind)

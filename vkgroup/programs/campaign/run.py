@@ -1,7 +1,7 @@
-"""Many programs, one after the other: results as they come, failing programs as GLSL, a summary.
+"""Run of a campaign: many programs, their results, failing programs as GLSL, and a summary.
 
-In the folder of results lie ``results.jsonl``, a line for each program, and ``summary.json``; of each program
-that does not agree ``SEED.comp``, and on request ``SEED-small.comp``, which shows the same in less.
+The output folder contains ``results.jsonl``, with a line for each program, and ``summary.json``. For each
+program that does not agree it contains ``SEED.comp`` and, on request, a smaller one, ``SEED-small.comp``.
 """
 
 from __future__ import annotations
@@ -35,20 +35,21 @@ SHRINK_ATTEMPTS = 2000
 
 @dataclass(frozen=True)
 class Settings:
-    """What to run.
+    """Settings of a campaign.
 
     Attributes
     ----------
-    device : the one on trial.
-    against : a second one to compare with; None takes the reference.
-    count, seed : how many programs, and the seed of the first.
+    device : device under test.
+    against : second device to compare with; None: the reference.
+    count : number of programs.
+    seed : of the first program.
     statements : about how many a program has.
-    promise : what programs count on; None takes the most that the device promises.
-    subgroup_size : a required size; 0 leaves it to the device.
-    avoid : globs over ``operation.type`` to leave out.
+    promise : reconvergence guarantee that programs rely on; None: the strongest of the device.
+    subgroup_size : required subgroup size; 0 leaves it to the device.
+    avoid : globs over ``operation.type`` that are not used.
     one_dimension : whether all workgroups have one dimension.
-    shrink : whether to make failing programs small.
-    timeout : seconds of one dispatch; drivers may compile in it.
+    shrink : whether to shrink failing programs.
+    timeout : seconds of one dispatch, in which drivers may also compile.
     """
 
     device: DeviceInfo
@@ -66,7 +67,7 @@ class Settings:
 
 @dataclass
 class Tally:
-    """What came of all programs so far."""
+    """Results of all programs so far."""
 
     capabilities: Capabilities
     promise: Promise
@@ -78,7 +79,7 @@ class Tally:
     against: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, seed: int, outcome: Outcome) -> None:
-        """Count one program."""
+        """Add the outcome of one program."""
         self.verdicts[outcome.verdict] += 1
         self.defined += outcome.defined
         self.undefined += outcome.undefined
@@ -86,7 +87,7 @@ class Tally:
             self.against.append({"seed": seed, "verdict": outcome.verdict.value, "detail": outcome.detail})
 
     def summary(self) -> dict[str, Any]:
-        """Return plain data for `json.dump`."""
+        """Return the summary as JSON data."""
         return {
             "device": self.capabilities.name,
             "driver": self.capabilities.driver_info,
@@ -110,7 +111,7 @@ def _capabilities(device: DeviceInfo) -> Capabilities:
 
 
 def _shrunk(trial: Trial, program: Program, outcome: Outcome, vocabulary: Vocabulary) -> Program:
-    """Make a failing program small: one that goes wrong in the same way."""
+    """Return a smaller program that fails in the same way."""
 
     def fails(candidate: Program) -> bool:
         return outcome.same_kind(trial.run(candidate))
@@ -141,11 +142,11 @@ def _record(program: Program, outcome: Outcome) -> dict[str, Any]:
 
 
 def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None]) -> Tally:
-    """Run programs and write what comes of them.
+    """Run a campaign and write its results.
 
     Parameters
     ----------
-    out : folder of the results; made if it is not there, appended to if it is.
+    out : folder of the results; created, or appended to if it exists.
     on_outcome : called with each seed and its outcome.
 
     Raises
@@ -154,22 +155,22 @@ def run(settings: Settings, out: Path, on_outcome: Callable[[int, Outcome], None
         A device cannot be opened.
     """
     start = time.perf_counter()
-    found = [_capabilities(settings.device)]
+    capabilities = [_capabilities(settings.device)]
     other = None
     if settings.against is not None:
-        found.append(_capabilities(settings.against))
+        capabilities.append(_capabilities(settings.against))
         other = Driver(settings.against, timeout=settings.timeout)
-    promise = settings.promise or promise_of(found[0])
-    # Two devices may differ where nothing is defined; the reference knows where that is.
+    promise = settings.promise or promise_of(capabilities[0])
+    # Two devices may differ where a result is undefined; only the reference knows where it is.
     undefined = other is None
     vocabulary = of_device(
-        *found, subgroup_size=settings.subgroup_size, undefined=undefined, avoid=settings.avoid
+        *capabilities, subgroup_size=settings.subgroup_size, undefined=undefined, avoid=settings.avoid
     )
     shapes = tuple(shape for shape in LOCAL_SIZES if shape[1] == 1 or not settings.one_dimension)
     driver = Driver(settings.device, timeout=settings.timeout, subgroup_size=settings.subgroup_size)
     profile = Values(vocabulary, promise, settings.statements, shapes)
     trial = Trial(driver, other)
-    tally = Tally(found[0], promise, settings)
+    tally = Tally(capabilities[0], promise, settings)
     out.mkdir(parents=True, exist_ok=True)
     try:
         with (out / "results.jsonl").open("a") as results:

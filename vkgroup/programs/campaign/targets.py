@@ -1,4 +1,4 @@
-"""Who runs a program: a device in a process of its own, or the reference."""
+"""Targets that run a program: a device in a separate process, and the reference interpreter."""
 
 from __future__ import annotations
 
@@ -22,22 +22,21 @@ from vkgroup.spirv import Module
 
 Words = NDArray[np.uint32]
 Transform = Callable[[bytes], bytes]
-"""Rewrites a module before it reaches the device, to plant errors that must be found."""
+"""Rewrites a module before it reaches the device, to plant errors that must be detected."""
 
 STEP_LIMIT = 1000
-"""Rounds of a loop after which the reference calls it a hang; generated loops have a handful."""
+"""Trips of a loop after which the reference reports a hang; generated loops have only a few."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What a subject left in the outputs.
+    """Outputs that a target wrote.
 
     Attributes
     ----------
     words : (invocations, capacity) uint32.
-    undefined : the same shape, bool: words that the specification leaves undefined. None where nothing is
-        known about that.
-    complaint : what the reference found wrong with the program itself; empty if nothing.
+    undefined : the same shape, bool: words that the specification leaves undefined; None if unknown.
+    complaint : fault of the program itself that the reference reports; empty if none.
     """
 
     words: Words
@@ -46,13 +45,13 @@ class Observation:
 
 
 class Driver:
-    """A Vulkan device in a process of its own, which is started again when it dies.
+    """A Vulkan device in a separate process, which is restarted when it dies.
 
     Parameters
     ----------
-    device : which.
+    device : device to open.
     timeout : seconds that one dispatch may take.
-    subgroup_size : the required size; 0 leaves it to the device.
+    subgroup_size : required subgroup size; 0 leaves it to the device.
     transform : see `Transform`.
     """
 
@@ -69,7 +68,7 @@ class Driver:
         self._worker: Worker | None = None
 
     def observe(self, program: Program, module: Module) -> Observation | Failure:
-        """Run a program; `Failure` where the process dies or hangs, or the device refuses the module."""
+        """Run a program; return `Failure` if the process dies or hangs, or the device rejects the module."""
         data = module.to_bytes()
         if self.transform is not None:
             data = self.transform(data)
@@ -78,7 +77,7 @@ class Driver:
         if self._worker is None:
             self._worker = Worker(Setup(self.device, 0, self.timeout), "vkgroup.programs.campaign.worker")
         try:
-            # The dispatch has its own limit; this one is for compilers that never end.
+            # The dispatch has its own limit; this one is for compilers that hang.
             answer = self._worker.ask(task, 3 * self.timeout)
         except WorkerDied as error:
             self._worker = None
@@ -97,33 +96,34 @@ class Driver:
 
 
 def assignment(program: Program, observation: Observation) -> NDArray[np.int64] | str:
-    """Return which lane of which subgroup each invocation was, as the interpreter wants to be told.
+    """Return the recorded subgroup and lane of each invocation, in the form that the interpreter takes.
 
     Returns
     -------
-    (workgroups, invocations of one) subgroup × subgroup size + lane; or what is wrong with what was recorded.
+    (workgroups, invocations of one) subgroup × subgroup size + lane; or why the recorded values are
+    invalid.
     """
     subgroup, lane, size = observation.words[:, :HEAD].astype(np.int64).T
     if (size != size[0]).any() or (lane >= size).any():
         return "gl_SubgroupSize and gl_SubgroupInvocationID contradict each other"
-    place: NDArray[np.int64] = (subgroup * size + lane).reshape(program.groups, program.local_invocations)
-    if any(len(np.unique(row)) != len(row) for row in place):
+    lanes: NDArray[np.int64] = (subgroup * size + lane).reshape(program.groups, program.local_invocations)
+    if any(len(np.unique(row)) != len(row) for row in lanes):
         return "two invocations of a workgroup share gl_SubgroupID and gl_SubgroupInvocationID"
-    return place
+    return lanes
 
 
 class Reference:
-    """The interpreter."""
+    """The reference interpreter."""
 
     def observe(
-        self, program: Program, module: Module, subgroup_size: int, places: NDArray[np.int64] | None = None
+        self, program: Program, module: Module, subgroup_size: int, lanes: NDArray[np.int64] | None = None
     ) -> Observation:
         """Run a program.
 
         Parameters
         ----------
         subgroup_size : lanes of a subgroup.
-        places : as `assignment` returns it; None is the linear one.
+        lanes : as `assignment` returns them; None: consecutive invocations.
         """
         words = program.invocations * capacity(program)
         data = Memory(inputs(program).view(np.uint8).copy(), "inputs")
@@ -133,13 +133,13 @@ class Reference:
             (program.groups, 1, 1),
             {(0, 0): [data], (0, 1): [outputs]},
             subgroup_size=subgroup_size,
-            assignment=places,
+            assignment=lanes,
             step_limit=STEP_LIMIT,
         )
         undefined = np.zeros(words, np.bool_)
         if outputs.causes is not None:
             undefined |= (outputs.causes.reshape(words, -1) >= HARD).any(axis=1)
-        # An undefined value that is recorded is no fault; one that decides something is.
+        # Recording an undefined value is allowed; a decision that depends on one is a fault.
         events = [event for event in outcome.events if not _is_record(event)]
         complaint = f"{events[0].kind}: {events[0].message}" if events else ""
         shape = (program.invocations, -1)

@@ -1,4 +1,4 @@
-"""One program run on a device and on what it is compared with, and the verdict."""
+"""Verdict on one program: a device compared with the reference, or with another device."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from vkgroup.spirv import Module
 
 
 class Verdict(Enum):
-    """What came of a program; the value is its name in results."""
+    """Verdict on a program; the value is its name in results."""
 
     AGREE = "agree"
     DIFFER = "differ"
-    #: The driver's process died, or its device was lost.
+    #: The driver's process died, or the device was lost.
     CRASH = "crash"
     TIMEOUT = "timeout"
-    #: The driver refused the module.
+    #: The driver rejected the module.
     ERROR = "error"
     #: The reference raised an error.
     REFERENCE = "reference"
-    #: Nothing can be said: the program is not defined, or the lanes contradict each other.
+    #: No verdict is possible: the program is undefined, or the recorded lanes are inconsistent.
     UNJUDGED = "unjudged"
 
 
@@ -42,10 +42,11 @@ class Outcome:
 
     Attributes
     ----------
-    detail : why, in words; empty where the program agrees.
-    defined, undefined : words that were compared, and that nothing defines.
-    subgroup_size : at which it ran; 0 where it did not.
-    seconds : all of it.
+    detail : reason; empty if the program agrees.
+    defined : number of words that were compared.
+    undefined : number of words that are undefined.
+    subgroup_size : subgroup size of the run; 0 if there was none.
+    seconds : total time.
     """
 
     verdict: Verdict
@@ -57,19 +58,19 @@ class Outcome:
     difference: Difference | None = None
 
     def same_kind(self, other: Outcome) -> bool:
-        """Whether two outcomes tell of the same thing going wrong, as far as can be told."""
+        """Whether two outcomes have the same verdict and, for errors of the reference, the same error."""
         if self.verdict is Verdict.REFERENCE:
             return other.verdict is self.verdict and other.detail.split(":")[0] == self.detail.split(":")[0]
         return other.verdict is self.verdict
 
 
 class Trial:
-    """Runs programs.
+    """Comparison of a device with the reference, or with another device.
 
     Parameters
     ----------
-    driver : the device on trial.
-    other : a second device to compare with; None takes the reference.
+    driver : device under test.
+    other : second device to compare with; None: the reference.
     """
 
     def __init__(self, driver: Driver, other: Driver | None = None) -> None:
@@ -78,12 +79,12 @@ class Trial:
         self._reference = Reference()
 
     def run(self, program: Program) -> Outcome:
-        """Judge one program.
+        """Run one program and return its outcome.
 
         Raises
         ------
         CompileError
-            The generator made something that does not compile.
+            The generated program does not compile.
         """
         start = time.perf_counter()
         outcome = self._run(program)
@@ -99,26 +100,28 @@ class Trial:
         expected = self._expected(program, module, got, size)
         if isinstance(expected, Outcome):
             return expected
-        found = compare(program, expected, got)
-        verdict = Verdict.AGREE if found.difference is None else Verdict.DIFFER
-        detail = str(found.difference or "")
-        return Outcome(verdict, detail, found.defined, found.undefined, size, difference=found.difference)
+        comparison = compare(program, expected, got)
+        verdict = Verdict.AGREE if comparison.difference is None else Verdict.DIFFER
+        detail = str(comparison.difference or "")
+        return Outcome(
+            verdict, detail, comparison.defined, comparison.undefined, size, difference=comparison.difference
+        )
 
     def _expected(
         self, program: Program, module: Module, got: Observation, size: int
     ) -> Observation | Outcome:
-        """Return what the other side recorded, or why nothing can be said."""
+        """Return the observation to compare with, or the outcome if there is none."""
         if self.other is not None:
             answer = self.other.observe(program, module)
             if isinstance(answer, Failure):
                 return Outcome(Verdict.UNJUDGED, f"the other device: {answer.kind}: {answer.message}")
             return answer
-        places = assignment(program, got)
-        if isinstance(places, str):
-            return Outcome(Verdict.UNJUDGED, places, subgroup_size=size)
+        lanes = assignment(program, got)
+        if isinstance(lanes, str):
+            return Outcome(Verdict.UNJUDGED, lanes, subgroup_size=size)
         try:
-            expected = self._reference.observe(program, module, size, places)
-        except Exception as error:  # Whatever goes wrong in the reference is a finding about it.
+            expected = self._reference.observe(program, module, size, lanes)
+        except Exception as error:  # Any error in the reference is a bug of the reference.
             return Outcome(Verdict.REFERENCE, f"{type(error).__name__}: {error}", subgroup_size=size)
         if expected.complaint:
             return Outcome(Verdict.UNJUDGED, expected.complaint, subgroup_size=size)
@@ -132,5 +135,5 @@ class Trial:
 
 
 def compiled(program: Program) -> Module:
-    """Compile a program; SPIR-V 1.5, since from 1.6 on the subgroup size of a pipeline may vary unasked."""
+    """Compile a program to SPIR-V 1.5; from 1.6 on, the subgroup size of a pipeline may vary by default."""
     return compile_source(render(program), stage="compute", target=Target.VULKAN_1_2, cache=False)

@@ -1,7 +1,7 @@
-"""A worker process: opens one device, and runs the modules that arrive on its standard input.
+"""Worker process: opens one device and runs the modules that it receives on its standard input.
 
-First comes a `Setup`; then tasks, each answered by the words of the outputs or by a `Failure`. What the
-driver prints on standard output goes to standard error instead.
+It receives a `Setup`, then tasks. It answers each task with the words of the outputs or with a `Failure`.
+What the driver prints on standard output goes to standard error.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Task:
 
     Attributes
     ----------
-    module : its bytes.
+    module : SPIR-V as bytes.
     inputs : words of binding 0.
-    output_words : words of binding 1, all zero before.
+    output_words : number of words of binding 1, initially zero.
     groups : workgroups in x.
-    subgroup_size : the required size; 0 leaves it to the device.
+    subgroup_size : required subgroup size; 0 leaves it to the device.
     """
 
     module: bytes
@@ -48,7 +48,7 @@ def perform(device: Device, task: Task, timeout: float) -> Words:
     Raises
     ------
     VkgroupError
-        Whatever the device has against it.
+        The device rejects the module or the dispatch.
     """
     module = Module.from_bytes(task.module)
     with (
@@ -62,7 +62,7 @@ def perform(device: Device, task: Task, timeout: float) -> Words:
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer tasks until they end, or the device is lost."""
+    """Answer tasks until there are no more, or the device is lost."""
     queue = Requests(requests)
     setup: Setup = queue.next()
     try:
