@@ -90,9 +90,7 @@ def expect(program: Program, layout: Layout) -> Expected:
     active = members[:, layout.position]
     event, invocation = np.nonzero(active)
     number = (np.cumsum(active, axis=0) - 1)[event, invocation]
-    certain = to_flags([execution.certain for execution in events], bits)[:, layout.position][
-        event, invocation
-    ]
+    certain = to_flags([execution.certain for execution in events], bits)[:, layout.position]
     field = layout.field[invocation]
     most = _masks(members, size)[event, field]
     least = most.copy()
