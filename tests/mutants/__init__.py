@@ -1,8 +1,12 @@
-"""Mutants: wrong modules, generated from tables, that the cases of subgroup operations must catch.
+"""Mutants: wrong SPIR-V modules and wrong programs that the suite must catch.
 
-`choices` says what can be wrong with a case's program, `operators` plants it at the `site` of the instruction
-under test, `generator` chooses the mutants of a device, `judging` tells who was caught, and `meaning` which
-of those that were not compute the same. `run` is all of it.
+Generated mutants come from the table of operations: `choices` lists the errors of a case, `operators` plants
+one at the `site` of the instruction under test, `generator` selects the mutants of a device, `judging` gives
+the verdicts, `meaning` explains the mutants that were not caught, and `campaign` runs all of it.
+
+Hand-written mutations are tables of a name, the cases that must catch it, and a change of the module:
+`subgroup_mutations`, `rotate_and_partition_mutations` and `compute_model_mutations`. Their `changes` are built
+on `rewriting`. `program_mutants` changes programs of reconvergence cases instead of modules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Barriers made wrong: memory is written late or read early, as the absence of the barrier permits.
+"""Wrong barriers: memory is written late or read early, as a missing barrier permits.
 
-Lanes in lockstep never show the bare absence of a barrier; they show what a compiler may do without it.
+Lanes in lockstep do not show that a barrier is missing. They show what a compiler may do without it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from vkgroup.conformance.barriers import BARRIERS, ROUNDS
 
 
 class _Round(NamedTuple):
-    """Places of one round: the barrier behind its write, that before its read, and its end."""
+    """Indices of instructions of one round: the barrier after its write, the one before its read, its end."""
 
     written: int
     read: int
@@ -20,7 +20,7 @@ class _Round(NamedTuple):
 
 
 def _round(site: Site, number: int) -> _Round:
-    """Return the places of a round; see `vkgroup.conformance.barriers.body`."""
+    """Return the indices of a round; see `vkgroup.conformance.barriers.body`."""
     names = ("OpControlBarrier", "OpMemoryBarrier")
     places = [place for place in range(site.end) if site.names[place] in names][-2 * ROUNDS :]
     first, second = places[2 * number : 2 * number + 2]
@@ -31,7 +31,7 @@ def _round(site: Site, number: int) -> _Round:
 
 
 def late(site: Site, choice: str) -> None:
-    """Let what is written before the barrier be written when all have read."""
+    """Move the write before the barrier to the end of the round, after all reads."""
     round_ = _round(site, int(choice))
     body = site.instructions
     write = round_.written - 1
@@ -41,7 +41,7 @@ def late(site: Site, choice: str) -> None:
 
 
 def early(site: Site, choice: str) -> None:
-    """Let what is read behind the barrier be read before anybody writes."""
+    """Move the read after the barrier before the write."""
     round_ = _round(site, int(choice))
     body, first = site.instructions, round_.read + 1
     write = round_.written - 1
@@ -50,7 +50,7 @@ def early(site: Site, choice: str) -> None:
 
 
 def _read(site: Site, first: int, end: int) -> int:
-    """Return where the cell is read: what the first store of a value just read stores."""
+    """Return the index of the instruction that reads the cell: the first load whose result is stored."""
     if site.case.operand == "image":
         return site.names.index("OpImageRead", first)
     store = site.names.index("OpStore", first, end)
@@ -63,5 +63,5 @@ def _read(site: Site, first: int, end: int) -> int:
 
 
 def dropped(site: Site, choice: str) -> None:
-    """Let there be no barrier."""
+    """Remove the barrier."""
     del site.instructions[_round(site, int(choice)).written]

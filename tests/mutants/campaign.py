@@ -1,4 +1,4 @@
-"""Running mutants on a device, and what came of them."""
+"""Run of mutants on a device, and its results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import open_device
 
 WORKERS = {False: "mutants.worker", True: "mutants.worker_of_every_stage"}
-"""The modules of workers, by whether they take every stage for declared."""
+"""Modules of worker processes, by whether every stage counts as declared."""
 
 OUTCOMES = {
     Status.FAIL: "caught",
@@ -35,7 +35,7 @@ OUTCOMES = {
     Status.TIMEOUT: "timed out",
     Status.NOT_SUPPORTED: "no mutant",
 }
-"""What the status of a mutant's run means for it. A crash and a time-out are no verdict of the suite."""
+"""Status of a mutant's run → outcome. A crash and a time-out are not verdicts of the suite."""
 
 
 @dataclass
@@ -44,7 +44,9 @@ class Campaign:
 
     Attributes
     ----------
-    mutants, results : each mutant and what came of it, by its name.
+    mutants, results : mutants and their results, by name.
+    undeclared : whether stages are included that do not declare subgroup operations.
+    seconds, started : duration and start of the run.
     """
 
     capabilities: Capabilities
@@ -57,27 +59,27 @@ class Campaign:
     started: str = ""
 
     def outcome(self, name: str) -> str:
-        """Return what came of a mutant, a value of `OUTCOMES`."""
+        """Return the outcome of a mutant, a value of `OUTCOMES`."""
         return OUTCOMES[self.results[name].status]
 
     def named(self, outcome: str) -> list[str]:
-        """Return the mutants of an outcome, by name."""
+        """Return the names of the mutants with an outcome."""
         return sorted(name for name in self.results if self.outcome(name) == outcome)
 
     @property
     def unexplained(self) -> list[str]:
-        """The mutants that were missed for no reason that is known."""
+        """Names of the mutants that were missed without a known reason."""
         return [name for name in self.named("missed") if self.results[name].detail == UNEXPLAINED]
 
     def counts(self, key: Callable[[Mutant], str] = lambda mutant: "") -> dict[str, Counter[str]]:
-        """Return the number of mutants of each outcome, by what `key` gives of a mutant."""
-        found: dict[str, Counter[str]] = {}
+        """Return the number of mutants of each outcome, grouped by `key`."""
+        counts: dict[str, Counter[str]] = {}
         for name, mutant in self.mutants.items():
-            found.setdefault(key(mutant), Counter())[self.outcome(name)] += 1
-        return dict(sorted(found.items()))
+            counts.setdefault(key(mutant), Counter())[self.outcome(name)] += 1
+        return dict(sorted(counts.items()))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the run as JSON data: counts, and by name every mutant that was not caught, with why."""
+        """Return the run as JSON data: counts, and each mutant that was not caught with the reason."""
         totals = self.counts().get("", Counter())
         judged = sum(totals.values()) - totals["no mutant"]
         return {
@@ -122,11 +124,11 @@ def run(
     ----------
     device : the device, as `vkgroup.opening.select` gives it.
     jobs : worker processes.
-    seed : of the choice of cases, and of their data.
+    seed : of the selection of cases, and of their data.
     stages, cases, limit : see `mutants.generator.generate`.
     timeout : seconds that one dispatch may take.
-    undeclared : whether stages are taken that the device has, and does not declare subgroup operations in.
-    isolate : run in worker processes, which a crashing driver cannot take along.
+    undeclared : whether to include stages in which the device does not declare subgroup operations.
+    isolate : run in worker processes, so that a crashing driver does not end this process.
 
     Raises
     ------
@@ -135,13 +137,13 @@ def run(
     """
     with open_device(device) as opened:
         capabilities = every_stage(opened.capabilities) if undeclared else opened.capabilities
-    found = Campaign(capabilities, seed, jobs, undeclared)
-    found.started = datetime.now(UTC).isoformat(timespec="seconds")
+    campaign = Campaign(capabilities, seed, jobs, undeclared)
+    campaign.started = datetime.now(UTC).isoformat(timespec="seconds")
     groups = generate(capabilities, seed=seed, stages=stages, cases=cases, limit=limit)
-    found.mutants = {mutant.name: mutant for group in groups for mutant in group.cases}
+    campaign.mutants = {mutant.name: mutant for group in groups for mutant in group.cases}
 
     def take(results: Iterable[Result]) -> None:
-        found.results.update((result.case, result) for result in results)
+        campaign.results.update((result.case, result) for result in results)
 
     start = time.perf_counter()
     setup = Setup(device, seed, timeout)
@@ -150,8 +152,8 @@ def run(
             Pool(setup, jobs, WORKERS[undeclared]).run(groups, take)
     else:
         _run_here(setup, groups, take)
-    found.seconds = time.perf_counter() - start
-    return found
+    campaign.seconds = time.perf_counter() - start
+    return campaign
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""Which operators, with which choices, make a case's program wrong: rules over the tables of operations.
+"""Errors that can be planted into a case's program: rules over the table of operations.
 
-A rule leaves out what computes the same by the specification, whatever the data.
+A rule omits errors that by the specification compute the same result for all data.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from vkgroup.reference.operations import (
 )
 
 Choice = tuple[str, str]
-"""An operator and its choice."""
+"""An operator and its choice, see `mutants.mutant.Mutant`."""
 
-# Pairs that differ on lanes alone whose result one of the two leaves undefined, or nowhere.
+# Pairs of operations that differ only in lanes where one of them is undefined.
 _SAME = (
     {"subgroupBroadcast", "subgroupShuffle"},
     {"subgroupRotate", "subgroupShuffleDown"},
 )
 
 ALONE = ("c1", "alone")
-"""The operands that make each lane's own value its reduction, whatever the operator."""
+"""Operands with which the reduction is each lane's own value, for every operator."""
 
 _MOVES = ("subgroupShuffleXor", "subgroupShuffleUp", "subgroupShuffleDown", "subgroupRotate")
 
@@ -68,7 +68,7 @@ def _choices(case: Case, capabilities: Capabilities) -> Iterator[Choice]:
         yield from _of_value(case, operation)
         if _varies(case, operation, size):
             yield "uniform", ""
-        if _asks_everybody(operation) and case.operand not in (*ALONE, "strided"):
+        if _depends_on_all_lanes(operation) and case.operand not in (*ALONE, "strided"):
             yield "mask", "odd"
 
 
@@ -81,7 +81,7 @@ def _of_barrier(case: Case) -> Iterator[Choice]:
 
 
 def _of_result(case: Case) -> Iterator[Choice]:
-    """Yield the ways to spoil a result."""
+    """Yield the errors of the result."""
     type_ = result_type(case)
     yield "constant", "zero"
     if type_.name == "bool":
@@ -107,7 +107,7 @@ def _of_variable(case: Case, capabilities: Capabilities) -> Iterator[Choice]:
 
 
 def _signature(operation: Operation) -> tuple[object, ...]:
-    """Return what operations share whose instructions have the same shape."""
+    """Return a key that is equal for operations whose instructions have the same operands."""
     kinds = tuple(operand.type.name if operand.type else "value" for operand in operation.operands)
     return operation.result, kinds, operation.group_operation, operation.direction is None
 
@@ -117,27 +117,27 @@ def _opcodes(case: Case, operation: Operation, capabilities: Capabilities, size:
         return
     kind = case.glsl_type.scalar.kind
     mine = opcode_of(case)
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for other in SUBGROUP_OPERATIONS.values():
         fits = _signature(other) == _signature(operation) and case.glsl_type in other.types
         if not fits or {operation.name, other.name} in _SAME or _same_here(case, other, size):
             continue
         if support.missing(_in_place(case, other), capabilities):
             continue
-        found[other.opcodes[kind]] = None
+        names[other.opcodes[kind]] = None
         if other.operator in ("Min", "Max") and kind in ("int", "uint"):
             # An unsigned instruction must not have a signed result.
-            found[f"OpGroupNonUniform{OPCODE_PREFIXES[other.operator]['int']}{other.operator}"] = None
-    yield from (("opcode", name) for name in found if name != mine)
+            names[f"OpGroupNonUniform{OPCODE_PREFIXES[other.operator]['int']}{other.operator}"] = None
+    yield from (("opcode", name) for name in names if name != mine)
 
 
 def _in_place(case: Case, other: Operation) -> Case:
-    """Return a case of another operation where a case is."""
+    """Return a case like this one, of another operation."""
     return replace(case, category=other.category.value, operation=other.name, operand="")
 
 
 def _same_here(case: Case, other: Operation, size: int) -> bool:
-    """Whether another operation moves the same values with a case's operand, where both are defined.
+    """Whether another operation moves the same values with a case's operand wherever both are defined.
 
     Half a subgroup is as far in any way; over the greatest distance one lane alone has a partner; and a
     subgroup may be one quad. Ids that quads do not have count as well.
@@ -179,7 +179,7 @@ def _groups(case: Case, operation: Operation, capabilities: Capabilities, size: 
 
 
 def _unpartitioned(group_operation: str) -> str:
-    """Return the group operation of the whole subgroup that one of a partition's subsets is."""
+    """Return the group operation on the whole subgroup that corresponds to a partitioned one."""
     return group_operation.removeprefix("Partitioned").removesuffix("NV")
 
 
@@ -204,7 +204,7 @@ def _of_operand(case: Case, operation: Operation, size: int) -> Iterator[Choice]
 
 
 def _of_value(case: Case, operation: Operation) -> Iterator[Choice]:
-    """Yield the ways to change what an operation is given."""
+    """Yield the errors of the operand value."""
     if not operation.operands:
         return
     # Whether values are equal, and what is even about their number, is the same for all of them changed.
@@ -231,8 +231,8 @@ def _varies(case: Case, operation: Operation, size: int) -> bool:
     return operation.name.startswith((*moves, "subgroupPartitionNV", "subgroupElect"))
 
 
-def _asks_everybody(operation: Operation) -> bool:
-    """Whether the result depends on which lanes are active, and on all of them."""
+def _depends_on_all_lanes(operation: Operation) -> bool:
+    """Whether the result depends on all active lanes."""
     if operation.group_operation is not None:
         return operation.operator is not None
     names = ("subgroupAll", "subgroupAny", "subgroupAllEqual", "subgroupElect", "subgroupBallot")

@@ -1,4 +1,4 @@
-"""Wrong compute models that the suite must catch, planted into modules on their way to a device."""
+"""Errors in barriers, atomics and built-in variables that the compute model cases must catch."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _MERGES = (246, 247)
 
 
 def _late_first_accesses(data: bytes) -> bytes:
-    """Drop the first memory barrier of each block, and let the access before it come last in the block.
+    """Remove the first memory barrier of each block, and move the access before it to the end of the block.
 
-    That is what the barrier's absence permits, and shows where a whole subgroup advances together.
+    A missing barrier permits that, and it has an effect even if a whole subgroup advances together.
     """
     out: list[Words] = []
     held: list[Words] = []
@@ -58,7 +58,7 @@ def _late_first_accesses(data: bytes) -> bytes:
 
 
 def _without_barriers_of_the_workgroup_but(kept: int, data: bytes) -> bytes:
-    """Drop all but every `kept`-th barrier of the workgroup."""
+    """Remove all barriers of the workgroup except every `kept`-th."""
     seen = 0
     out = []
     for i in instructions(data):
@@ -92,7 +92,7 @@ def _not_atomic(opcode: int, combine: int, data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class ModelMutation:
-    """One planted error, and a glob of cases of which some must show it."""
+    """One planted error, and a glob of cases of which some must catch it."""
 
     name: str
     cases: str

@@ -1,4 +1,4 @@
-"""The set of mutants of a device: some cases of every operation in every stage, and every error in each."""
+"""Selection of the mutants of a device: all errors in some cases of each operation in each stage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vkgroup.device import Capabilities
 _Named = TypeVar("_Named", Case, Mutant)
 
 PATTERNS = ("all", "data_mask")
-"""The patterns that cases are taken of, in both of which the operation stands at one place."""
+"""Patterns of the selected cases; their programs contain the operation once."""
 
 _NOTHING_DEFINED = ("beyond", "straddling")
 
@@ -29,15 +29,15 @@ def generate(
     cases: int = 2,
     limit: int | None = None,
 ) -> list[Group]:
-    """Return mutants in groups by their case; the same arguments give the same.
+    """Return mutants in groups by their case; equal arguments give equal mutants.
 
     Parameters
     ----------
-    capabilities : of the device: what it does not declare has no mutants.
-    seed : by which cases are chosen.
-    stages : shader stages; all where there is none.
-    cases : of each operation in each stage.
-    limit : mutants at most, taken from all operations and stages alike.
+    capabilities : of the device; operations that it does not declare have no mutants.
+    seed : of the selection of cases.
+    stages : shader stages; empty: all.
+    cases : number of cases of each operation in each stage.
+    limit : largest number of mutants, taken evenly from all operations and stages.
     """
     chosen: list[list[Mutant]] = []
     for members in _by_operation(stages).values():
@@ -47,14 +47,14 @@ def generate(
 
 
 def _by_operation(stages: Sequence[str]) -> dict[tuple[str, str], list[Case]]:
-    """Return the cases that mutants are made of, by stage and operation."""
-    found: dict[tuple[str, str], list[Case]] = {}
+    """Return the cases that can have mutants, by stage and operation."""
+    cases: dict[tuple[str, str], list[Case]] = {}
     for case in subgroup_cases():
         plain = case.shape == "1d" and not case.subgroup_size and case.pattern in PATTERNS
         plain = plain and not is_long(case.glsl_type)
         if plain and case.operand not in _NOTHING_DEFINED and (not stages or case.stage in stages):
-            found.setdefault((case.stage, case.operation), []).append(case)
-    return found
+            cases.setdefault((case.stage, case.operation), []).append(case)
+    return cases
 
 
 def _shuffled(items: Iterable[_Named], seed: int) -> list[_Named]:
@@ -68,8 +68,8 @@ def _distinct(cases: Iterable[Case], count: int) -> Iterator[Case]:
         if len(seen) == count:
             return
         exact = case.data == "exact" or len(seen) > 1
-        operands = {one.operand for one in seen}
-        patterns = {one.pattern for one in seen}
+        operands = {other.operand for other in seen}
+        patterns = {other.pattern for other in seen}
         new = case.pattern not in patterns or len(patterns) == len(PATTERNS)
         if exact and new and (case.operand not in operands or not case.operand):
             seen.append(case)
@@ -77,14 +77,14 @@ def _distinct(cases: Iterable[Case], count: int) -> Iterator[Case]:
 
 
 def _thinned(groups: list[list[Mutant]], limit: int | None) -> list[list[Mutant]]:
-    """Return the groups with so many mutants in all, taken from each in turn."""
+    """Return the groups reduced to a total number of mutants, taken from each in turn."""
     if limit is None:
         return groups
-    kept: list[list[Mutant]] = [[] for _ in groups]
+    thinned: list[list[Mutant]] = [[] for _ in groups]
     left = limit
     for turn in range(max(map(len, groups), default=0)):
-        for group, into in zip(groups, kept, strict=True):
+        for group, into in zip(groups, thinned, strict=True):
             if turn < len(group) and left:
                 into.append(group[turn])
                 left -= 1
-    return kept
+    return thinned

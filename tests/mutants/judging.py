@@ -1,4 +1,4 @@
-"""Judging mutants: the honest run first, then each wrong module on the same inputs."""
+"""Verdicts on mutants: the original module first, then each wrong module on the same inputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from vkgroup.errors import DeviceLost, DispatchTimeout, InvalidModule, VkgroupEr
 from vkgroup.spirv import Module
 
 UNEXPLAINED = "unexplained"
-"""What is said of a mutant that passes for no reason that is known."""
+"""Detail of a mutant that passes without a known reason."""
 
 
 def plant(module: Module, mutant: Mutant, lanes: list[int], size: int) -> Module:
@@ -30,8 +30,8 @@ def plant(module: Module, mutant: Mutant, lanes: list[int], size: int) -> Module
 
     Parameters
     ----------
-    module : the honest module of the program of the mutant's case alone.
-    lanes : the lanes whose results are judged somewhere, ascending; none where the case tests a barrier.
+    module : original module of a program with the mutant's case only.
+    lanes : lanes whose results are compared in some subgroup, ascending; none for barriers.
     size : the subgroup size.
     """
     site = Site(module, mutant.case, lanes, size)
@@ -44,8 +44,8 @@ def judge_group(executor: Executor, group: Group) -> list[Result]:
 
     Returns
     -------
-    For each mutant `FAIL` where it was caught; `PASS` where it was missed, with the reason; `NOT_SUPPORTED`
-    where it is no mutant: its module is not valid or not a new one, or the honest one does not pass.
+    For each mutant `FAIL` if it was caught; `PASS` if it was missed, with the reason; `NOT_SUPPORTED` if it
+    is not a mutant: its module is invalid or equals another, or the original module does not pass.
 
     Raises
     ------
@@ -80,8 +80,8 @@ def _judged_lanes(entry: Entry, instances: Instances) -> list[int]:
         return []
     nothing = np.zeros((*instances.active.shape, 1), np.uint32)
     defined = np.all(expected_of(entry, instances, nothing).defined, axis=-1) & instances.recorded
-    found: list[int] = np.flatnonzero(defined.any(axis=0)).tolist()
-    return found
+    lanes: list[int] = np.flatnonzero(defined.any(axis=0)).tolist()
+    return lanes
 
 
 def _judged(
@@ -92,7 +92,7 @@ def _judged(
     lanes: list[int],
     seen: set[bytes],
 ) -> Result:
-    """Judge a mutant whose module is none of those that were seen."""
+    """Judge a mutant; `seen` contains the modules that were judged before."""
     start = time.perf_counter()
     (entry,) = program.entries
     try:

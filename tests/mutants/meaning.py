@@ -1,4 +1,4 @@
-"""What a wrong instruction computes by the specification: whether a missed mutant could have been caught."""
+"""Results of a mutant by the specification: explains why a missed mutant could not be caught."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUNDING = "inside the bounds of rounding"
 
 
 def equivalence(mutant: Mutant, entry: Entry, instances: Instances) -> str:
-    """Return why no verdict on these data can tell a mutant from the honest module; "" where it could.
+    """Return why a mutant cannot be distinguished from the original module on these data; "" if it can.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def equivalence(mutant: Mutant, entry: Entry, instances: Instances) -> str:
 
 
 def _legal(value: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
-    """Whether values are among those that are expected, NaN for NaN."""
+    """Whether values are among the expected ones; NaN equals NaN."""
     low, high = expected.low, expected.high
     equal = value == low
     if value.dtype.kind == "f":
@@ -58,7 +58,7 @@ def _legal(value: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
 
 
 def _spoiled(mutant: Mutant, entry: Entry, instances: Instances, expected: Expected) -> Lanes | None:
-    """Return what an operator makes of the right result; None where it is another that does not."""
+    """Return the result of an operator that changes the right result; None for other operators."""
     right, defined = expected.low, expected.defined
     rows, count = np.arange(len(right)), right.shape[-1]
     if mutant.operator == "uniform":
@@ -85,7 +85,7 @@ def _spoiled(mutant: Mutant, entry: Entry, instances: Instances, expected: Expec
 
 
 def _reference(operation: Operation, entry: Entry, instances: Instances, active: NDArray[np.bool_]) -> Lanes:
-    """Return what an operation gives to lanes that are active."""
+    """Return the results of an operation for a set of active lanes."""
     others = others_of(entry, instances)
     value = [] if entry.feed is None else [entry.feed.values[instances.place]]
     lanes: Lanes = operation.reference(*value, active, *others)
@@ -93,7 +93,7 @@ def _reference(operation: Operation, entry: Entry, instances: Instances, active:
 
 
 def _planted(mutant: Mutant, entry: Entry, instances: Instances) -> Lanes | None:
-    """Return what the planted instruction gives, by the reference; None where it has no function for it."""
+    """Return the reference results of the planted instruction; None if the reference does not have it."""
     mine = SUBGROUP_OPERATIONS.get(mutant.case.operation)
     other = None if mine is None else _other(mutant, mine)
     if other is None or entry.feed is None:
@@ -111,7 +111,7 @@ def _planted(mutant: Mutant, entry: Entry, instances: Instances) -> Lanes | None
 
 
 def _other(mutant: Mutant, mine: Operation) -> Operation | None:
-    """Return the operation that a mutant plants; None where no function of GLSL is that instruction."""
+    """Return the operation that a mutant plants; None if no GLSL function compiles to it."""
     if mutant.operator == "cluster":
         return mine
     if mutant.operator not in ("opcode", "group", "direction"):

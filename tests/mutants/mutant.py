@@ -1,4 +1,4 @@
-"""What a mutant is: one case, and one way in which the instruction that it tests is made wrong."""
+"""Mutant: a case and one error in the instruction that it tests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from vkgroup.conformance.plan import risk
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A wrong module that a case must tell from the right one.
+    """A wrong module that a case must distinguish from the original one.
 
     Attributes
     ----------
-    case : the case whose program is changed, alone in it.
+    case : case whose program is changed; the program contains no other case.
     operator : the kind of change, a key of `mutants.operators.OPERATORS`.
-    choice : what the operator changes to, in its own words; "" where there is nothing to choose.
+    choice : variant of the operator; "" if there is only one.
     """
 
     case: Case
@@ -44,7 +44,7 @@ class Group:
 
     @property
     def alone(self) -> bool:
-        """Whether nobody else should be at work meanwhile; see `vkgroup.conformance.plan.Batch`."""
+        """Whether no other worker should run meanwhile; see `vkgroup.conformance.plan.Batch`."""
         return risk(self.cases[0].case) > 0
 
     def __len__(self) -> int:

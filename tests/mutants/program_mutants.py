@@ -1,4 +1,4 @@
-"""Programs gone wrong: what a broken compiler would make of a program of reconvergence, one change each."""
+"""Wrong programs: a reconvergence program with one change that a faulty compiler could make."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from vkgroup.programs.nodes import (
 )
 
 Change = Callable[[Block, int], Block | None]
-"""Returns a block with the statement of this index changed; None where the change does not apply."""
+"""Returns a block with the statement of this index changed; None if the change does not apply."""
 
 _BLOCKS = ("then", "otherwise", "body", "rest", "farewell")
 
 
 def inverted(block: Block, at: int) -> Block | None:
-    """Turn a condition round."""
+    """Negate a condition."""
     old = block[at]
     if not isinstance(old, If):
         return None
@@ -36,7 +36,7 @@ def inverted(block: Block, at: int) -> Block | None:
 
 
 def longer(block: Block, at: int) -> Block | None:
-    """Give a loop one trip more."""
+    """Add a trip to a loop."""
     old = block[at]
     if not isinstance(old, Loop) or not isinstance(old.trips, Fixed | OfLane):
         return None
@@ -46,12 +46,12 @@ def longer(block: Block, at: int) -> Block | None:
 
 
 def stayed(block: Block, at: int) -> Block | None:
-    """Forget a break, continue or return."""
+    """Remove a break, continue or return."""
     return (*block[:at], *block[at + 1 :]) if isinstance(block[at], Jump) else None
 
 
 def hoisted(block: Block, at: int) -> Block | None:
-    """Move an observation out of a branch, in front of it."""
+    """Move an observation from the start of a branch to before it."""
     old = block[at]
     if not isinstance(old, If) or not old.then or not isinstance(old.then[0], Observe):
         return None
@@ -59,7 +59,7 @@ def hoisted(block: Block, at: int) -> Block | None:
 
 
 def sunk(block: Block, at: int) -> Block | None:
-    """Move an observation out of a branch, behind it."""
+    """Move an observation from the end of a branch to after it."""
     old = block[at]
     if not isinstance(old, If) or not old.then or not isinstance(old.then[-1], Observe):
         return None
@@ -67,7 +67,7 @@ def sunk(block: Block, at: int) -> Block | None:
 
 
 def swapped(block: Block, at: int) -> Block | None:
-    """Swap the labels of two cases."""
+    """Exchange the labels of two cases."""
     old = block[at]
     if not isinstance(old, Switch) or any(case.default for case in old.cases[:2]):
         return None
@@ -77,7 +77,7 @@ def swapped(block: Block, at: int) -> Block | None:
 
 
 def unelected(block: Block, at: int) -> Block | None:
-    """Elect everybody."""
+    """Elect all invocations."""
     old = block[at]
     if not isinstance(old, If) or not isinstance(old.condition, Elect):
         return None
@@ -85,7 +85,7 @@ def unelected(block: Block, at: int) -> Block | None:
 
 
 def never_together(block: Block, at: int) -> Block | None:
-    """Put what follows a branch into both of its ways: what parted there does not join again."""
+    """Move the statements after a branch into both of its sides, so that invocations do not reconverge."""
     old, rest = block[at], block[at + 1 :]
     if not isinstance(old, If) or not rest:
         return None

@@ -1,4 +1,4 @@
-"""Planting errors in SPIR-V modules: rewriting instructions, one at a time."""
+"""Rewriting of SPIR-V modules, one instruction at a time, to plant errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Words = list[int]
 """One instruction: opcode, then its operand words."""
 
 Rewrite = Callable[[Words], list[Words]]
-"""Instruction → the instructions that take its place."""
+"""Instruction → instructions that replace it."""
 
 
 def instructions(data: bytes) -> list[Words]:
@@ -24,7 +24,7 @@ def instructions(data: bytes) -> list[Words]:
 
 
 def assemble(header: bytes, body: list[Words]) -> bytes:
-    """Put a module together again."""
+    """Return a module from its header and its instructions."""
     words: Words = []
     for opcode, *operands in body:
         words += [(len(operands) + 1) << 16 | opcode, *operands]
@@ -32,7 +32,7 @@ def assemble(header: bytes, body: list[Words]) -> bytes:
 
 
 def rewritten(data: bytes, rewrite: Rewrite) -> bytes:
-    """Return a module with every instruction replaced by what `rewrite` makes of it."""
+    """Return a module with each instruction replaced by `rewrite`."""
     body = [new for old in instructions(data) for new in rewrite(old)]
     return assemble(data[:20], body)
 
@@ -45,7 +45,7 @@ def integer_constants(data: bytes) -> dict[int, int]:
 
 
 def boolean_constant(data: bytes, value: bool) -> tuple[bytes, int]:
-    """Return a module that has the Boolean constant, and the constant's id."""
+    """Return a module with a Boolean constant, and the id of the constant."""
     found = instructions(data)
     opcode = 41 if value else 42
     for instruction in found:

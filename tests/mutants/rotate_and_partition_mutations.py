@@ -64,7 +64,7 @@ SHUFFLE_RELATIVE = 66
 
 
 def shuffled(new: int, data: bytes) -> bytes:
-    """Let rotations be shuffles that do not wrap around."""
+    """Replace rotations by shuffles that do not wrap around."""
     body = [[CAPABILITY, SHUFFLE_RELATIVE], *instructions(data)]
     return assemble(data[:20], [[new, *i[1:FOURTH]] if i[0] == ROTATE else i for i in body])
 
@@ -74,7 +74,7 @@ def unclustered(data: bytes) -> bytes:
 
 
 def as_declared(opcode_: int, data: bytes) -> bytes:
-    """Let operands that are specialization constants keep the value that the module gives them."""
+    """Replace specialization constants by their default values."""
     special = {i[2]: i[3] for i in instructions(data) if i[0] == SPEC_CONSTANT}
     ids = integer_constants(data)
 
@@ -87,7 +87,7 @@ def as_declared(opcode_: int, data: bytes) -> bytes:
 
 
 def ones(data: bytes) -> tuple[bytes, int]:
-    """Return a module that has the ballot of nothing but ones, and its id."""
+    """Return a module with a constant ballot of ones, and its id."""
     uint = uint_type(data)
     vector = next(i[1] for i in instructions(data) if i[0] == TYPE_VECTOR and i[2:4] == [uint, 4])
     data, ids = with_constants(
@@ -99,7 +99,7 @@ def ones(data: bytes) -> tuple[bytes, int]:
 
 
 def one_subset(data: bytes) -> bytes:
-    """Let every partition be one subset."""
+    """Make every partition a single subset."""
     data, ballot = ones(data)
 
     def rewrite(i: Words) -> list[Words]:
@@ -114,13 +114,13 @@ def one_subset(data: bytes) -> bytes:
 
 
 def one_class(data: bytes) -> bytes:
-    """Let subgroupPartitionNV find all values equal."""
+    """Make subgroupPartitionNV treat all values as equal."""
     data, ballot = ones(data)
     return rewritten(data, lambda i: [[COPY_OBJECT, i[1], i[2], ballot]] if i[0] == PARTITION else [i])
 
 
 def unpartitioned(new: int, data: bytes) -> bytes:
-    """Let partitioned operations be those of the whole subgroup, without their ballots."""
+    """Replace partitioned operations by operations on the whole subgroup."""
 
     def rewrite(i: Words) -> list[Words]:
         return [[*i[:VALUE], new, i[THIRD]]] if i[0] in ARITHMETIC and i[VALUE] >= PARTITIONED_REDUCE else [i]
@@ -129,7 +129,7 @@ def unpartitioned(new: int, data: bytes) -> bytes:
 
 
 def first_component(data: bytes) -> bytes:
-    """Let subgroupPartitionNV compare the first components of vectors alone."""
+    """Make subgroupPartitionNV compare only the first component of vectors."""
     body = instructions(data)
     vectors = {i[1]: i[2] for i in body if i[0] == TYPE_VECTOR}
     types = {i[2]: i[1] for i in body if len(i) > 2}

@@ -1,4 +1,4 @@
-"""The instruction that a case tests, found in the module of its program, and code to take its place."""
+"""Location of the instruction that a case tests, and code that replaces it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INPUT = 1
 LANE = "SubgroupLocalInvocationId"
 
 EXTENSIONS = {"GroupNonUniformRotateKHR": "SPV_KHR_subgroup_rotate"}
-"""Capability → the extension that it comes with, where it is no part of Vulkan."""
+"""Capability → extension that it needs, if it is not part of core SPIR-V."""
 
 
 def opcode_of(case: Case) -> str:
@@ -30,22 +30,22 @@ def opcode_of(case: Case) -> str:
 
 
 class Site:
-    """A module at the instruction under test.
+    """A module and the instruction under test in it.
 
-    What a program records beside its one case (lanes, active masks, operands) stands before it, and so the
-    last such instruction of `main`, which is the first function, is the one.
+    A program records lanes, active masks and operands before its case. So the instruction under test is the
+    last one of its kind in `main`, which is the first function.
 
     Parameters
     ----------
-    module : the honest module of a program of one case, whose pattern has one place of observation.
+    module : original module of a program with one case, whose pattern contains the operation once.
     case : the case.
-    lanes : the lanes whose results are judged somewhere, ascending.
-    size : the subgroup size.
+    lanes : lanes whose results are compared in some subgroup, ascending.
+    size : subgroup size.
 
     Attributes
     ----------
     words : the instruction under test.
-    code : what takes its place.
+    code : instructions that replace it.
     """
 
     def __init__(self, module: Module, case: Case, lanes: Sequence[int], size: int) -> None:
@@ -60,11 +60,11 @@ class Site:
 
     def _find(self) -> int:
         wanted = opcode_of(self.case)
-        places = [place for place in range(self.end) if self.names[place] == wanted]
+        indices = [index for index in range(self.end) if self.names[index] == wanted]
         if wanted == "OpLoad":
             variable = self.built_in(BUILTIN_VARIABLES[self.case.operation].builtin)
-            places = [place for place in places if self.instructions[place][3] == variable]
-        return places[-1]
+            indices = [index for index in indices if self.instructions[index][3] == variable]
+        return indices[-1]
 
     @property
     def type(self) -> int:
@@ -77,14 +77,14 @@ class Site:
         return self.words[2]
 
     def place(self, *names: str) -> int:
-        """Return where in `words` the operand of one of these names is."""
+        """Return the index in `words` of the operand with one of these names."""
         spec = grammar().instruction(self.words[0] & 0xFFFF)
         assert spec is not None
         return next(place for name in names if (place := spec.operand_index(name)) is not None)
 
     @property
     def value_at(self) -> int:
-        """Where in `words` the first operand that is no scope is."""
+        """Index in `words` of the first operand that is not a scope."""
         return self.place("Value", "Predicate")
 
     @property
@@ -104,13 +104,13 @@ class Site:
         self.code.append(self.editor.instruction(name, self.type, self.result, *operands))
 
     def original(self) -> int:
-        """Add the instruction under test; return the id of what it makes."""
+        """Add the instruction under test; return the id of its result."""
         made = self.editor.fresh()
         self.code.append([*self.words[:2], made, *self.words[3:]])
         return made
 
     def finish_with(self, changes: Mapping[int, int]) -> None:
-        """Add the instruction under test with other words at these places."""
+        """Add the instruction under test with other words at these indices."""
         self.code.append([changes.get(place, word) for place, word in enumerate(self.words)])
 
     def scalar(self, type_: int) -> tuple[str, int]:
@@ -142,7 +142,7 @@ class Site:
         return self.editor.constant(self.editor.integer(), value)
 
     def built_in(self, name: str) -> int | None:
-        """Return the variable of a built-in, None where the module has none."""
+        """Return the id of the variable of a built-in; None if the module has none."""
         number = grammar().number("BuiltIn", name)
         decoration = grammar().number("Decoration", "BuiltIn")
         for words, instruction in zip(self.instructions, self.names, strict=True):
@@ -151,14 +151,14 @@ class Site:
         return None
 
     def is_lane(self, lane: int) -> int:
-        """Add the question whether this is a lane; return the id of the Boolean."""
+        """Add a comparison of the lane with a number; return the id of the Boolean."""
         variable = self.built_in(LANE)
         assert variable is not None
         own = self.emit("OpLoad", self.editor.integer(), variable)
         return self.emit("OpIEqual", self.editor.declare("OpTypeBool"), own, self.uint(lane))
 
     def changed(self, value: int, *, flip: bool) -> int:
-        """Add the change of a value; return the id of another value of its type.
+        """Add code that changes a value; return the id of the new value.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class Site:
         return self.editor.constant(type_, *literals[self.editor.definition(type_)[1][2]])
 
     def module(self) -> Module:
-        """Return the module with `code` in the place of the instruction under test, if there is any."""
+        """Return the module with `code` instead of the instruction under test, if there is any."""
         if not self.code:
             return self.editor.joined(self.instructions)
         return self.editor.joined(
@@ -197,7 +197,7 @@ class Site:
         )
 
     def require(self, *capabilities: str) -> None:
-        """Let the module declare one of these capabilities, the first where it has none of them."""
+        """Declare the first of these capabilities if the module has none of them."""
         known = {
             grammar().enumerant("Capability", words[1])
             for words, name in zip(self.instructions, self.names, strict=True)
@@ -210,7 +210,7 @@ class Site:
             self._prepend("OpCapability", number)
 
     def _prepend(self, name: str, *operands: int) -> None:
-        """Put a declaration in front: of all others, or an extension behind the capabilities."""
+        """Insert a capability at the start, or an extension after the capabilities."""
         place = self.names.index("OpExtInstImport") if name == "OpExtension" else 0
         self.instructions.insert(place, self.editor.instruction(name, *operands))
         self.names.insert(place, name)

@@ -1,4 +1,4 @@
-"""Stages that a device has, and does not declare subgroup operations in."""
+"""Stages of a device in which it does not declare subgroup operations."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from vkgroup.device import Capabilities
 def every_stage(capabilities: Capabilities) -> Capabilities:
     """Return the capabilities with subgroup operations declared in every stage.
 
-    lavapipe executes them in all its stages; whatever mutants show is then about the suite, not the driver.
+    lavapipe executes them in all its stages. The mutants test the suite, not the driver.
     """
     return replace(capabilities, subgroup=replace(capabilities.subgroup, supported_stages=STAGES))

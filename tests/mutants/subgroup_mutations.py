@@ -1,4 +1,4 @@
-"""Wrong subgroup operations that the suite must catch: each a way in which a compiler or a GPU goes wrong.
+"""Wrong subgroup operations that the suite must catch.
 
 Every mutation names the cases that are run with it, and the driver: clustered operations need lavapipe.
 """
@@ -80,9 +80,9 @@ def _unclustered(data: bytes) -> bytes:
 
 
 def _load_before_store(data: bytes) -> bytes:
-    """Let the barrier be where it does nothing: each store that it should order comes after the loads.
+    """Move each store before a barrier to after the loads that follow it.
 
-    That is what dropping it permits. Lanes in lockstep never show the bare absence of a barrier.
+    A missing barrier permits that. Lanes in lockstep do not show that a barrier is missing.
     """
     body = instructions(data)
     moved: list[Words] = []
@@ -96,7 +96,7 @@ def _load_before_store(data: bytes) -> bytes:
             moved.insert(len(moved) - 1, held)
             held = None
     if held is not None:
-        raise AssertionError("a store found no place")
+        raise AssertionError("a store was removed and not inserted again")
     header = data[:20]
     return assemble(header, moved)
 
@@ -272,7 +272,7 @@ def _in_fragments(mutation: Mutation) -> Mutation:
     return replace(mutation, name=f"{mutation.name} (fragment)", cases=cases)
 
 
-# Those of what workgroups alone have, and of the record that every fragment case begins with, are left out.
+# Mutations of features of workgroups, and of the values that each fragment case records first, are omitted.
 _COMPUTE_ALONE = (".shared", "gl_NumSubgroups", "gl_SubgroupInvocationID")
 
 FRAGMENT_MUTATIONS = tuple(

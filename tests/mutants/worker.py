@@ -1,4 +1,4 @@
-"""A worker process that judges groups of mutants; see `vkgroup.conformance.worker`."""
+"""Worker process that judges groups of mutants; see `vkgroup.conformance.worker`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker process like `worker`, that takes every stage for one with subgroup operations."""
+"""Worker process like `worker` that assumes subgroup operations in every stage."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _names_of = query.names_of
 
 
 def names_with_every_stage(flags: int, bits: dict[str, int]) -> tuple[str, ...]:
-    """Return what `query.names_of` returns, but every stage where it is asked for stages."""
+    """Return the result of `query.names_of`, but all stages if stages are queried."""
     return tuple(bits) if bits is query.STAGES else _names_of(flags, bits)
 
 
-def take_every_stage() -> None:
-    """Let devices that are opened from now on count every stage among their supported ones."""
+def assume_every_stage() -> None:
+    """Make devices that are opened from now on support subgroup operations in every stage."""
     query.names_of = names_with_every_stage
 
 
 if __name__ == "__main__":
-    take_every_stage()
+    assume_every_stage()
     serve_and_leave(partial(serve, judge=judge_group))
