@@ -1,4 +1,4 @@
-"""The cases of reconvergence: what there is, the simulation, drivers pass, planted errors are caught."""
+"""Reconvergence cases: the set of cases, the simulator, verdicts on drivers, planted errors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def seen(program: Program) -> list[tuple[int, int]]:
 # What there is
 
 
-def test_there_are_as_many_random_programs_as_in_khronos_suite() -> None:
+def test_there_are_as_many_random_programs_as_in_the_cts() -> None:
     counts = Counter((case.kind, case.nesting, case.group) for case in CASES if isinstance(case, RandomCase))
     wanted = {
         (kind, nesting, group): number
@@ -92,7 +92,7 @@ def test_there_are_as_many_random_programs_as_in_khronos_suite() -> None:
     assert "reconvergence.maximal.compute.nesting6.7.9" in cases_by_name()
 
 
-def test_every_construct_and_every_way_to_leave_has_cases() -> None:
+def test_every_construct_and_every_termination_has_cases() -> None:
     names = cases_by_name()
     for shape in ("large_full", "large_full_control", "small_full", "small_full_control"):
         for number in range(21):
@@ -107,7 +107,7 @@ def test_every_construct_and_every_way_to_leave_has_cases() -> None:
     assert "reconvergence.subgroup_uniform.discard.nobody.whole" in names
 
 
-def test_names_and_sentences_tell_cases_apart() -> None:
+def test_names_and_sentences_are_unique() -> None:
     cases = select(("reconvergence.*",))
     count = len(CASES) + len(list(TerminationFamily().cases()))
     assert len({case.name for case in cases}) == len(cases) == count
@@ -115,13 +115,13 @@ def test_names_and_sentences_tell_cases_apart() -> None:
     assert len({case.sentence for case in cases}) == len(cases)
 
 
-def test_programs_depend_on_the_name_and_the_seed_alone() -> None:
+def test_programs_depend_only_on_the_name_and_the_seed() -> None:
     first, second = CASES[0], CASES[1]
     assert first.program(0) == first.program(0)
     assert len({first.program(0), first.program(1), second.program(0)}) == 3
 
 
-def test_programs_have_everything_and_are_compared_in_part() -> None:
+def test_programs_use_every_statement_and_record_known_masks() -> None:
     for promise in Promise:
         programs = random_programs(promise, 60)
         nodes = [node for program in programs for node in nodes_of(program)]
@@ -137,7 +137,7 @@ def test_programs_have_everything_and_are_compared_in_part() -> None:
 
 
 @pytest.mark.parametrize("promise", [Promise.SUBGROUP, Promise.WORKGROUP])
-def test_nothing_compared_depends_on_elections_of_unknown_outcome(promise) -> None:
+def test_elections_with_unknown_outcome_decide_nothing_compared(promise) -> None:
     for program in random_programs(promise, 60):
         for node in nodes_of(program):
             elects = isinstance(node, If) and isinstance(node.condition, Elect)
@@ -151,7 +151,7 @@ def test_nothing_compared_depends_on_elections_of_unknown_outcome(promise) -> No
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 8, 32, 128])
-def test_fields_are_what_numpy_says(width) -> None:
+def test_fields_agree_with_numpy(width) -> None:
     generator = np.random.default_rng(width)
     for density in (0.02, 0.3, 0.9):
         flags = generator.random((5, width)) < density
@@ -167,14 +167,14 @@ def test_fields_are_what_numpy_says(width) -> None:
 # The simulation, by hand
 
 
-def test_branches_join_behind_their_end() -> None:
+def test_branches_reconverge_after_their_end() -> None:
     inner = If(LaneIn(0b11), (Observe(1),), (Observe(2),))
     assert seen(program_of(If(LaneIn(0b1111), (inner, Observe(3))), Observe(4))) == [
         (1, 0b11), (2, 0b1100), (3, 0b1111), (4, 0xFF),
     ]  # fmt: skip
 
 
-def test_loops_join_where_they_continue_and_behind_them() -> None:
+def test_loops_reconverge_at_the_continue_target_and_after_their_end() -> None:
     leave = If(LaneIn(1), (Jump("continue"),), (If(LaneIn(2), (Jump("break"),)),))
     loop = Loop(1, "for", OfLane(4, 1), (leave, Observe(1)), between=Observe(2))
     # Lane 0 and 4 make one trip, lane 1 breaks, lanes 2 and 6 make three, and so on.
@@ -187,13 +187,13 @@ def test_loops_join_where_they_continue_and_behind_them() -> None:
     ]  # fmt: skip
 
 
-def test_one_after_the_other_is_elected_out_of_a_loop() -> None:
+def test_elected_invocations_leave_a_loop_one_by_one() -> None:
     loop = Loop(1, "elect", None, (Observe(1),), farewell=(Observe(2),))
     found = seen(program_of(If(LaneIn(0b1010), (loop,)), Observe(3)))
     assert found == [(1, 0b1010), (2, 0b10), (1, 0b1000), (2, 0b1000), (3, 0xFF)]
 
 
-def test_a_call_joins_those_that_return_under_maximal_reconvergence_only() -> None:
+def test_a_call_reconverges_only_under_maximal_reconvergence() -> None:
     function = (If(LaneIn(1), (Jump("return"),)), Observe(1))
     body = (If(LaneIn(0xFF), (Call(0), Observe(2))), Observe(3))
     for promise, certain in ((Promise.MAXIMAL, [0xFE, 0xFF, 0xFF]), (Promise.SUBGROUP, [0, 0, 0xFF])):
@@ -202,7 +202,7 @@ def test_a_call_joins_those_that_return_under_maximal_reconvergence_only() -> No
         assert [event.certain for event in events] == certain
 
 
-def test_who_shares_a_case_by_different_values_may_be_parted() -> None:
+def test_invocations_with_different_selectors_may_be_apart_in_a_case() -> None:
     merged = Case((0, 1), (Observe(1),))
     falling = Case((2,), (Observe(2),), falls=True)
     events = events_of(
@@ -222,7 +222,7 @@ def test_who_shares_a_case_by_different_values_may_be_parted() -> None:
         ((1, 2), Status.FAIL),  # Lane 0 is the lowest in any case.
     ],
 )
-def test_who_may_be_parted_may_be_elected_beside_others(elected, status) -> None:
+def test_invocations_that_may_be_apart_may_each_be_elected(elected, status) -> None:
     cases = (Case((0, 1), (Observe(1),)), Case((2, 3), (Observe(2),)))
     program = replace(program_of(Switch(OfLane(4), cases)), elect=True)
     layout = linear(8, program.local_invocations, data_of(program))
@@ -234,7 +234,7 @@ def test_who_may_be_parted_may_be_elected_beside_others(elected, status) -> None
     assert verdict.status == status
 
 
-def test_only_whole_groups_are_certain_under_uniform_control_flow() -> None:
+def test_only_masks_of_whole_groups_are_known_under_uniform_control_flow() -> None:
     body = (If(IndexFrom(4), (Jump("return"),), (Observe(1),)), Observe(2))
     apart = Loop(1, "for", Fixed(2), (If(LaneIn(1), (Jump("continue"),)), Observe(3)))
     for size, certain in ((4, [0xF, 0xF, 0, 0]), (8, [0, 0, 0, 0])):
@@ -248,7 +248,7 @@ def test_only_whole_groups_are_certain_under_uniform_control_flow() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16, 32, 64, 128])
-def test_the_reference_device_does_what_is_expected(size) -> None:
+def test_the_reference_device_agrees_with_the_simulator(size) -> None:
     with vkgroup.open(f"reference:{size}") as device:
         executor = Executor(device, seed=SEED)
         for promise in Promise:
@@ -275,7 +275,7 @@ def test_subgroups_may_be_formed_in_any_way(monkeypatch) -> None:
 
 
 def _visible(program: Program, mutant: Program) -> bool:
-    """Whether a mutant records, by the simulation, what the program must not."""
+    """Whether by the simulation a mutant records something that the program must not record."""
     layout = linear(8, program.local_invocations, data_of(program))
     first, second = expect(program, layout), expect(mutant, layout)
     if first.lengths.tolist() != second.lengths.tolist():
@@ -374,7 +374,7 @@ def _without(opcode: int, *instead: int):
 
 
 @pytest.mark.usefixtures("lavapipe")
-def test_lavapipe_lets_fragments_leave_and_those_that_stay_are_caught() -> None:
+def test_lavapipe_terminates_fragments_and_missing_terminations_are_caught() -> None:
     assert judge("lavapipe", LEAVING) == {Status.PASS: len(LEAVING)}
     assert judge("lavapipe", LEAVING[:1], _without(DEMOTE)) == {Status.FAIL: 1}
     # Who returns instead of ending writes a color that nobody chose.
@@ -393,7 +393,7 @@ def test_quads_and_discards_are_judged_on_the_reference_device() -> None:
     assert judge("reference:16", names[2:3], _without(KILL, RETURN)) == {Status.FAIL: 1}
 
 
-def test_what_a_device_does_not_declare_is_named() -> None:
+def test_missing_features_are_named() -> None:
     with vkgroup.open("reference:2") as device:
         bare = device.capabilities
     subgroup = replace(bare.subgroup, supported_operations=frozenset({"basic"}))

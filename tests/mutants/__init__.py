@@ -5,8 +5,8 @@ one at the `site` of the instruction under test, `generator` selects the mutants
 the verdicts, `meaning` explains the mutants that were not caught, and `campaign` runs all of it.
 
 Hand-written mutations are tables of a name, the cases that must catch it, and a change of the module:
-`subgroup_mutations`, `rotate_and_partition_mutations` and `compute_model_mutations`. Their `changes` are built
-on `rewriting`. `program_mutants` changes programs of reconvergence cases instead of modules.
+`subgroup_mutations`, `rotate_and_partition_mutations` and `compute_model_mutations`. Their `changes` use
+`rewriting`. `program_mutants` changes programs of reconvergence cases instead of modules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors planted between a program and a driver: what a broken compiler would make of it."""
+"""Errors planted between a program and a driver, like those of a faulty compiler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GROUP_OPERATION = 4
 
 
 def another_scan(data: bytes) -> bytes:
-    """Take inclusive scans for exclusive ones."""
+    """Replace inclusive scans by exclusive ones."""
     scans = ("Add", "Mul", "Max", "Min", "And", "Or", "Xor")
     opcodes = {
         code
@@ -33,7 +33,7 @@ def another_scan(data: bytes) -> bytes:
 
 
 def tail_duplicated(block: Block) -> Block:
-    """Put what follows a selection into both of its branches: they never come together again."""
+    """Move the statements after a selection into both branches, so that they never reconverge."""
     for at, statement in enumerate(block):
         rest = block[at + 1 :]
         if isinstance(statement, If) and rest:
@@ -56,8 +56,8 @@ def _inside(statement: Statement) -> Statement:
 
 
 class TailDuplicating(Driver):
-    """A driver whose compiler duplicates what follows the first selection of each block."""
+    """A driver whose compiler duplicates the statements after the first selection of each block."""
 
     def observe(self, program: Program, module: Module) -> Observation | Failure:
-        """Run what the compiler makes of the program."""
+        """Run the program that the compiler produces."""
         return super().observe(program, compiled(replace(program, body=tail_duplicated(program.body))))

@@ -1,4 +1,4 @@
-"""The generator keeps its promises: deterministic, valid, terminating, defined where it says so."""
+"""Generated programs that record values: deterministic, valid, terminating, and defined by the rules."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_programs_use_every_operation_and_every_kind_of_statement() -> None:
 
 @pytest.mark.parametrize("promise", Promise)
 @pytest.mark.parametrize("size", [1, 8, 32])
-def test_programs_end_on_the_reference_and_decide_nothing_by_undefined_values(promise, size) -> None:
+def test_programs_end_and_no_branch_depends_on_undefined_values(promise, size) -> None:
     for seed in range(12):
         program = generate(seed, Values(of_reference(size), promise))
         found = Reference().observe(program, compiled(program), size)
@@ -85,7 +85,7 @@ def test_programs_end_on_the_reference_and_decide_nothing_by_undefined_values(pr
         assert (found.words[:, capacity(program) - 1] == 0).all()
 
 
-def test_less_is_undefined_operations_with_undefined_results_operations() -> None:
+def test_nothing_is_undefined_without_operations_that_may_be() -> None:
     vocabulary = of_reference(SIZE, undefined=False)
     for seed in range(12):
         program = generate(seed, Values(vocabulary, Promise.MAXIMAL))
@@ -111,11 +111,11 @@ UNIFORM = Compare("==", Builtin("gl_SubgroupID"), Literal("uint", (0,)))
         (Promise.MAXIMAL, (Jump("break", FEW),), False),
     ],
 )
-def test_where_operations_and_leaves_may_stand(promise, body, allowed) -> None:
+def test_positions_of_operations_and_jumps(promise, body, allowed) -> None:
     assert (value_faults(_program(promise, *body), SIZE) == []) is allowed
 
 
-def test_nothing_undefined_is_short_circuited() -> None:
+def test_short_circuit_operators_have_defined_operands() -> None:
     """The second operand of && and || is evaluated in a branch that the first one decides."""
     soft, firm = Variable("soft", "bool", undefined=True), Variable("firm", "bool")
     for operator, allowed in (("&&", False), ("||", False), ("^^", True)):
@@ -127,8 +127,8 @@ def _switch(*cases: Case, selector=LANE) -> Program:
     return _program(Promise.MAXIMAL, Switch(selector, cases, 3))
 
 
-def test_a_case_that_others_may_join_has_no_operation() -> None:
-    """SPV_KHR_maximal_reconvergence leaves open who is together there."""
+def test_a_case_with_unknown_active_invocations_has_no_operation() -> None:
+    """SPV_KHR_maximal_reconvergence does not define the active invocations there."""
     sharp = Case((0,), (OPERATE,))
     assert value_faults(_switch(sharp), SIZE) == []
     assert value_faults(_switch(Case((0, 1), (OPERATE,))), SIZE)
@@ -139,8 +139,8 @@ def test_a_case_that_others_may_join_has_no_operation() -> None:
     assert value_faults(_switch(Case((0, 1), (OPERATE,)), selector=together), SIZE) == []
 
 
-def test_shrinking_keeps_what_fails_and_the_rules() -> None:
-    """A made-up failure: an exclusive scan inside a loop."""
+def test_a_shrunk_program_fails_and_keeps_the_rules() -> None:
+    """Uses an artificial failure: an exclusive scan inside a loop."""
 
     def fails(program: Program) -> bool:
         loops = [node for node in nodes_of(program) if isinstance(node, Loop)]
@@ -163,7 +163,7 @@ def test_shrinking_keeps_what_fails_and_the_rules() -> None:
         assert small.invocations == 1
 
 
-def test_results_that_cannot_be_written_are_bad_input(tmp_path: Path) -> None:
+def test_an_output_folder_that_cannot_be_created_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     command = [sys.executable, "-m", "vkgroup.programs.campaign", "--device", "reference:4", "--count", "1"]
     done = subprocess.run(

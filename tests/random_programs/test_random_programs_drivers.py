@@ -1,4 +1,4 @@
-"""Random programs on real drivers: they agree with the reference, and planted errors are found and shrunk."""
+"""Random programs on real drivers: agreement with the reference, detection of planted errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vkgroup.programs.vocabulary import of_device, promise_of
 
 pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 
-# What is known to be wrong stands in docs/driver-findings.md.
+# Known driver bugs, see docs/driver-findings.md.
 KNOWN = {"swiftshader": ("subgroupAllEqual.*vec*",), "lavapipe": ()}
 
 
@@ -53,7 +53,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_planted_errors_are_found_and_shrunk(name) -> None:
+def test_planted_errors_are_detected_and_shrunk(name) -> None:
     kind, transform = PLANTED[name]
     capabilities = _capabilities("swiftshader")
     vocabulary = of_device(capabilities, avoid=KNOWN["swiftshader"])
@@ -75,7 +75,7 @@ def test_planted_errors_are_found_and_shrunk(name) -> None:
 
 
 def test_a_driver_that_dies_costs_one_program() -> None:
-    """A module that is no module kills nothing here; a worker that is killed is started again."""
+    """A worker that is killed is started again."""
     driver = Driver(select("swiftshader"))
     trial = Trial(driver)
     vocabulary = of_device(_capabilities("swiftshader"), avoid=KNOWN["swiftshader"])
