@@ -51,7 +51,7 @@ CASES = tuple(all_cases())
 SEED = 5
 DEMOTE, TERMINATE, KILL, RETURN = 5380, 4416, 252, 253
 
-# Names of Khronos' suite, by kind and depth: 8 groups each.
+# Number of programs in the Vulkan CTS by nesting depth, in each of 8 groups.
 PROGRAMS = {2: 50, 3: 50, 4: 50, 5: 20, 6: 10}
 
 
@@ -75,7 +75,7 @@ def seen(program: Program) -> list[tuple[int, int]]:
     return [(event.place, event.members) for event in events_of(program)]
 
 
-# What there is
+# The set of cases
 
 
 def test_there_are_as_many_random_programs_as_in_the_cts() -> None:
@@ -164,7 +164,7 @@ def test_fields_agree_with_numpy(width) -> None:
         assert fields.repeat(to_set(flags[0])) == to_set(np.tile(flags[0], 5))
 
 
-# The simulation, by hand
+# The simulator, against results worked out by hand
 
 
 def test_branches_reconverge_after_their_end() -> None:
@@ -244,7 +244,7 @@ def test_only_masks_of_whole_groups_are_known_under_uniform_control_flow() -> No
     assert [event.certain for event in events_of(whole, 4)] == [0, 0, 0xFF]
 
 
-# The simulation against the reference device
+# The simulator against the reference device
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16, 32, 64, 128])
@@ -271,7 +271,7 @@ def test_subgroups_may_be_formed_in_any_way(monkeypatch) -> None:
             assert verdict.status == Status.PASS, verdict.detail
 
 
-# Who tests the tests
+# Planted errors
 
 
 def _visible(program: Program, mutant: Program) -> bool:
@@ -311,12 +311,12 @@ def test_a_wrong_program_is_caught(change, monkeypatch) -> None:
     assert caught >= 3
 
 
-def _ballot_of_nobody(data: bytes) -> bytes:
+def _empty_ballot(data: bytes) -> bytes:
     data, false = boolean_constant(data, value=False)
     return rewritten(data, lambda i: [[*i[:4], false]] if i[0] == BALLOT else [i])
 
 
-def _everybody_elected(data: bytes) -> bytes:
+def _all_elected(data: bytes) -> bytes:
     data, true = boolean_constant(data, value=True)
     return rewritten(data, lambda i: [[COPY_OBJECT, i[1], i[2], true]] if i[0] == ELECT else [i])
 
@@ -339,9 +339,9 @@ WORKGROUP = tuple(
 def test_swiftshader_keeps_workgroups_together_and_wrong_answers_are_caught() -> None:
     assert judge("swiftshader", WORKGROUP) == {Status.PASS: len(WORKGROUP)}
     ballots = tuple(name for name in WORKGROUP if "elect" not in name)
-    assert judge("swiftshader", ballots, _ballot_of_nobody) == {Status.FAIL: len(ballots)}
+    assert judge("swiftshader", ballots, _empty_ballot) == {Status.FAIL: len(ballots)}
     elections = tuple(name for name in WORKGROUP if "elect" in name)
-    assert judge("swiftshader", elections, _everybody_elected) == {Status.FAIL: len(elections)}
+    assert judge("swiftshader", elections, _all_elected) == {Status.FAIL: len(elections)}
 
 
 MAXIMAL = (
@@ -356,7 +356,7 @@ MAXIMAL = (
 def test_lavapipe_reconverges_and_wrong_ballots_are_caught() -> None:
     assert judge("lavapipe", MAXIMAL) == {Status.PASS: len(MAXIMAL)}
     ballots = tuple(name for name in MAXIMAL if not name.endswith("elect"))
-    assert judge("lavapipe", ballots[1:], _ballot_of_nobody) == {Status.FAIL: len(ballots) - 1}
+    assert judge("lavapipe", ballots[1:], _empty_ballot) == {Status.FAIL: len(ballots) - 1}
 
 
 LEAVING = (
@@ -377,9 +377,9 @@ def _without(opcode: int, *instead: int):
 def test_lavapipe_terminates_fragments_and_missing_terminations_are_caught() -> None:
     assert judge("lavapipe", LEAVING) == {Status.PASS: len(LEAVING)}
     assert judge("lavapipe", LEAVING[:1], _without(DEMOTE)) == {Status.FAIL: 1}
-    # Who returns instead of ending writes a color that nobody chose.
+    # A fragment that returns instead of terminating writes an undefined color.
     assert judge("lavapipe", LEAVING[3:4], _without(TERMINATE, RETURN)) == {Status.FAIL: 1}
-    assert judge("lavapipe", LEAVING[5:], _ballot_of_nobody) == {Status.FAIL: 1}
+    assert judge("lavapipe", LEAVING[5:], _empty_ballot) == {Status.FAIL: 1}
 
 
 def test_quads_and_discards_are_judged_on_the_reference_device() -> None:

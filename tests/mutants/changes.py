@@ -120,9 +120,9 @@ def with_constants(data: bytes, *makers: Callable[[int, list[int]], Words]) -> t
     """Return a module with more constants, and their ids; a maker takes its own id and the ids of all."""
     body = instructions(data)
     bound = struct.unpack_from("<I", data, 12)[0]
-    behind = max(n for n, i in enumerate(body) if i[0] in (CONSTANT, COMPOSITE, SPEC_CONSTANT)) + 1
+    end = max(n for n, i in enumerate(body) if i[0] in (CONSTANT, COMPOSITE, SPEC_CONSTANT)) + 1
     ids = list(range(bound, bound + len(makers)))
-    body[behind:behind] = [maker(id_, ids) for maker, id_ in zip(makers, ids, strict=True)]
+    body[end:end] = [maker(id_, ids) for maker, id_ in zip(makers, ids, strict=True)]
     header = data[:12] + struct.pack("<I", bound + len(makers)) + data[16:20]
     return assemble(header, body), ids
 

@@ -134,17 +134,17 @@ MODEL_MUTATIONS = (
         )
     ),
     ModelMutation(
-        "barrier() lets everybody pass",
+        "barrier() does not wait",
         "compute_model.shared.exchange.*.uint.main.*",
         partial(without, CONTROL_BARRIER),
     ),
     ModelMutation(
-        "barrier() in functions and branches lets everybody pass",
+        "barrier() in functions and branches does not wait",
         "compute_model.shared.exchange.rotate.vec3.*",
         partial(without, CONTROL_BARRIER),
     ),
     ModelMutation(
-        "every other barrier() lets everybody pass",
+        "every other barrier() does not wait",
         "compute_model.shared.many_rounds",
         partial(_without_barriers_of_the_workgroup_but, 2),
     ),
@@ -152,7 +152,7 @@ MODEL_MUTATIONS = (
         "a tree without barriers", "compute_model.shared.tree.128", partial(without, CONTROL_BARRIER)
     ),
     ModelMutation(
-        "barrier() lets everybody pass, buffers coherent or not",
+        "barrier() does not wait, buffers coherent or not",
         "compute_model.coherence.exchange.*",
         partial(without, CONTROL_BARRIER),
     ),

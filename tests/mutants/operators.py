@@ -1,4 +1,4 @@
-"""Mutation operators: each puts one kind of error in the place of the instruction under test."""
+"""Mutation operators: each replaces the instruction under test by one kind of error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GROUP_CAPABILITIES = {
     "ExclusiveScan": "GroupNonUniformArithmetic",
     "ClusteredReduce": "GroupNonUniformClustered",
 }
-"""Group operation → the capability that it needs; those of partitions are where they are already."""
+"""Group operation → capability that it needs, partitioned ones excepted: their modules have it already."""
 
 
 def _opcode(site: Site, choice: str) -> None:
@@ -69,7 +69,7 @@ def _direction(site: Site, choice: str) -> None:
 
 
 def _partition(site: Site, choice: str) -> None:
-    """Another partition: everybody together, or each lane alone."""
+    """Another partition: all lanes together, or each lane alone."""
     at = site.value_at + 1
     type_ = site.editor.vector(site.editor.integer(), 4)
     if choice == "ones":
@@ -94,7 +94,7 @@ def _constant(site: Site, choice: str) -> None:
 
 
 def _chosen(site: Site, choice: str) -> int:
-    """Return the lane of a choice: of those that are judged, the first, the middle or the last."""
+    """Return the first, the middle or the last of the compared lanes."""
     return site.lanes[{"first": 0, "middle": len(site.lanes) // 2, "last": -1}[choice]]
 
 
@@ -107,7 +107,7 @@ def _lane(site: Site, choice: str) -> None:
 
 
 def _component(site: Site, choice: str) -> None:
-    """The components in another order: turned by one, or the last one that of the first."""
+    """The components in another order: rotated by one, or the last one replaced by the first."""
     right, count = site.original(), site.scalar(site.type)[1]
     order = [*range(1, count), 0] if choice == "turned" else [*range(count - 1), 0]
     site.finish("OpVectorShuffle", right, right, *order)
@@ -131,9 +131,9 @@ def _uniform(site: Site, choice: str) -> None:
 
 
 def _mask(site: Site, choice: str) -> None:
-    """The active mask narrowed: odd lanes execute the operation again, among themselves, and take that."""
+    """A smaller active mask: odd lanes execute the operation again among themselves and use that result."""
     editor = site.editor
-    everybody, uint, boolean = site.original(), editor.integer(), editor.declare("OpTypeBool")
+    all_lanes, uint, boolean = site.original(), editor.integer(), editor.declare("OpTypeBool")
     variable = site.built_in(LANE)
     assert variable is not None
     bit = site.emit("OpBitwiseAnd", uint, site.emit("OpLoad", uint, variable), site.uint(1))
@@ -149,7 +149,7 @@ def _mask(site: Site, choice: str) -> None:
     ]
     apart = site.original()
     site.code += [editor.instruction("OpBranch", merge), editor.instruction("OpLabel", merge)]
-    site.finish("OpPhi", everybody, before, apart, branch)
+    site.finish("OpPhi", all_lanes, before, apart, branch)
     for place in range(site.at + 1, site.end):
         if site.names[place] == "OpPhi":
             words = site.instructions[place]
@@ -157,7 +157,7 @@ def _mask(site: Site, choice: str) -> None:
 
 
 def _variable(site: Site, name: str, type_: int) -> int:
-    """Return the variable of a built-in, declared where the module has none."""
+    """Return the variable of a built-in; declare it if the module has none."""
     known = site.built_in(name)
     if known is not None:
         return known
@@ -196,4 +196,4 @@ OPERATORS: dict[str, Plant] = {
     "early": barriers.early,
     "dropped": barriers.dropped,
 }
-"""All operators by name; which choices an operator has for a case is said in `choices`."""
+"""All operators by name; `mutants.choices` lists their choices for a case."""

@@ -15,12 +15,12 @@ Rewrite = Callable[[Words], list[Words]]
 def instructions(data: bytes) -> list[Words]:
     """Return a module's instructions, each as [opcode, operands…]."""
     words = struct.unpack(f"<{len(data) // 4}I", data)
-    found, at = [], 5
+    body, at = [], 5
     while at < len(words):
         count, opcode = words[at] >> 16, words[at] & 0xFFFF
-        found.append([opcode, *words[at + 1 : at + count]])
+        body.append([opcode, *words[at + 1 : at + count]])
         at += count
-    return found
+    return body
 
 
 def assemble(header: bytes, body: list[Words]) -> bytes:
@@ -39,20 +39,20 @@ def rewritten(data: bytes, rewrite: Rewrite) -> bytes:
 
 def integer_constants(data: bytes) -> dict[int, int]:
     """Return value → id of the module's 32-bit unsigned constants."""
-    found = instructions(data)
-    unsigned = {i[1] for i in found if i[0] == 21 and i[2:4] == [32, 0]}
-    return {i[3]: i[2] for i in found if i[0] == 43 and i[1] in unsigned}
+    body = instructions(data)
+    unsigned = {i[1] for i in body if i[0] == 21 and i[2:4] == [32, 0]}
+    return {i[3]: i[2] for i in body if i[0] == 43 and i[1] in unsigned}
 
 
 def boolean_constant(data: bytes, value: bool) -> tuple[bytes, int]:
     """Return a module with a Boolean constant, and the id of the constant."""
-    found = instructions(data)
+    body = instructions(data)
     opcode = 41 if value else 42
-    for instruction in found:
+    for instruction in body:
         if instruction[0] == opcode:
             return data, instruction[2]
-    place = next(i for i, instruction in enumerate(found) if instruction[0] == 20)
+    at = next(i for i, instruction in enumerate(body) if instruction[0] == 20)
     bound = struct.unpack_from("<I", data, 12)[0]
-    found.insert(place + 1, [opcode, found[place][1], bound])
+    body.insert(at + 1, [opcode, body[at][1], bound])
     header = data[:12] + struct.pack("<I", bound + 1) + data[16:20]
-    return assemble(header, found), bound
+    return assemble(header, body), bound

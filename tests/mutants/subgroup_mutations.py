@@ -252,7 +252,7 @@ MUTATIONS = (
     _builtin("EqMask is GeMask", "gl_SubgroupEqMask", EQ, GE),
     _builtin("the lane is the subgroup", "gl_SubgroupInvocationID", LANE, SUBGROUP_ID),
     _builtin("NumSubgroups is SubgroupSize", "gl_NumSubgroups", NUM_SUBGROUPS, SUBGROUP_SIZE),
-    Mutation("Ballot is of nobody", "ballot.compute.subgroupBallot.*", partial(ballot_of, False)),
+    Mutation("Ballot is empty", "ballot.compute.subgroupBallot.*", partial(ballot_of, False)),
     Mutation(
         "a barrier's writes come late (shared)",
         "basic.compute.subgroupBarrier.uint.*.shared",
