@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 
-from mutants.rewriting import (
-    Words,
-    assemble,
-    boolean_constant,
-    instructions,
-    integer_constants,
-    rewritten,
-)
+from mutants.rewriting import Words, boolean_constant, editor_of, rewritten
 
 Change = Callable[[bytes], bytes]
 """Module → the module with an error in it, both as bytes."""
@@ -66,27 +58,24 @@ def another_group_operation(old: int, new: int, data: bytes) -> bytes:
 
 
 def another_constant(opcode: int, operand: int, change: Callable[[int], int], data: bytes) -> bytes:
-    """Replace an operand that is a constant by another constant.
+    """Replace an operand that is a uint constant by another constant.
 
     Parameters
     ----------
     operand : index in `Words`.
     change : old value → new value.
     """
-    values = {id_: value for value, id_ in integer_constants(data).items()}
-    old = [
-        i[operand] for i in instructions(data) if i[0] == opcode and len(i) > operand and i[operand] in values
-    ]
-    uint, wanted = uint_type(data), sorted({change(values[id_]) for id_ in old})
-    data, ids = with_constants(data, *([lambda id_, ids, v=v: [CONSTANT, uint, id_, v] for v in wanted]))
-    by_value = dict(zip(wanted, ids, strict=True))
-
-    def rewrite(i: Words) -> list[Words]:
-        if i[0] != opcode or len(i) <= operand or i[operand] not in values:
-            return [i]
-        return [[*i[:operand], by_value[change(values[i[operand]])], *i[operand + 1 :]]]
-
-    return rewritten(data, rewrite)
+    editor = editor_of(data)
+    uint = editor.integer()
+    body = []
+    for words in editor.instructions:
+        if words[0] & 0xFFFF == opcode and len(words) > operand:
+            name, definition = editor.definition(words[operand])
+            if name == "OpConstant" and definition[1] == uint:
+                constant = editor.constant(uint, change(definition[3]))
+                words = [*words[:operand], constant, *words[operand + 1 :]]
+        body.append(words)
+    return editor.joined(body).to_bytes()
 
 
 def own_value(opcode: int, data: bytes) -> bytes:
@@ -114,19 +103,3 @@ def swapped_builtins(one: int, other: int, data: bytes) -> bytes:
         return [[*i[:3], swapped.get(i[3], i[3])]] if i[0] == DECORATE and i[2] == BUILT_IN else [i]
 
     return rewritten(data, rewrite)
-
-
-def with_constants(data: bytes, *makers: Callable[[int, list[int]], Words]) -> tuple[bytes, list[int]]:
-    """Return a module with more constants, and their ids; a maker takes its own id and the ids of all."""
-    body = instructions(data)
-    bound = struct.unpack_from("<I", data, 12)[0]
-    end = max(n for n, i in enumerate(body) if i[0] in (CONSTANT, COMPOSITE, SPEC_CONSTANT)) + 1
-    ids = list(range(bound, bound + len(makers)))
-    body[end:end] = [maker(id_, ids) for maker, id_ in zip(makers, ids, strict=True)]
-    header = data[:12] + struct.pack("<I", bound + len(makers)) + data[16:20]
-    return assemble(header, body), ids
-
-
-def uint_type(data: bytes) -> int:
-    """Return the id of the 32-bit unsigned integer type."""
-    return next(i[1] for i in instructions(data) if i[0] == TYPE_INT and i[2:4] == [32, 0])

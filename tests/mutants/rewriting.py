@@ -1,9 +1,16 @@
-"""Rewriting of SPIR-V modules, one instruction at a time, to plant errors."""
+"""Rewriting of SPIR-V modules, one instruction at a time, to plant errors.
+
+The mutations that are written by hand take and return modules as bytes. Like the generated mutants they use
+`vkgroup.spirv.editor.Editor`.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+
+from vkgroup.spirv import Module
+from vkgroup.spirv.editor import Editor
 
 Words = list[int]
 """One instruction: opcode, then its operand words."""
@@ -11,16 +18,18 @@ Words = list[int]
 Rewrite = Callable[[Words], list[Words]]
 """Instruction → instructions that replace it."""
 
+TYPE_INT, CONSTANT = 21, 43
+"""Opcodes (SPIR-V, "Instructions")."""
+
+
+def editor_of(data: bytes) -> Editor:
+    """Return an editor of a module, which adds types and constants and copies instructions."""
+    return Editor(Module.from_bytes(data))
+
 
 def instructions(data: bytes) -> list[Words]:
     """Return a module's instructions, each as [opcode, operands…]."""
-    words = struct.unpack(f"<{len(data) // 4}I", data)
-    body, at = [], 5
-    while at < len(words):
-        count, opcode = words[at] >> 16, words[at] & 0xFFFF
-        body.append([opcode, *words[at + 1 : at + count]])
-        at += count
-    return body
+    return [[words[0] & 0xFFFF, *words[1:]] for words in editor_of(data).instructions]
 
 
 def assemble(header: bytes, body: list[Words]) -> bytes:
@@ -40,19 +49,12 @@ def rewritten(data: bytes, rewrite: Rewrite) -> bytes:
 def integer_constants(data: bytes) -> dict[int, int]:
     """Return value → id of the module's 32-bit unsigned constants."""
     body = instructions(data)
-    unsigned = {i[1] for i in body if i[0] == 21 and i[2:4] == [32, 0]}
-    return {i[3]: i[2] for i in body if i[0] == 43 and i[1] in unsigned}
+    unsigned = {i[1] for i in body if i[0] == TYPE_INT and i[2:4] == [32, 0]}
+    return {i[3]: i[2] for i in body if i[0] == CONSTANT and i[1] in unsigned}
 
 
 def boolean_constant(data: bytes, value: bool) -> tuple[bytes, int]:
     """Return a module with a Boolean constant, and the id of the constant."""
-    body = instructions(data)
-    opcode = 41 if value else 42
-    for instruction in body:
-        if instruction[0] == opcode:
-            return data, instruction[2]
-    at = next(i for i, instruction in enumerate(body) if instruction[0] == 20)
-    bound = struct.unpack_from("<I", data, 12)[0]
-    body.insert(at + 1, [opcode, body[at][1], bound])
-    header = data[:12] + struct.pack("<I", bound + 1) + data[16:20]
-    return assemble(header, body), bound
+    editor = editor_of(data)
+    constant = editor.true() if value else editor.null(editor.declare("OpTypeBool"))
+    return editor.joined(editor.instructions).to_bytes(), constant

@@ -15,9 +15,7 @@ from mutants.changes import (
     BROADCAST,
     BROADCAST_FIRST,
     CAPABILITY,
-    COMPOSITE,
     COMPOSITE_EXTRACT,
-    CONSTANT,
     COPY_OBJECT,
     FADD,
     FMAX,
@@ -53,10 +51,8 @@ from mutants.changes import (
     another_group_operation,
     another_opcode,
     own_value,
-    uint_type,
-    with_constants,
 )
-from mutants.rewriting import Words, assemble, instructions, integer_constants, rewritten
+from mutants.rewriting import Words, assemble, editor_of, instructions, integer_constants, rewritten
 from mutants.subgroup_mutations import Mutation
 
 SHUFFLE_RELATIVE = 66
@@ -88,14 +84,10 @@ def as_declared(opcode_: int, data: bytes) -> bytes:
 
 def ones(data: bytes) -> tuple[bytes, int]:
     """Return a module with a constant ballot of ones, and its id."""
-    uint = uint_type(data)
-    vector = next(i[1] for i in instructions(data) if i[0] == TYPE_VECTOR and i[2:4] == [uint, 4])
-    data, ids = with_constants(
-        data,
-        lambda id_, ids: [CONSTANT, uint, id_, 2**32 - 1],
-        lambda id_, ids: [COMPOSITE, vector, id_, *[ids[0]] * 4],
-    )
-    return data, ids[1]
+    editor = editor_of(data)
+    uint = editor.integer()
+    ballot = editor.composite(editor.vector(uint, 4), *[editor.constant(uint, 2**32 - 1)] * 4)
+    return editor.joined(editor.instructions).to_bytes(), ballot
 
 
 def one_subset(data: bytes) -> bytes:
