@@ -1,4 +1,4 @@
-"""Who tests the tests: wrong modules in every stage and operation, and how many of them the suite catches.
+"""Plant errors in every stage and operation, and count how many of the wrong modules the suite catches.
 
 python bench/mutations.py --device swiftshader --jobs 2 --out FILE
 """
@@ -11,8 +11,11 @@ import os
 import sys
 from pathlib import Path
 
-from vkgroup.conformance.mutants import Campaign, run
 from vkgroup.opening import select as select_device
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from mutants import Campaign, run
 
 COLUMNS = ("caught", "missed", "crashed", "timed out", "no mutant")
 
@@ -29,7 +32,7 @@ def table(campaign: Campaign) -> str:
 
 
 def main() -> int:
-    """Run, print and record; the exit code is 1 where a mutant was missed for no known reason."""
+    """Run, print and record; the exit code is 1 if a mutant was missed without a known reason."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", help="device whose driver runs the modules (default: the best one)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="worker processes")

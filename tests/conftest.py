@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,7 @@ from vkgroup import drivers
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
 
+_TESTS = str(Path(__file__).parent)
 _USER_SETTINGS = ("VKGROUP_DEVICE", "VKGROUP_DB", "VKGROUP_LOADER")
 _cache: Path | None = None
 
@@ -41,10 +43,13 @@ def pytest_configure(config: pytest.Config) -> None:
     The workers of pytest-xdist inherit the environment of the process that starts them.
     """
     global _cache
+    sys.path.insert(0, _TESTS)
     if hasattr(config, "workerinput"):
         return
     for name in _USER_SETTINGS:
         os.environ.pop(name, None)
+    # The package `mutants` is imported by tests and by worker processes that rewrite modules.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_TESTS, os.environ.get("PYTHONPATH")]))
     os.environ["VKGROUP_VALIDATION"] = "1"
     if config.getoption("--gpu"):
         return

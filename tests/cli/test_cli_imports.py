@@ -21,9 +21,7 @@ RECORDED = Path(__file__).parents[2] / "bench/results/nvidia-h200/bench_rows.jso
 DISPATCH = [str(SHADER), "--groups", "1", "--in", "values=VALUES.npy", "--out", "sums=uint[128]"]
 
 #: What takes long to import, and what needs another package: `vkgroup.X` stands for its modules too.
-TOOLS = {
-    f"vkgroup.{name}" for name in ("conformance", "check", "probe", "bench", "random_programs", "report")
-}
+TOOLS = {f"vkgroup.{name}" for name in ("conformance", "check", "probe", "bench", "programs", "report")}
 RUNTIME = {f"vkgroup.{name}" for name in ("spirv", "compiler", "device", "dispatch", "opening", "reference")}
 OTHERS = {"numpy", "vulkan", "cffi", "rich", "matplotlib", "shtab", "vkgroup.gl", "vkgroup.kernels"}
 EVERYTHING = TOOLS | RUNTIME | OTHERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from rewriting import instructions
+from mutants.rewriting import instructions
 
 ELECT = 333
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from mutations import _swapped_builtins
-from rewriting import assemble, instructions, rewritten
+from mutants.changes import swapped_builtins
+from mutants.rewriting import assemble, instructions, rewritten
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, select
@@ -179,5 +179,5 @@ def test_sm_builtins_pass_and_what_is_left_open_is_told() -> None:
 def test_a_wrong_built_in_is_caught(cases, old, new) -> None:
     chosen = select((f"sm_builtins.{cases}",))
     assert {result.status for result in run("reference:32", chosen)} == {Status.PASS}
-    planted = run("reference:32", chosen, partial(_swapped_builtins, old, new))
+    planted = run("reference:32", chosen, partial(swapped_builtins, old, new))
     assert {result.status for result in planted} == {Status.FAIL}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 import pytest
-from model_mutations import MODEL_MUTATIONS
+from mutants.compute_model_mutations import MODEL_MUTATIONS
 
 import vkgroup
 import vkgroup.conformance as conformance

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from mutations import MUTATIONS
+from mutants.subgroup_mutations import MUTATIONS
 from test_mutations import cases_of
 from test_processes import GUILTY, NEIGHBOURS, hang_on_elect
 

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from rewriting import assemble, instructions, integer_constants, rewritten
+from mutants.rewriting import assemble, instructions, integer_constants, rewritten
 
 import vkgroup.conformance as conformance
 from vkgroup.compiler import Target, compile_source

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from mutants.rewriting import Words, instructions, integer_constants, rewritten
 from property_runs import assert_caught, judged
-from rewriting import Words, instructions, integer_constants, rewritten
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance import Status

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mutations import ALL, ANY, BALLOT, FADD, FMAX, _another_opcode, _swapped_builtins
-from rewriting import Words, boolean_constant, rewritten
+from mutants.changes import ALL, ANY, BALLOT, FADD, FMAX, another_opcode, swapped_builtins
+from mutants.rewriting import Words, boolean_constant, rewritten
 
 import vkgroup
 from vkgroup.conformance import Status, cases_by_name, evidence
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_of
-from vkgroup.conformance.reconvergence.glsl import data_of, salt_of
-from vkgroup.conformance.reconvergence.judging import expect, judge
-from vkgroup.conformance.reconvergence.lanes import linear
-from vkgroup.conformance.reconvergence.nodes import If, IndexFrom, Observe, Program, Promise
+from vkgroup.conformance.reconvergence.comparison import expect, judge
+from vkgroup.conformance.reconvergence.shader import data_of, salt_of
+from vkgroup.programs.invocation_sets import linear
+from vkgroup.programs.nodes import If, IndexFrom, Observe, Program, Promise
 from vkgroup.report.html.drawing import drawing_of
 
 MOST_BYTES = 4096
@@ -43,26 +43,26 @@ def _nobody(data: bytes) -> bytes:
 
 
 def _derivative_in_y(data: bytes) -> bytes:
-    return _another_opcode(207, 208, data)
+    return another_opcode(207, 208, data)
 
 
 SIZE, LANE = 36, 41
 
 WRONG: dict[str, tuple[Callable[[bytes], bytes], str, bool]] = {
     "vote.compute.subgroupAll.bool.nested.exact": (_second_ballot_of_nobody, "lane", True),
-    "hlsl.compute.WaveActiveSum.float2.nested.exact": (partial(_another_opcode, FADD, FMAX), "lane", False),
+    "hlsl.compute.WaveActiveSum.float2.nested.exact": (partial(another_opcode, FADD, FMAX), "lane", False),
     "legacy_ballot.compute.dynamic_instances.lowered": (_second_ballot_of_nobody, "lane", True),
-    "size_control.compute.default": (partial(_swapped_builtins, SIZE, LANE), "lane", False),
-    "fragment.vote.any.mixed.whole": (partial(_another_opcode, ANY, ALL), "place in the quad", False),
+    "size_control.compute.default": (partial(swapped_builtins, SIZE, LANE), "lane", False),
+    "fragment.vote.any.mixed.whole": (partial(another_opcode, ANY, ALL), "place in the quad", False),
     "quad_control.derivative_group.quads.dFdx.8x8x1": (_derivative_in_y, "place in the quad", False),
     "descriptor_indexing.compute.storage_buffer.atomic.first": (
-        partial(_another_opcode, 234, 236), "cell", False,
+        partial(another_opcode, 234, 236), "cell", False,
     ),
     "thread_group.compute.gl_ThreadInWarpNV.one_missing": (_nobody, "lane", True),
     "compute_model.builtins.gl_GlobalInvocationID.7x1x1.13_groups": (
-        partial(_swapped_builtins, 27, 28), "component", False,
+        partial(swapped_builtins, 27, 28), "component", False,
     ),
-    "cooperative_matrix.arithmetic.s32.c.divide.exact": (partial(_another_opcode, 135, 132), "column", False),
+    "cooperative_matrix.arithmetic.s32.c.divide.exact": (partial(another_opcode, 135, 132), "column", False),
     "reconvergence.maximal.compute.nesting2.0.4": (_second_ballot_of_nobody, "lane", True),
     "reconvergence.maximal.fragment.demote_entire_quad.whole": (_nobody, "lane", True),
 }  # fmt: skip
@@ -131,7 +131,7 @@ def test_values_are_those_around_the_first_wrong_one() -> None:
 def test_a_ballot_with_a_stranger_is_drawn_beside_the_others() -> None:
     """Lanes 0 to 3 execute place 1; lane 2 gets a mask that names lane 6 too and lacks lane 0."""
     body = (If(IndexFrom(4), (), (Observe(1),)), Observe(2))
-    program = Program(1, Promise.MAXIMAL, False, (8, 1, 1), 1, (), body)
+    program = Program(1, Promise.MAXIMAL, (8, 1, 1), 1, (), body)
     expected = expect(program, linear(8, 8, data_of(program)))
     log = np.zeros((2, 2, 8), np.uint32)
     log[expected.number, 0, expected.invocation] = expected.place + salt_of(program)

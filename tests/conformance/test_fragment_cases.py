@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from mutations import QUAD_SWAP, _another_constant
-from rewriting import rewritten
+from mutants.changes import QUAD_SWAP, another_constant
+from mutants.rewriting import rewritten
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, cases_by_name, family_of, select
@@ -98,7 +98,7 @@ def _another(old: int, new: int, data: bytes) -> bytes:
 
 def _direction(direction: int, data: bytes) -> bytes:
     """Let quads swap in another direction."""
-    return _another_constant(QUAD_SWAP, 5, lambda value: direction, data)
+    return another_constant(QUAD_SWAP, 5, lambda value: direction, data)
 
 
 def _other_choice(data: bytes) -> bytes:

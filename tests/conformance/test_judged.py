@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from rewriting import instructions, rewritten
+from mutants.rewriting import instructions, rewritten
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Result, Run, Status, plan, pool, select

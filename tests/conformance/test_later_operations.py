@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from imaginary import Imaginary
-from later_mutations import LATER_MUTATIONS
+from mutants.rotate_and_partition_mutations import LATER_MUTATIONS
 from operations_page import PAGE, page
 from test_support import CATEGORIES, EVERYTHING
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from mutations import (
+from mutants.changes import (
     BROADCAST,
     FADD,
     FMUL,
@@ -20,10 +20,10 @@ from mutations import (
     SMAX,
     SMIN,
     _another_group_operation,
-    _another_opcode,
-    _own_value,
+    another_opcode,
+    own_value,
 )
-from rewriting import rewritten
+from mutants.rewriting import rewritten
 
 import vkgroup.conformance as conformance
 from vkgroup.compiler import Target, compile_source
@@ -130,20 +130,20 @@ def _constructed(data: bytes) -> bytes:
 
 
 MUTATIONS = {
-    "products for sums": ("arithmetic.*Add.vec8_float*", partial(_another_opcode, FADD, FMUL)),
-    "least for greatest": ("arithmetic.*Max.vec8_int*", partial(_another_opcode, SMAX, SMIN)),
+    "products for sums": ("arithmetic.*Add.vec8_float*", partial(another_opcode, FADD, FMUL)),
+    "least for greatest": ("arithmetic.*Max.vec8_int*", partial(another_opcode, SMAX, SMIN)),
     "exclusive reductions": (
         "arithmetic.*subgroupAdd.vec8_*int*",
         partial(_another_group_operation, REDUCE, EXCLUSIVE),
     ),
-    "own values for shuffles upwards": ("shuffle_relative.*Up.vec8_*", partial(_own_value, SHUFFLE_UP)),
-    "own values for broadcasts": ("ballot.*Broadcast.vec8_*", partial(_own_value, BROADCAST)),
-    "own values for shuffles": ("shuffle.*Shuffle.vec8_*", partial(_own_value, SHUFFLE)),
-    "shuffles by number": ("shuffle.*Xor.vec8_*", partial(_another_opcode, SHUFFLE_XOR, SHUFFLE)),
-    "own values for swaps": ("quad.*Swap*.vec8_*", partial(_own_value, QUAD_SWAP)),
+    "own values for shuffles upwards": ("shuffle_relative.*Up.vec8_*", partial(own_value, SHUFFLE_UP)),
+    "own values for broadcasts": ("ballot.*Broadcast.vec8_*", partial(own_value, BROADCAST)),
+    "own values for shuffles": ("shuffle.*Shuffle.vec8_*", partial(own_value, SHUFFLE)),
+    "shuffles by number": ("shuffle.*Xor.vec8_*", partial(another_opcode, SHUFFLE_XOR, SHUFFLE)),
+    "own values for swaps": ("quad.*Swap*.vec8_*", partial(own_value, QUAD_SWAP)),
     "a component for another": ("quad.*.vec8_*", _extracted),
     "a component of another": ("clustered.*.vec8_*", _constructed),
-    "own values for rotations": ("rotate.*.vec8_*", partial(_own_value, ROTATE)),
+    "own values for rotations": ("rotate.*.vec8_*", partial(own_value, ROTATE)),
     "exclusive partitions": (
         "partitioned.*dAddNV.vec8_*",
         partial(_another_group_operation, PARTITIONED, EXCLUSIVE_PARTITIONED),

@@ -1,4 +1,4 @@
-"""Generated mutants: every operation has them, they are wrong where they should be, and they are caught."""
+"""Generated mutants: all operations have some, they are wrong where they should be, and they are caught."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from mutants import Campaign, Group, Mutant, generate, run
+from mutants.choices import mutants_of
+from mutants.judging import UNEXPLAINED, judge_group, plant
+from mutants.meaning import LOCKSTEP, SAME
+from mutants.operators import OPERATORS
 from test_support import EVERYTHING
 
 import vkgroup
 from vkgroup.compiler import Target, compile_source, validate
-from vkgroup.conformance import Result, Status, cases_by_name, mutants, support
+from vkgroup.conformance import Result, Status, cases_by_name, support
 from vkgroup.conformance.cases import STAGES
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.mutants import Campaign, Group, Mutant, generate
-from vkgroup.conformance.mutants.choices import mutants_of
-from vkgroup.conformance.mutants.judging import UNEXPLAINED, judge_group, plant
-from vkgroup.conformance.mutants.meaning import LOCKSTEP, SAME
-from vkgroup.conformance.mutants.operators import OPERATORS
 from vkgroup.conformance.program import build
 from vkgroup.device import Subgroup
 from vkgroup.opening import select as select_device
@@ -47,7 +47,7 @@ def groups():
 
 
 class TestGeneration:
-    """Which mutants there are."""
+    """Set of mutants of a device."""
 
     def test_every_operation_has_some_in_every_stage(self, groups) -> None:
         found = {(group.cases[0].case.stage, group.cases[0].case.operation) for group in groups}
@@ -58,24 +58,24 @@ class TestGeneration:
         }
         assert found == wanted
 
-    def test_there_are_thousands_with_names_of_their_own(self, groups) -> None:
+    def test_there_are_thousands_with_unique_names(self, groups) -> None:
         names = [mutant.name for group in groups for mutant in group.cases]
         assert len(set(names)) == len(names) > 8000
 
-    def test_every_operator_is_met(self, groups) -> None:
+    def test_every_operator_is_used(self, groups) -> None:
         assert {mutant.operator for group in groups for mutant in group.cases} == set(OPERATORS)
 
-    def test_the_same_seed_gives_the_same(self, groups) -> None:
+    def test_equal_seeds_give_equal_mutants(self, groups) -> None:
         assert generate(EVERYWHERE, cases=1, seed=0) == groups
         assert generate(EVERYWHERE, cases=1, seed=1) != groups
 
-    def test_a_limit_takes_from_all_alike(self) -> None:
+    def test_a_limit_takes_evenly_from_all_operations(self) -> None:
         limited = generate(EVERYWHERE, cases=1, stages=WORKGROUP_STAGES, limit=600)
         assert sum(map(len, limited)) == 600
         assert max(map(len, limited)) <= 3
         assert {group.cases[0].case.stage for group in limited} == set(WORKGROUP_STAGES)
 
-    def test_what_a_device_lacks_is_not_planted(self) -> None:
+    def test_operations_that_a_device_lacks_are_not_planted(self) -> None:
         case = cases_by_name()["shuffle.compute.subgroupShuffle.uint.all.exact.data"]
         plain = replace(EVERYWHERE, subgroup=replace(EVERYWHERE.subgroup, supported_operations=("shuffle",)))
         choices = {mutant.choice for mutant in mutants_of(case, plain) if mutant.operator == "opcode"}
@@ -101,8 +101,8 @@ SPECIMENS = (
 
 
 @pytest.mark.parametrize("name", SPECIMENS)
-def test_a_mutant_is_valid_and_records_as_before(name) -> None:
-    """What the module does up to the last ballot of the record, its mutants do as well."""
+def test_a_mutant_is_valid_and_keeps_the_record(name) -> None:
+    """A mutant keeps all instructions of the module except those of the operation under test."""
     case = cases_by_name()[name]
     program = build([case], size=32, seed=0)
     module = compile_source(program.source, stage=case.stage, name="honest", target=Target.VULKAN_1_2)
@@ -119,7 +119,7 @@ def test_a_mutant_is_valid_and_records_as_before(name) -> None:
 
 
 def test_a_sample_is_caught_on_a_driver(swiftshader) -> None:
-    found = mutants.run(select_device("swiftshader"), cases=1, limit=150, isolate=False, seed=4)
+    found = run(select_device("swiftshader"), cases=1, limit=150, isolate=False, seed=4)
     assert found.counts()[""]["caught"] >= 145
     assert found.unexplained == []
     assert found.named("crashed") == found.named("timed out") == []
@@ -137,7 +137,7 @@ def judged(device, *pairs):
     return results
 
 
-def test_partitions_are_told_from_the_subgroup() -> None:
+def test_errors_of_partitions_are_caught() -> None:
     name = "partitioned.compute.subgroupPartitionedAddNV.int.all.exact.equal"
     changes = ("group", "Reduce"), ("partition", "ones"), ("partition", "alone"), ("mask", "odd")
     results = judged("reference:8", *((name, *change) for change in changes))
@@ -145,25 +145,25 @@ def test_partitions_are_told_from_the_subgroup() -> None:
 
 
 class TestReasons:
-    """Why a mutant was missed."""
+    """Reasons why a mutant was missed."""
 
     def test_the_same_by_the_specification(self) -> None:
         name = "clustered.compute.subgroupClusteredMax.uint.all.exact.c8"
         (result,) = judged("reference:8", (name, "group", "Reduce"))
         assert (result.status, result.detail) == (Status.PASS, SAME)
 
-    def test_a_barrier_dropped_among_lanes_in_lockstep(self, swiftshader) -> None:
+    def test_a_missing_barrier_among_lanes_in_lockstep(self, swiftshader) -> None:
         name = "basic.compute.subgroupBarrier.uint.all.exact.buffer"
         (result,) = judged("swiftshader", (name, "dropped", "1"))
         assert (result.status, result.detail) == (Status.PASS, LOCKSTEP)
 
-    def test_a_module_that_is_not_valid_is_no_mutant(self) -> None:
+    def test_an_invalid_module_is_not_a_mutant(self) -> None:
         name = "arithmetic.compute.subgroupMin.int.all.exact"
         (result,) = judged("reference:8", (name, "opcode", "OpGroupNonUniformUMin"))
         assert result.status == Status.NOT_SUPPORTED
         assert "no mutant: not valid" in result.detail
 
-    def test_where_the_honest_module_fails_nothing_counts(self, swiftshader) -> None:
+    def test_mutants_of_a_failing_module_do_not_count(self, swiftshader) -> None:
         """See docs/driver-findings.md."""
         (result,) = judged(
             "swiftshader", ("vote.compute.subgroupAllEqual.vec2.all.exact", "constant", "true")
@@ -172,7 +172,7 @@ class TestReasons:
         assert result.detail.startswith("the honest module does not pass: Fail")
 
 
-def test_what_is_counted() -> None:
+def test_counts_of_outcomes() -> None:
     case = cases_by_name()["arithmetic.compute.subgroupMin.int.all.exact"]
     made = [Mutant(case, "lane", choice) for choice in "abcde"]
     statuses = Status.FAIL, Status.PASS, Status.CRASH, Status.TIMEOUT, Status.NOT_SUPPORTED
@@ -191,10 +191,10 @@ def test_what_is_counted() -> None:
     assert found["unexplained"] == 1
 
 
-def test_recorded_runs_caught_99_of_100_of_a_thousand() -> None:
+def test_recorded_runs_caught_99_percent_of_a_thousand() -> None:
     runs = [json.loads(path.read_text()) for path in RESULTS.glob("*/mutations*.json")]
     assert sum(run["mutants"] for run in runs) >= 1000
-    for run in runs:
-        assert run["caught"] >= 0.99 * run["mutants"]
-        assert run["unexplained"] == 0
-        assert run["mutants"] == run["caught"] + len(run["missed"])
+    for recorded in runs:
+        assert recorded["caught"] >= 0.99 * recorded["mutants"]
+        assert recorded["unexplained"] == 0
+        assert recorded["mutants"] == recorded["caught"] + len(recorded["missed"])

@@ -1,9 +1,9 @@
-"""The suite is tested: each wrong instruction that is planted on the way to a real driver is caught."""
+"""Test of the suite: each error that is planted into the modules of a real driver is caught."""
 
 from __future__ import annotations
 
 import pytest
-from mutations import FRAGMENT_MUTATIONS, MUTATIONS
+from mutants.subgroup_mutations import FRAGMENT_MUTATIONS, MUTATIONS
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, select
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 
 
 def cases_of(mutation):
-    """Return about `MOST` of the cases that a mutation names, of a few patterns, in one shape."""
+    """Return about `MOST` of the cases that a mutation names, with a few patterns and one shape."""
     cases = [
         case
         for case in select((mutation.cases,))
@@ -51,7 +51,7 @@ def test_a_planted_error_is_caught(mutation) -> None:
     assert honest
     assert {result.status for result in honest} <= {Status.PASS, Status.UNDEFINED}
     planted = judge(mutation, transform)
-    assert any(changed), "the mutation found nothing to change"
+    assert any(changed), "the mutation did not change any module"
     assert any(result.status == Status.FAIL for result in planted)
     assert not any("InvalidModule" in result.detail for result in planted), (
         "caught by the validator, not judged"

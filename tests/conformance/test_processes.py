@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from rewriting import instructions, rewritten
+from mutants.rewriting import instructions, rewritten
 
 import vkgroup.conformance as conformance
 from vkgroup import processes

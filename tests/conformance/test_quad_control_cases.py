@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from mutations import QUAD_SWAP, _another_constant
+from mutants.changes import QUAD_SWAP, another_constant
+from mutants.rewriting import Words, boolean_constant, instructions, rewritten
 from property_runs import assert_caught, chosen, judged
-from rewriting import Words, boolean_constant, instructions, rewritten
 
 from vkgroup.compiler import Target, compile_source, validate
 from vkgroup.conformance import Status
@@ -116,7 +116,7 @@ def _another(old: int, new: int, data: bytes) -> bytes:
     return rewritten(data, lambda i: [[new, *i[1:]]] if i[0] == old else [i])
 
 
-def _own_value(opcode: int, data: bytes) -> bytes:
+def own_value(opcode: int, data: bytes) -> bytes:
     """Let a vote be that of the invocation alone."""
     return rewritten(data, lambda i: [[COPY_OBJECT, *i[1:4]]] if i[0] == opcode else [i])
 
@@ -150,8 +150,8 @@ def _first_level(data: bytes) -> bytes:
 VOTES = (
     ("All is Any", "quad_control.compute.subgroupQuadAll.*", partial(_another, QUAD_ALL, QUAD_ANY)),
     ("Any is All", "quad_control.fragment.subgroupQuadAny.*", partial(_another, QUAD_ANY, QUAD_ALL)),
-    ("Any is the own value", "quad_control.compute.subgroupQuadAny.loop", partial(_own_value, QUAD_ANY)),
-    ("All is the own value", "quad_control.scene.all.mixed.dots", partial(_own_value, QUAD_ALL)),
+    ("Any is the own value", "quad_control.compute.subgroupQuadAny.loop", partial(own_value, QUAD_ANY)),
+    ("All is the own value", "quad_control.scene.all.mixed.dots", partial(own_value, QUAD_ALL)),
     ("Any is All (scene)", "quad_control.scene.any.mixed.triangle", partial(_another, QUAD_ANY, QUAD_ALL)),
     ("All is Any (branch)", "*.divergent_all.mixed.whole", partial(_another, QUAD_ALL, QUAD_ANY)),
     ("Any is true", "quad_control.scene.terminate_any.left.triangle", partial(_constant, QUAD_ANY, True)),
@@ -161,7 +161,7 @@ VOTES = (
     ("a loop's Any is All", "quad_control.scene.loop_any.mixed.odd", partial(_another, QUAD_ANY, QUAD_ALL)),
     (
         "diagonal is horizontal", "quad_control.scene.full.swapDiagonal.strip",
-        partial(_another_constant, QUAD_SWAP, 5, lambda value: 0 if value == 2 else value),
+        partial(another_constant, QUAD_SWAP, 5, lambda value: 0 if value == 2 else value),
     ),
     ("dFdx is dFdy", "quad_control.scene.derivative.dFdx.triangle", partial(_another, DPDX, DPDY)),
     ("fine is coarse", "*.scene.derivative.dFdxFine.whole", partial(_another, DPDX_FINE, DPDX_COARSE)),
@@ -178,7 +178,7 @@ GROUP_ERRORS = (
     ("the level is the first", "quads.lod.sample.*", _first_level),
     (
         "vertical is horizontal", "linear.swapVertical.*",
-        partial(_another_constant, QUAD_SWAP, 5, lambda value: 0 if value == 1 else value),
+        partial(another_constant, QUAD_SWAP, 5, lambda value: 0 if value == 1 else value),
     ),
 )  # fmt: skip
 

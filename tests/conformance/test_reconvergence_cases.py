@@ -1,4 +1,4 @@
-"""The cases of reconvergence: what there is, the simulation, drivers pass, planted errors are caught."""
+"""Reconvergence cases: the set of cases, the simulator, verdicts on drivers, planted errors."""
 
 from __future__ import annotations
 
@@ -7,30 +7,33 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mutations import BALLOT, COPY_OBJECT, ELECT
-from reconvergence_mutants import CHANGES, mutants
-from rewriting import boolean_constant, rewritten
+from mutants.changes import BALLOT, COPY_OBJECT, ELECT
+from mutants.program_mutants import CHANGES, mutants
+from mutants.rewriting import boolean_constant, rewritten
 
 import vkgroup
 import vkgroup.conformance as conformance
+import vkgroup.conformance.reconvergence.run as reconvergence_run
 from vkgroup.conformance import Status, cases_by_name, select
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.reconvergence import LeavingFamily, ReconvergenceFamily, running
-from vkgroup.conformance.reconvergence.case import KINDS, RandomCase, all_cases
-from vkgroup.conformance.reconvergence.generator import LOCAL_SIZES, generate
-from vkgroup.conformance.reconvergence.glsl import ELECTED, data_of, render, salt_of
-from vkgroup.conformance.reconvergence.judging import expect
-from vkgroup.conformance.reconvergence.judging import judge as judge_log
-from vkgroup.conformance.reconvergence.lanes import Fields, Layout, linear, to_flags, to_set
-from vkgroup.conformance.reconvergence.nodes import (
+from vkgroup.conformance.reconvergence import ReconvergenceFamily, TerminationFamily
+from vkgroup.conformance.reconvergence.cases import KINDS, RandomCase, all_cases
+from vkgroup.conformance.reconvergence.comparison import expect
+from vkgroup.conformance.reconvergence.comparison import judge as judge_log
+from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
+from vkgroup.opening import select as select_device
+from vkgroup.programs.generator import generate
+from vkgroup.programs.invocation_sets import Fields, Layout, linear, to_flags, to_set
+from vkgroup.programs.nodes import (
     Call,
     Case,
     Elect,
     Fixed,
+    Function,
     If,
     IndexFrom,
+    Jump,
     LaneIn,
-    Leave,
     Loop,
     Observe,
     OfLane,
@@ -38,28 +41,30 @@ from vkgroup.conformance.reconvergence.nodes import (
     Promise,
     Statement,
     Switch,
+    nodes_of,
     walk,
 )
-from vkgroup.conformance.reconvergence.simulator import Event, Simulator
-from vkgroup.opening import select as select_device
+from vkgroup.programs.observations import LOCAL_SIZES, Observations
+from vkgroup.programs.simulator import Event, Simulator
 
 CASES = tuple(all_cases())
 SEED = 5
 DEMOTE, TERMINATE, KILL, RETURN = 5380, 4416, 252, 253
 
-# Names of Khronos' suite, by kind and depth: 8 groups each.
+# Number of programs in the Vulkan CTS by nesting depth, in each of 8 groups.
 PROGRAMS = {2: 50, 3: 50, 4: 50, 5: 20, 6: 10}
 
 
 def random_programs(promise: Promise, count: int, *, elect: bool = False) -> list[Program]:
     return [
-        generate(101 * number, promise, elect=elect, nesting=2 + number % 4, local=LOCAL_SIZES[number % 8])
+        generate(101 * number, Observations(promise, elect, 2 + number % 4, LOCAL_SIZES[number % 8]))
         for number in range(count)
     ]
 
 
 def program_of(*body: Statement, promise: Promise = Promise.MAXIMAL, functions=()) -> Program:
-    return Program(1, promise, False, (8, 1, 1), 1, functions, body)
+    numbered = tuple(Function(number, body) for number, body in enumerate(functions))
+    return Program(1, promise, (8, 1, 1), 1, numbered, body)
 
 
 def events_of(program: Program, size: int = 8) -> list[Event]:
@@ -70,10 +75,10 @@ def seen(program: Program) -> list[tuple[int, int]]:
     return [(event.place, event.members) for event in events_of(program)]
 
 
-# What there is
+# The set of cases
 
 
-def test_there_are_as_many_random_programs_as_in_khronos_suite() -> None:
+def test_there_are_as_many_random_programs_as_in_the_cts() -> None:
     counts = Counter((case.kind, case.nesting, case.group) for case in CASES if isinstance(case, RandomCase))
     wanted = {
         (kind, nesting, group): number
@@ -87,7 +92,7 @@ def test_there_are_as_many_random_programs_as_in_khronos_suite() -> None:
     assert "reconvergence.maximal.compute.nesting6.7.9" in cases_by_name()
 
 
-def test_every_construct_and_every_way_to_leave_has_cases() -> None:
+def test_every_construct_and_every_termination_has_cases() -> None:
     names = cases_by_name()
     for shape in ("large_full", "large_full_control", "small_full", "small_full_control"):
         for number in range(21):
@@ -102,50 +107,51 @@ def test_every_construct_and_every_way_to_leave_has_cases() -> None:
     assert "reconvergence.subgroup_uniform.discard.nobody.whole" in names
 
 
-def test_names_and_sentences_tell_cases_apart() -> None:
+def test_names_and_sentences_are_unique() -> None:
     cases = select(("reconvergence.*",))
-    assert len({case.name for case in cases}) == len(cases) == len(CASES) + len(list(LeavingFamily().cases()))
+    count = len(CASES) + len(list(TerminationFamily().cases()))
+    assert len({case.name for case in cases}) == len(cases) == count
     assert all(case.category == "reconvergence" for case in cases)
     assert len({case.sentence for case in cases}) == len(cases)
 
 
-def test_programs_depend_on_the_name_and_the_seed_alone() -> None:
+def test_programs_depend_only_on_the_name_and_the_seed() -> None:
     first, second = CASES[0], CASES[1]
     assert first.program(0) == first.program(0)
     assert len({first.program(0), first.program(1), second.program(0)}) == 3
 
 
-def test_programs_have_everything_and_are_compared_in_part() -> None:
+def test_programs_use_every_statement_and_record_known_masks() -> None:
     for promise in Promise:
         programs = random_programs(promise, 60)
-        nodes = [node for program in programs for node in walk((program.functions, program.body))]
+        nodes = [node for program in programs for node in nodes_of(program)]
         kinds = {type(node).__name__ for node in nodes}
-        assert kinds >= {"If", "Loop", "Switch", "Call", "Leave", "Work", "Elect", "OfTrip", "SubgroupOdd"}
+        assert kinds >= {"If", "Loop", "Switch", "Call", "Jump", "Effect", "Elect", "Counter", "SubgroupOdd"}
         assert {node.form for node in nodes if isinstance(node, Loop)} == {
             "for", "while", "do", "endless", "elect",
         }  # fmt: skip
-        assert {node.kind for node in nodes if isinstance(node, Leave)} == {"break", "continue", "return"}
+        assert {node.kind for node in nodes if isinstance(node, Jump)} == {"break", "continue", "return"}
         for program in programs:
             certain = sum(event.certain.bit_count() for event in events_of(program, 32))
             assert certain, "nothing to compare"
 
 
 @pytest.mark.parametrize("promise", [Promise.SUBGROUP, Promise.WORKGROUP])
-def test_nothing_compared_depends_on_elections_of_unknown_outcome(promise) -> None:
+def test_elections_with_unknown_outcome_decide_nothing_compared(promise) -> None:
     for program in random_programs(promise, 60):
-        for node in walk((program.functions, program.body)):
+        for node in nodes_of(program):
             elects = isinstance(node, If) and isinstance(node.condition, Elect)
             if elects or (isinstance(node, Loop) and node.form == "elect"):
-                assert node.loose
+                assert node.unpredictable
                 inner = list(walk((node.then, node.otherwise) if elects else (node.body, node.rest)))
-                assert all(one.loose for one in inner if isinstance(one, Observe))
+                assert all(one.unpredictable for one in inner if isinstance(one, Observe))
 
 
 # Sets
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 8, 32, 128])
-def test_fields_are_what_numpy_says(width) -> None:
+def test_fields_agree_with_numpy(width) -> None:
     generator = np.random.default_rng(width)
     for density in (0.02, 0.3, 0.9):
         flags = generator.random((5, width)) < density
@@ -158,18 +164,18 @@ def test_fields_are_what_numpy_says(width) -> None:
         assert fields.repeat(to_set(flags[0])) == to_set(np.tile(flags[0], 5))
 
 
-# The simulation, by hand
+# The simulator, against results worked out by hand
 
 
-def test_branches_join_behind_their_end() -> None:
+def test_branches_reconverge_after_their_end() -> None:
     inner = If(LaneIn(0b11), (Observe(1),), (Observe(2),))
     assert seen(program_of(If(LaneIn(0b1111), (inner, Observe(3))), Observe(4))) == [
         (1, 0b11), (2, 0b1100), (3, 0b1111), (4, 0xFF),
     ]  # fmt: skip
 
 
-def test_loops_join_where_they_continue_and_behind_them() -> None:
-    leave = If(LaneIn(1), (Leave("continue"),), (If(LaneIn(2), (Leave("break"),)),))
+def test_loops_reconverge_at_the_continue_target_and_after_their_end() -> None:
+    leave = If(LaneIn(1), (Jump("continue"),), (If(LaneIn(2), (Jump("break"),)),))
     loop = Loop(1, "for", OfLane(4, 1), (leave, Observe(1)), between=Observe(2))
     # Lane 0 and 4 make one trip, lane 1 breaks, lanes 2 and 6 make three, and so on.
     assert seen(program_of(loop, Observe(3))) == [
@@ -181,14 +187,14 @@ def test_loops_join_where_they_continue_and_behind_them() -> None:
     ]  # fmt: skip
 
 
-def test_one_after_the_other_is_elected_out_of_a_loop() -> None:
+def test_elected_invocations_leave_a_loop_one_by_one() -> None:
     loop = Loop(1, "elect", None, (Observe(1),), farewell=(Observe(2),))
     found = seen(program_of(If(LaneIn(0b1010), (loop,)), Observe(3)))
     assert found == [(1, 0b1010), (2, 0b10), (1, 0b1000), (2, 0b1000), (3, 0xFF)]
 
 
-def test_a_call_joins_those_that_return_under_maximal_reconvergence_only() -> None:
-    function = (If(LaneIn(1), (Leave("return"),)), Observe(1))
+def test_a_call_reconverges_only_under_maximal_reconvergence() -> None:
+    function = (If(LaneIn(1), (Jump("return"),)), Observe(1))
     body = (If(LaneIn(0xFF), (Call(0), Observe(2))), Observe(3))
     for promise, certain in ((Promise.MAXIMAL, [0xFE, 0xFF, 0xFF]), (Promise.SUBGROUP, [0, 0, 0xFF])):
         events = events_of(program_of(*body, promise=promise, functions=(function,)))
@@ -196,7 +202,7 @@ def test_a_call_joins_those_that_return_under_maximal_reconvergence_only() -> No
         assert [event.certain for event in events] == certain
 
 
-def test_who_shares_a_case_by_different_values_may_be_parted() -> None:
+def test_invocations_with_different_selectors_may_be_apart_in_a_case() -> None:
     merged = Case((0, 1), (Observe(1),))
     falling = Case((2,), (Observe(2),), falls=True)
     events = events_of(
@@ -216,7 +222,7 @@ def test_who_shares_a_case_by_different_values_may_be_parted() -> None:
         ((1, 2), Status.FAIL),  # Lane 0 is the lowest in any case.
     ],
 )
-def test_who_may_be_parted_may_be_elected_beside_others(elected, status) -> None:
+def test_invocations_that_may_be_apart_may_each_be_elected(elected, status) -> None:
     cases = (Case((0, 1), (Observe(1),)), Case((2, 3), (Observe(2),)))
     program = replace(program_of(Switch(OfLane(4), cases)), elect=True)
     layout = linear(8, program.local_invocations, data_of(program))
@@ -228,9 +234,9 @@ def test_who_may_be_parted_may_be_elected_beside_others(elected, status) -> None
     assert verdict.status == status
 
 
-def test_only_whole_groups_are_certain_under_uniform_control_flow() -> None:
-    body = (If(IndexFrom(4), (Leave("return"),), (Observe(1),)), Observe(2))
-    apart = Loop(1, "for", Fixed(2), (If(LaneIn(1), (Leave("continue"),)), Observe(3)))
+def test_only_masks_of_whole_groups_are_known_under_uniform_control_flow() -> None:
+    body = (If(IndexFrom(4), (Jump("return"),), (Observe(1),)), Observe(2))
+    apart = Loop(1, "for", Fixed(2), (If(LaneIn(1), (Jump("continue"),)), Observe(3)))
     for size, certain in ((4, [0xF, 0xF, 0, 0]), (8, [0, 0, 0, 0])):
         events = events_of(program_of(*body, apart, promise=Promise.SUBGROUP), size)
         assert [event.certain for event in events] == certain
@@ -238,17 +244,17 @@ def test_only_whole_groups_are_certain_under_uniform_control_flow() -> None:
     assert [event.certain for event in events_of(whole, 4)] == [0, 0, 0xFF]
 
 
-# The simulation against the reference device
+# The simulator against the reference device
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16, 32, 64, 128])
-def test_the_reference_device_does_what_is_expected(size) -> None:
+def test_the_reference_device_agrees_with_the_simulator(size) -> None:
     with vkgroup.open(f"reference:{size}") as device:
         executor = Executor(device, seed=SEED)
         for promise in Promise:
             elect = promise is Promise.WORKGROUP
-            program = generate(size, promise, elect=elect, nesting=4, local=LOCAL_SIZES[size % 7])
-            verdict = running.run(executor, program, "a random program")
+            program = generate(size, Observations(promise, elect, 4, LOCAL_SIZES[size % 7]))
+            verdict = reconvergence_run.run(executor, program, "a random program")
             assert verdict.status == Status.PASS, verdict.detail
 
 
@@ -258,18 +264,18 @@ def test_subgroups_may_be_formed_in_any_way(monkeypatch) -> None:
         return replace(found, subgroup=found.subgroup[::-1].copy(), lane=found.lane[::-1].copy())
 
     # The log is made for a layout that is not the device's, and may be too short at first.
-    monkeypatch.setattr(running, "linear", reversed_)
+    monkeypatch.setattr(reconvergence_run, "linear", reversed_)
     with vkgroup.open("reference:8") as device:
         for program in random_programs(Promise.MAXIMAL, 4):
-            verdict = running.run(Executor(device, seed=SEED), program, "a random program")
+            verdict = reconvergence_run.run(Executor(device, seed=SEED), program, "a random program")
             assert verdict.status == Status.PASS, verdict.detail
 
 
-# Who tests the tests
+# Planted errors
 
 
 def _visible(program: Program, mutant: Program) -> bool:
-    """Whether a mutant records, by the simulation, what the program must not."""
+    """Whether by the simulation a mutant records something that the program must not record."""
     layout = linear(8, program.local_invocations, data_of(program))
     first, second = expect(program, layout), expect(mutant, layout)
     if first.lengths.tolist() != second.lengths.tolist():
@@ -295,8 +301,8 @@ def test_a_wrong_program_is_caught(change, monkeypatch) -> None:
                 return render(mutant, **options)
 
             with monkeypatch.context() as patch:
-                patch.setattr(running, "render", rendered)
-                verdict = running.run(executor, program, "a mutant")
+                patch.setattr(reconvergence_run, "render", rendered)
+                verdict = reconvergence_run.run(executor, program, "a mutant")
             assert verdict.status == Status.FAIL
             assert "expected" in verdict.detail or "instead of" in verdict.detail
             caught += 1
@@ -305,12 +311,12 @@ def test_a_wrong_program_is_caught(change, monkeypatch) -> None:
     assert caught >= 3
 
 
-def _ballot_of_nobody(data: bytes) -> bytes:
+def _empty_ballot(data: bytes) -> bytes:
     data, false = boolean_constant(data, value=False)
     return rewritten(data, lambda i: [[*i[:4], false]] if i[0] == BALLOT else [i])
 
 
-def _everybody_elected(data: bytes) -> bytes:
+def _all_elected(data: bytes) -> bytes:
     data, true = boolean_constant(data, value=True)
     return rewritten(data, lambda i: [[COPY_OBJECT, i[1], i[2], true]] if i[0] == ELECT else [i])
 
@@ -333,9 +339,9 @@ WORKGROUP = tuple(
 def test_swiftshader_keeps_workgroups_together_and_wrong_answers_are_caught() -> None:
     assert judge("swiftshader", WORKGROUP) == {Status.PASS: len(WORKGROUP)}
     ballots = tuple(name for name in WORKGROUP if "elect" not in name)
-    assert judge("swiftshader", ballots, _ballot_of_nobody) == {Status.FAIL: len(ballots)}
+    assert judge("swiftshader", ballots, _empty_ballot) == {Status.FAIL: len(ballots)}
     elections = tuple(name for name in WORKGROUP if "elect" in name)
-    assert judge("swiftshader", elections, _everybody_elected) == {Status.FAIL: len(elections)}
+    assert judge("swiftshader", elections, _all_elected) == {Status.FAIL: len(elections)}
 
 
 MAXIMAL = (
@@ -350,7 +356,7 @@ MAXIMAL = (
 def test_lavapipe_reconverges_and_wrong_ballots_are_caught() -> None:
     assert judge("lavapipe", MAXIMAL) == {Status.PASS: len(MAXIMAL)}
     ballots = tuple(name for name in MAXIMAL if not name.endswith("elect"))
-    assert judge("lavapipe", ballots[1:], _ballot_of_nobody) == {Status.FAIL: len(ballots) - 1}
+    assert judge("lavapipe", ballots[1:], _empty_ballot) == {Status.FAIL: len(ballots) - 1}
 
 
 LEAVING = (
@@ -368,12 +374,12 @@ def _without(opcode: int, *instead: int):
 
 
 @pytest.mark.usefixtures("lavapipe")
-def test_lavapipe_lets_fragments_leave_and_those_that_stay_are_caught() -> None:
+def test_lavapipe_terminates_fragments_and_missing_terminations_are_caught() -> None:
     assert judge("lavapipe", LEAVING) == {Status.PASS: len(LEAVING)}
     assert judge("lavapipe", LEAVING[:1], _without(DEMOTE)) == {Status.FAIL: 1}
-    # Who returns instead of ending writes a color that nobody chose.
+    # A fragment that returns instead of terminating writes an undefined color.
     assert judge("lavapipe", LEAVING[3:4], _without(TERMINATE, RETURN)) == {Status.FAIL: 1}
-    assert judge("lavapipe", LEAVING[5:], _ballot_of_nobody) == {Status.FAIL: 1}
+    assert judge("lavapipe", LEAVING[5:], _empty_ballot) == {Status.FAIL: 1}
 
 
 def test_quads_and_discards_are_judged_on_the_reference_device() -> None:
@@ -387,12 +393,12 @@ def test_quads_and_discards_are_judged_on_the_reference_device() -> None:
     assert judge("reference:16", names[2:3], _without(KILL, RETURN)) == {Status.FAIL: 1}
 
 
-def test_what_a_device_does_not_declare_is_named() -> None:
+def test_missing_features_are_named() -> None:
     with vkgroup.open("reference:2") as device:
         bare = device.capabilities
     subgroup = replace(bare.subgroup, supported_operations=frozenset({"basic"}))
     bare = replace(bare, features=frozenset(), subgroup=subgroup)
-    family, leaving = ReconvergenceFamily(), LeavingFamily()
+    family, leaving = ReconvergenceFamily(), TerminationFamily()
     ballot = "VK_SUBGROUP_FEATURE_BALLOT_BIT"
     for name, needs in (
         ("maximal.compute.nesting2.0.0", ["shaderMaximalReconvergence", ballot]),

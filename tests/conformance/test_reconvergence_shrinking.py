@@ -1,4 +1,4 @@
-"""Programs of reconvergence made small: by rules, so that what is left is still known to be right."""
+"""Shrinking of programs that record observations, and the rules that smaller programs keep."""
 
 from __future__ import annotations
 
@@ -9,40 +9,58 @@ import pytest
 
 import vkgroup
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.reconvergence import shrinking
-from vkgroup.conformance.reconvergence.case import ConstructCase, RandomCase, all_cases
-from vkgroup.conformance.reconvergence.nodes import (
+from vkgroup.conformance.reconvergence.cases import ConstructCase, RandomCase, all_cases
+from vkgroup.conformance.reconvergence.run import run
+from vkgroup.conformance.results import Status
+from vkgroup.programs import shrinker
+from vkgroup.programs.nodes import (
     Call,
     Case,
+    Counter,
+    Effect,
     Elect,
     Fixed,
+    Function,
     If,
+    Jump,
     LaneIn,
-    Leave,
     Loop,
     Observe,
-    OfTrip,
     Program,
     Promise,
     Switch,
     TripIs,
     Uniform,
     Vote,
-    Work,
+    called_functions,
+    count_statements,
     walk,
 )
-from vkgroup.conformance.reconvergence.rules import well_formed
-from vkgroup.conformance.reconvergence.running import run
-from vkgroup.conformance.reconvergence.shrinking import digest, replay, shrink, statements
-from vkgroup.conformance.results import Status
+from vkgroup.programs.rules import observation_faults
+from vkgroup.programs.shrinker import digest, replay, shrink
+from vkgroup.programs.variants import expressional, simpler_conditions, structural, weight
 
 CASES = tuple(all_cases())
-SEE, SECRETLY, ODD = Observe(1), Observe(2, loose=True), LaneIn(0xAAAA)
-BREAK, CONTINUE, RETURN = Leave("break"), Leave("continue"), Leave("return")
+SEE, SECRETLY, ODD = Observe(1), Observe(2, unpredictable=True), LaneIn(0xAAAA)
+BREAK, CONTINUE, RETURN = Jump("break"), Jump("continue"), Jump("return")
 
 
 def program(*body, promise=Promise.MAXIMAL, functions=()) -> Program:
-    return Program(1, promise, False, (16, 1, 1), 1, functions, body)
+    numbered = tuple(Function(number, body) for number, body in enumerate(functions))
+    return Program(1, promise, (16, 1, 1), 1, numbered, body)
+
+
+def well_formed(candidate: Program) -> bool:
+    return not observation_faults(candidate)
+
+
+def smaller_ones(candidate: Program) -> list[Program]:
+    """Return the variants of a program that are smaller and keep the rules, sorted by weight."""
+    variants = [*structural(candidate), *expressional(candidate)]
+    smaller = [
+        variant for variant in variants if weight(variant) < weight(candidate) and well_formed(variant)
+    ]
+    return sorted(smaller, key=weight)
 
 
 def loop(*body, form="for", rest=(), **more) -> Loop:
@@ -54,7 +72,7 @@ def switch(*body, falls=False) -> Switch:
     return Switch(Fixed(0), (Case((0,), body, falls=falls),))
 
 
-def test_what_is_generated_keeps_to_the_rules() -> None:
+def test_generated_programs_keep_the_rules() -> None:
     sample = [case for number, case in enumerate(CASES) if isinstance(case, ConstructCase) or not number % 7]
     assert [case.name for case in sample if not well_formed(case.program(3))] == []
 
@@ -63,23 +81,23 @@ KEPT = [
     ((SEE, loop(BREAK), switch(BREAK), RETURN), {}),
     ((loop(switch(CONTINUE)),), {}),
     ((loop(form="endless", rest=(CONTINUE,)),), {}),
-    ((loop(If(TripIs(1), (SEE,)), Switch(OfTrip(1), (Case((0,), (SEE,)),))),), {}),
+    ((loop(If(TripIs(1), (SEE,)), Switch(Counter(1), (Case((0,), (SEE,)),))),), {}),
     ((If(Elect(), (SEE,)), loop(SEE, form="elect")), {}),
-    ((If(Elect(), (SECRETLY,), loose=True),), {"promise": Promise.SUBGROUP}),
-    ((loop(SECRETLY, form="elect", loose=True),), {"promise": Promise.SUBGROUP}),
-    ((If(Elect(), (loop(BREAK),), loose=True),), {"promise": Promise.SUBGROUP}),
+    ((If(Elect(), (SECRETLY,), unpredictable=True),), {"promise": Promise.SUBGROUP}),
+    ((loop(SECRETLY, form="elect", unpredictable=True),), {"promise": Promise.SUBGROUP}),
+    ((If(Elect(), (loop(BREAK),), unpredictable=True),), {"promise": Promise.SUBGROUP}),
     ((Call(0),), {"functions": ((SEE, RETURN),)}),
     ((switch(SEE, falls=True),), {}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("body", "more"), KEPT)
-def test_what_has_a_known_outcome_is_kept_and_right(body, more) -> None:
-    one = program(*body, **more)
-    assert well_formed(one)
+def test_programs_with_a_known_outcome_are_allowed_and_pass(body, more) -> None:
+    whole = program(*body, **more)
+    assert well_formed(whole)
     with vkgroup.open("reference", subgroup_size=8) as device:
         executor = Executor(device, seed=0)
-        assert run(executor, one, "kept").status in (Status.PASS, Status.UNDEFINED)
+        assert run(executor, whole, "allowed").status in (Status.PASS, Status.UNDEFINED)
         executor.close()
 
 
@@ -92,13 +110,16 @@ def test_what_has_a_known_outcome_is_kept_and_right(body, more) -> None:
         ((loop(CONTINUE, form="endless"),), {}),
         ((loop(CONTINUE, form="elect"),), {}),
         ((If(TripIs(1), (SEE,)),), {}),
-        ((Switch(OfTrip(1), (Case((0,), (SEE,)),)),), {}),
+        ((Switch(Counter(1), (Case((0,), (SEE,)),)),), {}),
         ((If(Elect(), (SECRETLY,)),), {"promise": Promise.SUBGROUP}),
-        ((If(Elect(), (SEE,), loose=True),), {"promise": Promise.SUBGROUP}),
-        ((If(Elect(), (RETURN,), loose=True),), {"promise": Promise.SUBGROUP}),
-        ((loop(If(Elect(), (BREAK,), loose=True)),), {"promise": Promise.SUBGROUP}),
+        ((If(Elect(), (SEE,), unpredictable=True),), {"promise": Promise.SUBGROUP}),
+        ((If(Elect(), (RETURN,), unpredictable=True),), {"promise": Promise.SUBGROUP}),
+        ((loop(If(Elect(), (BREAK,), unpredictable=True)),), {"promise": Promise.SUBGROUP}),
         ((loop(SECRETLY, form="elect"),), {"promise": Promise.WORKGROUP}),
-        ((If(Elect(), (Call(0),), loose=True),), {"promise": Promise.SUBGROUP, "functions": ((RETURN,),)}),
+        (
+            (If(Elect(), (Call(0),), unpredictable=True),),
+            {"promise": Promise.SUBGROUP, "functions": ((RETURN,),)},
+        ),
         ((Call(0),), {"functions": ((BREAK,),)}),
         ((loop(farewell=(BREAK,), form="elect"),), {}),
         ((switch(falls=True),), {}),
@@ -106,37 +127,33 @@ def test_what_has_a_known_outcome_is_kept_and_right(body, more) -> None:
         ((loop(loop(SEE)),), {}),
     ],
 )
-def test_what_has_no_known_outcome_is_none(body, more) -> None:
+def test_programs_with_an_unknown_outcome_are_not_allowed(body, more) -> None:
     assert not well_formed(program(*body, **more))
 
 
 @pytest.mark.slow
-def test_whatever_is_left_out_the_rest_is_right() -> None:
-    """Walks down from whole programs to nothing; the reference device agrees all the way."""
+def test_smaller_programs_pass_on_the_reference_device() -> None:
+    """Shrinks programs step by step to nothing; the reference device agrees in every step."""
     dice, found = random.Random(5), {Status.PASS: 0, Status.UNDEFINED: 0}
     with vkgroup.open("reference", subgroup_size=8) as device:
         executor = Executor(device, seed=0, timeout=100)
         for case in dice.sample(CASES, 14):
-            one = case.program(0)
-            while variants := [
-                variant
-                for variant in shrinking._variants(one)
-                if shrinking._weight(variant) < shrinking._weight(one) and well_formed(variant)
-            ]:
-                one = dice.choice(sorted(variants, key=shrinking._weight)[len(variants) // 4 :])
+            smaller = case.program(0)
+            while variants := smaller_ones(smaller):
+                smaller = dice.choice(variants[len(variants) // 4 :])
                 if dice.random() < 0.25:
-                    verdict = run(executor, one, case.name)
-                    assert verdict.status in found, f"{verdict.detail}: {one}"
+                    verdict = run(executor, smaller, case.name)
+                    assert verdict.status in found, f"{verdict.detail}: {smaller}"
                     found[verdict.status] += 1
         executor.close()
     assert found[Status.PASS] > 20
 
 
-def _continues_in_a_switch(one: Program) -> bool:
-    """Whether somebody may continue a loop out of a switch, as a driver may be wrong about."""
+def _continues_in_a_switch(candidate: Program) -> bool:
+    """Whether a switch contains a `continue` of the loop around it, which a driver may execute wrongly."""
     return any(
         inside == CONTINUE
-        for outer in walk(one.body)
+        for outer in walk(candidate.body)
         if isinstance(outer, Loop)
         for middle in walk(outer.body)
         if isinstance(middle, Switch)
@@ -152,67 +169,70 @@ def _failing() -> RandomCase:
     )
 
 
-def test_what_is_left_is_what_it_takes_and_can_be_found_again() -> None:
+def test_the_smallest_failing_program_is_found_and_replayed() -> None:
     whole, asked = _failing().program(0), []
 
-    def fails(one: Program) -> bool:
-        asked.append(one)
-        return _continues_in_a_switch(one)
+    def fails(candidate: Program) -> bool:
+        asked.append(candidate)
+        return _continues_in_a_switch(candidate)
 
-    found = shrink(whole, fails, seconds=600)
+    found = shrink(whole, fails, well_formed, seconds=600)
     assert found.done
-    assert statements(found.program) == 3
+    assert count_statements(found.program) == 3
     assert [type(node).__name__ for node in walk(found.program.body)][:1] == ["Loop"]
     assert (found.program.invocations, found.program.functions) == (1, ())
     assert all(map(well_formed, asked))
     assert len(asked) == len(set(asked))
-    again = replay(whole, found.path)
+    again = replay(whole, found.path, well_formed)
     assert again == found.program
     assert digest(again) == digest(found.program) != digest(whole)
 
 
-def test_where_the_time_is_over_the_smallest_so_far_is_kept(monkeypatch) -> None:
+def test_the_smallest_program_so_far_is_returned_after_the_time_limit(monkeypatch) -> None:
     whole, clock = _failing().program(0), [0.0]
-    monkeypatch.setattr(shrinking.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(shrinker.time, "monotonic", lambda: clock[0])
 
-    def fails(one: Program) -> bool:
+    def fails(candidate: Program) -> bool:
         clock[0] += 1.0
-        return _continues_in_a_switch(one)
+        return _continues_in_a_switch(candidate)
 
-    found = shrink(whole, fails, seconds=3.5)
+    found = shrink(whole, fails, well_formed, seconds=3.5)
     assert not found.done
     assert _continues_in_a_switch(found.program)
-    assert replay(whole, found.path) == found.program
+    assert replay(whole, found.path, well_formed) == found.program
     assert clock[0] == 4.0
 
 
-def test_what_nothing_can_be_left_out_of_is_left_as_it_is() -> None:
+def test_a_program_without_smaller_failing_ones_is_returned() -> None:
     whole = _failing().program(0)
-    found = shrink(whole, lambda one: False, seconds=600)
+    found = shrink(whole, lambda candidate: False, well_formed, seconds=600)
     assert (found.program, found.path, found.done) == (whole, (), True)
 
 
 @pytest.mark.parametrize("path", [[10**9], [-1], [0, 0]])
-def test_a_path_that_leads_nowhere_is_told(path) -> None:
+def test_a_path_of_another_program_is_rejected(path) -> None:
     with pytest.raises(ValueError, match="no such variant"):
-        replay(program(SEE), path)
+        replay(program(SEE), path, well_formed)
 
 
-def test_functions_that_nobody_calls_go_with_the_call() -> None:
-    three = program(Call(2), If(Uniform(True), (Call(0),)), functions=((SEE,), (Work("store"),), (Call(1),)))
-    deep, plain = (replace(three, body=(statement,)) for statement in three.body)
-    assert shrinking._without_uncalled(deep).functions == ((), (Work("store"),), (Call(1),))
-    assert shrinking._without_uncalled(plain).functions == ((SEE,),)
+def test_functions_are_removed_with_their_last_call() -> None:
+    three = program(
+        Call(2), If(Uniform(True), (Call(0),)), functions=((SEE,), (Effect("store"),), (Call(1),))
+    )
+    through_another, direct = (replace(three, body=(statement,)) for statement in three.body)
+    assert called_functions(through_another) == three.functions[1:]
+    assert called_functions(direct) == three.functions[:1]
+    assert all(smaller.functions == called_functions(smaller) for smaller in smaller_ones(three))
 
 
-def test_votes_are_made_simpler_from_outside_and_inside() -> None:
-    simpler = set(shrinking._conditions(Vote(True, ODD)))
+def test_votes_are_simplified_as_a_whole_and_inside() -> None:
+    simpler = set(simpler_conditions(Vote(True, ODD)))
     assert {ODD, Uniform(True), Vote(True, Uniform(False))} <= simpler
 
 
-def test_a_program_that_records_nothing_says_nothing() -> None:
+def test_a_program_that_records_nothing_has_no_verdict() -> None:
     with vkgroup.open("reference", subgroup_size=8) as device:
         executor = Executor(device, seed=0)
-        verdict = run(executor, program(Work("store")), "nothing")
+        verdict = run(executor, program(Effect("store")), "nothing")
         executor.close()
     assert (verdict.status, verdict.defined) == (Status.UNDEFINED, 0)

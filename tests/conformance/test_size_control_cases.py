@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 import pytest
-from mutations import LANE, NUM_SUBGROUPS, SUBGROUP_ID, SUBGROUP_SIZE, _predicate, _swapped_builtins
+from mutants.changes import LANE, NUM_SUBGROUPS, SUBGROUP_ID, SUBGROUP_SIZE, ballot_of, swapped_builtins
 from property_runs import assert_caught, chosen, judged
 
 from vkgroup.conformance import Status
@@ -218,9 +218,9 @@ PLANTED = (
 
 @pytest.mark.parametrize(("what", "device", "name", "one", "other"), PLANTED)
 def test_a_wrong_variable_is_caught(what: str, device: str, name: str, one: int, other: int) -> None:
-    assert_caught(device, name, partial(_swapped_builtins, one, other))
+    assert_caught(device, name, partial(swapped_builtins, one, other))
 
 
 @pytest.mark.parametrize("name", ["size_control.compute.varying_full.spirv16", "size_control.vertex.varying"])
 def test_a_ballot_of_nobody_is_caught(name: str) -> None:
-    assert_caught("swiftshader", name, lambda data: _predicate(data, False))
+    assert_caught("swiftshader", name, partial(ballot_of, False))

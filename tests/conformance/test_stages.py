@@ -7,12 +7,12 @@ from fnmatch import fnmatch
 
 import numpy as np
 import pytest
+from mutants.worker_of_every_stage import names_with_every_stage
 from test_support import EVERYTHING
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, cases_by_name, support
 from vkgroup.conformance.cases import subgroup_cases
-from vkgroup.conformance.mutants.anywhere import names_with_every_stage
 from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.stages import FRAMEBUFFER, stage_of
 from vkgroup.conformance.stages.graphics import INTERFACES

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from mutations import BALLOT, COPY_OBJECT, QUAD_BROADCAST, QUAD_SWAP, _another_constant, _swapped_builtins
-from rewriting import boolean_constant, rewritten
+from mutants.changes import BALLOT, COPY_OBJECT, QUAD_BROADCAST, QUAD_SWAP, another_constant, swapped_builtins
+from mutants.rewriting import boolean_constant, rewritten
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, select
@@ -154,11 +154,11 @@ def _another(old: int, new: int, data: bytes) -> bytes:
 
 
 def _direction(direction: int, data: bytes) -> bytes:
-    return _another_constant(QUAD_SWAP, 5, lambda value: direction, data)
+    return another_constant(QUAD_SWAP, 5, lambda value: direction, data)
 
 
 def _thread(thread: int, data: bytes) -> bytes:
-    return _another_constant(QUAD_BROADCAST, 5, lambda value: thread, data)
+    return another_constant(QUAD_BROADCAST, 5, lambda value: thread, data)
 
 
 def _ballots_of_all(data: bytes) -> bytes:
@@ -184,7 +184,7 @@ PLANTED = (
      partial(_another, EQUAL, AT_MOST)),
     ("masks are shifted down", "compute.gl_ThreadGeMaskNV.odd", partial(_another, SHIFT_LEFT, SHIFT_RIGHT)),
     ("all conditions hold", "compute.ballotThreadNV.all", _ballots_of_all),
-    ("sizes and ids are swapped", "compute.gl_WarpSizeNV.all", partial(_swapped_builtins, 36, 41)),
+    ("sizes and ids are swapped", "compute.gl_WarpSizeNV.all", partial(swapped_builtins, 36, 41)),
     ("nobody is a helper", "fragment.helpers.all.edge", _no_helpers),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The generator keeps its promises: deterministic, valid, terminating, defined where it says so."""
+"""Generated programs that record values: deterministic, valid, terminating, and defined by the rules."""
 
 from __future__ import annotations
 
@@ -10,31 +10,34 @@ from pathlib import Path
 import pytest
 
 from vkgroup.compiler import Target, compile_source
-from vkgroup.conformance.reconvergence.nodes import Promise, walk
-from vkgroup.random_programs.generator import generate
-from vkgroup.random_programs.glsl import capacity, inputs, render
-from vkgroup.random_programs.nodes import (
+from vkgroup.programs.campaign.shader import capacity, inputs, render
+from vkgroup.programs.campaign.targets import Reference
+from vkgroup.programs.campaign.trial import compiled
+from vkgroup.programs.generator import generate
+from vkgroup.programs.nodes import (
     Apply,
     Builtin,
     Case,
     Communicate,
     Compare,
     If,
-    Leave,
+    Jump,
     Literal,
     Loop,
     Operate,
     Program,
+    Promise,
     Read,
     Set,
     Switch,
     Variable,
+    nodes_of,
+    walk,
 )
-from vkgroup.random_programs.rules import ANY_ACTIVE, faults
-from vkgroup.random_programs.shrink import shrink
-from vkgroup.random_programs.subjects import Reference
-from vkgroup.random_programs.trial import compiled
-from vkgroup.random_programs.vocabulary import of_reference
+from vkgroup.programs.rules import ANY_ACTIVE, value_faults
+from vkgroup.programs.shrinker import shrink
+from vkgroup.programs.values import Values
+from vkgroup.programs.vocabulary import of_reference
 
 SIZE = 8
 EVERYTHING = of_reference(SIZE)
@@ -43,30 +46,30 @@ FEW = Compare("<", LANE, Literal("uint", (3,)))
 
 
 def _program(promise: Promise, *body) -> Program:
-    return Program(0, promise, (32, 1), 1, (), body)
+    return Program(0, promise, (32, 1, 1), 1, (), body)
 
 
 @pytest.mark.parametrize("promise", Promise)
 def test_every_program_keeps_the_rules_compiles_and_validates(promise) -> None:
     for seed in range(100):
-        program = generate(seed, EVERYTHING, promise)
-        assert faults(program, SIZE) == []
+        program = generate(seed, Values(EVERYTHING, promise))
+        assert value_faults(program, SIZE) == []
         compile_source(render(program), stage="compute", target=Target.VULKAN_1_2, cache=False)
 
 
 def test_a_seed_gives_the_same_program_and_data() -> None:
-    first, again, other = (generate(seed, EVERYTHING, Promise.MAXIMAL) for seed in (7, 7, 8))
+    first, again, other = (generate(seed, Values(EVERYTHING, Promise.MAXIMAL)) for seed in (7, 7, 8))
     assert first == again != other
     assert render(first) == render(again)
     assert (inputs(first) == inputs(again)).all()
 
 
 def test_programs_use_every_operation_and_every_kind_of_statement() -> None:
-    programs = [generate(seed, EVERYTHING, Promise.MAXIMAL) for seed in range(400)]
-    nodes = [node for program in programs for node in walk((program.functions, program.body))]
+    programs = [generate(seed, Values(EVERYTHING, Promise.MAXIMAL)) for seed in range(400)]
+    nodes = [node for program in programs for node in nodes_of(program)]
     assert {node.operation for node in nodes if isinstance(node, Communicate)} == set(EVERYTHING.uses)
     assert {node.form for node in nodes if isinstance(node, Loop)} == {"for", "while", "do", "endless"}
-    assert {node.kind for node in nodes if isinstance(node, Leave)} == {"break", "continue", "return"}
+    assert {node.kind for node in nodes if isinstance(node, Jump)} == {"break", "continue", "return"}
     assert any(case.falls for case in nodes if isinstance(case, Case))
     assert {program.local_size[1] > 1 for program in programs} == {True, False}
 
@@ -74,19 +77,19 @@ def test_programs_use_every_operation_and_every_kind_of_statement() -> None:
 @pytest.mark.mostly_slow(every=4)
 @pytest.mark.parametrize("promise", Promise)
 @pytest.mark.parametrize("size", [1, 8, 32])
-def test_programs_end_on_the_reference_and_decide_nothing_by_undefined_values(promise, size) -> None:
+def test_programs_end_and_no_branch_depends_on_undefined_values(promise, size) -> None:
     for seed in range(12):
-        program = generate(seed, of_reference(size), promise)
+        program = generate(seed, Values(of_reference(size), promise))
         found = Reference().observe(program, compiled(program), size)
         assert found.complaint == ""
         # The last word of each invocation's region ends its records.
         assert (found.words[:, capacity(program) - 1] == 0).all()
 
 
-def test_less_is_undefined_without_soft_operations() -> None:
-    vocabulary = of_reference(SIZE, soft=False)
+def test_nothing_is_undefined_without_operations_that_may_be() -> None:
+    vocabulary = of_reference(SIZE, undefined=False)
     for seed in range(12):
-        program = generate(seed, vocabulary, Promise.MAXIMAL)
+        program = generate(seed, Values(vocabulary, Promise.MAXIMAL))
         found = Reference().observe(program, compiled(program), SIZE)
         assert found.undefined is not None
         assert not found.undefined.any()
@@ -104,63 +107,66 @@ UNIFORM = Compare("==", Builtin("gl_SubgroupID"), Literal("uint", (0,)))
         (Promise.SUBGROUP, (If(UNIFORM, (OPERATE,)),), True),
         (Promise.WORKGROUP, (If(UNIFORM, (OPERATE,)),), False),
         (Promise.WORKGROUP, (If(FEW, ()), OPERATE), True),
-        (Promise.MAXIMAL, (If(FEW, (Leave("return"),)), OPERATE), True),
-        (Promise.SUBGROUP, (If(FEW, (Leave("return"),)), OPERATE), False),
-        (Promise.MAXIMAL, (Leave("break", FEW),), False),
+        (Promise.MAXIMAL, (If(FEW, (Jump("return"),)), OPERATE), True),
+        (Promise.SUBGROUP, (If(FEW, (Jump("return"),)), OPERATE), False),
+        (Promise.MAXIMAL, (Jump("break", FEW),), False),
     ],
 )
-def test_where_operations_and_leaves_may_stand(promise, body, allowed) -> None:
-    assert (faults(_program(promise, *body), SIZE) == []) is allowed
+def test_positions_of_operations_and_jumps(promise, body, allowed) -> None:
+    assert (value_faults(_program(promise, *body), SIZE) == []) is allowed
 
 
-def test_nothing_undefined_is_short_circuited() -> None:
+def test_short_circuit_operators_have_defined_operands() -> None:
     """The second operand of && and || is evaluated in a branch that the first one decides."""
-    soft, firm = Variable("soft", "bool", soft=True), Variable("firm", "bool")
+    soft, firm = Variable("soft", "bool", undefined=True), Variable("firm", "bool")
     for operator, allowed in (("&&", False), ("||", False), ("^^", True)):
         statement = Set(soft, Apply(operator, "bool", (Read(soft), Read(firm))))
-        assert (faults(_program(Promise.MAXIMAL, statement), SIZE) == []) is allowed
+        assert (value_faults(_program(Promise.MAXIMAL, statement), SIZE) == []) is allowed
 
 
 def _switch(*cases: Case, selector=LANE) -> Program:
-    return _program(Promise.MAXIMAL, Switch(selector, 3, cases))
+    return _program(Promise.MAXIMAL, Switch(selector, cases, 3))
 
 
-def test_a_case_that_others_may_join_has_no_operation() -> None:
-    """SPV_KHR_maximal_reconvergence leaves open who is together there."""
+def test_a_case_with_unknown_active_invocations_has_no_operation() -> None:
+    """SPV_KHR_maximal_reconvergence does not define the active invocations there."""
     sharp = Case((0,), (OPERATE,))
-    assert faults(_switch(sharp), SIZE) == []
-    assert faults(_switch(Case((0, 1), (OPERATE,))), SIZE)
-    assert faults(_switch(replace(sharp, body=(), falls=True), Case((1,), (OPERATE,))), SIZE)
-    assert faults(_switch(sharp, Case((), (OPERATE,), default=True)), SIZE)
-    assert faults(_switch(sharp, Case((1,), ()), Case((), (OPERATE,), default=True)), SIZE) == []
+    assert value_faults(_switch(sharp), SIZE) == []
+    assert value_faults(_switch(Case((0, 1), (OPERATE,))), SIZE)
+    assert value_faults(_switch(replace(sharp, body=(), falls=True), Case((1,), (OPERATE,))), SIZE)
+    assert value_faults(_switch(sharp, Case((), (OPERATE,), default=True)), SIZE)
+    assert value_faults(_switch(sharp, Case((1,), ()), Case((), (OPERATE,), default=True)), SIZE) == []
     together = Builtin("gl_SubgroupID")
-    assert faults(_switch(Case((0, 1), (OPERATE,)), selector=together), SIZE) == []
+    assert value_faults(_switch(Case((0, 1), (OPERATE,)), selector=together), SIZE) == []
 
 
-def test_shrinking_keeps_what_fails_and_the_rules() -> None:
-    """A made-up failure: an exclusive scan inside a loop."""
+def test_a_shrunk_program_fails_and_keeps_the_rules() -> None:
+    """Uses an artificial failure: an exclusive scan inside a loop."""
 
     def fails(program: Program) -> bool:
-        loops = [node for node in walk((program.functions, program.body)) if isinstance(node, Loop)]
+        loops = [node for node in nodes_of(program) if isinstance(node, Loop)]
         calls = [node for loop in loops for node in walk(loop) if isinstance(node, Communicate)]
         return any(call.operation.startswith("subgroupExclusive") for call in calls)
 
-    programs = (generate(seed, EVERYTHING, Promise.MAXIMAL) for seed in range(200))
+    def allowed(program: Program) -> bool:
+        return not value_faults(program, SIZE)
+
+    programs = (generate(seed, Values(EVERYTHING, Promise.MAXIMAL)) for seed in range(200))
     failing = [program for program in programs if fails(program)][:5]
     assert len(failing) == 5
     for program in failing:
-        small = shrink(program, fails, subgroup_size=SIZE)
+        small = shrink(program, fails, allowed, seconds=300.0).program
         assert fails(small)
-        assert faults(small, SIZE) == []
+        assert value_faults(small, SIZE) == []
         kinds = [type(node) for node in walk(small.body)]
         assert (kinds.count(Loop), kinds.count(Operate)) == (1, 1)
         assert small.functions == ()
         assert small.invocations == 1
 
 
-def test_results_that_cannot_be_written_are_bad_input(tmp_path: Path) -> None:
+def test_an_output_folder_that_cannot_be_created_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    command = [sys.executable, "-m", "vkgroup.random_programs", "--device", "reference:4", "--count", "1"]
+    command = [sys.executable, "-m", "vkgroup.programs.campaign", "--device", "reference:4", "--count", "1"]
     done = subprocess.run(
         [*command, "--out", str(tmp_path / "file" / "inside")], capture_output=True, text=True, check=False
     )

@@ -1,22 +1,27 @@
-"""Random programs on real drivers: they agree with the reference, and planted errors are found and shrunk."""
+"""Random programs on real drivers: agreement with the reference, detection of planted errors."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
-from planted import TailDuplicating, another_opcode, another_scan
+from mutants.changes import LSB, MSB, SHUFFLE, SHUFFLE_XOR, another_opcode
+from planted import TailDuplicating, another_scan
 
 from vkgroup.device import Capabilities
 from vkgroup.opening import open_device, select
-from vkgroup.random_programs.generator import generate
-from vkgroup.random_programs.nodes import size
-from vkgroup.random_programs.shrink import shrink
-from vkgroup.random_programs.subjects import Driver
-from vkgroup.random_programs.trial import Trial, Verdict
-from vkgroup.random_programs.vocabulary import of_device, promise_of
+from vkgroup.programs.campaign.targets import Driver
+from vkgroup.programs.campaign.trial import Trial, Verdict
+from vkgroup.programs.generator import generate
+from vkgroup.programs.nodes import count_statements
+from vkgroup.programs.rules import value_faults
+from vkgroup.programs.shrinker import shrink
+from vkgroup.programs.values import Values
+from vkgroup.programs.vocabulary import of_device, promise_of
 
 pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 
-# What is known to be wrong stands in docs/driver-findings.md.
+# Known driver bugs, see docs/driver-findings.md.
 KNOWN = {"swiftshader": ("subgroupAllEqual.*vec*",), "lavapipe": ()}
 
 
@@ -33,7 +38,7 @@ def test_drivers_agree_with_the_reference(name, count) -> None:
     trial = Trial(Driver(select(name)))
     defined = 0
     for seed in range(count):
-        outcome = trial.run(generate(seed, vocabulary, promise_of(capabilities)))
+        outcome = trial.run(generate(seed, Values(vocabulary, promise_of(capabilities))))
         assert outcome.verdict is Verdict.AGREE, f"seed {seed}: {outcome.detail}"
         defined += outcome.defined
     trial.close()
@@ -42,44 +47,41 @@ def test_drivers_agree_with_the_reference(name, count) -> None:
 
 PLANTED = {
     "inclusive scans are exclusive": (Driver, another_scan),
-    "FindLSB is FindMSB": (
-        Driver,
-        another_opcode("OpGroupNonUniformBallotFindLSB", "OpGroupNonUniformBallotFindMSB"),
-    ),
-    "ShuffleXor is Shuffle": (
-        Driver,
-        another_opcode("OpGroupNonUniformShuffleXor", "OpGroupNonUniformShuffle"),
-    ),
+    "FindLSB is FindMSB": (Driver, partial(another_opcode, LSB, MSB)),
+    "ShuffleXor is Shuffle": (Driver, partial(another_opcode, SHUFFLE_XOR, SHUFFLE)),
     "branches are not brought together": (TailDuplicating, None),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
-def test_planted_errors_are_found_and_shrunk(name) -> None:
+def test_planted_errors_are_detected_and_shrunk(name) -> None:
     kind, transform = PLANTED[name]
     capabilities = _capabilities("swiftshader")
     vocabulary = of_device(capabilities, avoid=KNOWN["swiftshader"])
     trial = Trial(kind(select("swiftshader"), transform=transform))
     promise = promise_of(capabilities)
-    programs = (generate(seed, vocabulary, promise, statements=12) for seed in range(200))
+    programs = (generate(seed, Values(vocabulary, promise, statements=12)) for seed in range(200))
     failing = next(p for p in programs if trial.run(p).verdict is Verdict.DIFFER)
     small = shrink(
-        failing, lambda p: trial.run(p).verdict is Verdict.DIFFER, subgroup_size=vocabulary.subgroup_size
-    )
+        failing,
+        lambda p: trial.run(p).verdict is Verdict.DIFFER,
+        lambda p: not value_faults(p, vocabulary.subgroup_size),
+        seconds=300.0,
+    ).program
     outcome = trial.run(small)
     trial.close()
     assert outcome.verdict is Verdict.DIFFER
-    assert size((small.functions, small.body)) <= 4
+    assert count_statements(small) <= 4
     assert small.groups == 1
 
 
 def test_a_driver_that_dies_costs_one_program() -> None:
-    """A module that is no module kills nothing here; a worker that is killed is started again."""
+    """A worker that is killed is started again."""
     driver = Driver(select("swiftshader"))
     trial = Trial(driver)
     vocabulary = of_device(_capabilities("swiftshader"), avoid=KNOWN["swiftshader"])
-    program = generate(3, vocabulary, promise_of(_capabilities("swiftshader")))
+    program = generate(3, Values(vocabulary, promise_of(_capabilities("swiftshader"))))
     assert trial.run(program).verdict is Verdict.AGREE
     driver._worker._process.kill()
     assert trial.run(program).verdict is Verdict.CRASH

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from rewriting import boolean_constant, instructions, rewritten
+from mutants.rewriting import boolean_constant, instructions, rewritten
 
 
 def killed(data: bytes) -> bytes:

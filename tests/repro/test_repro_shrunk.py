@@ -1,4 +1,4 @@
-"""A smaller program that fails likewise: found, written down, and repeated."""
+"""Smaller programs that fail in the same way: search, reproduction folder, repetition."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ from vkgroup.conformance import Result, Status
 from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.pool import Worker
-from vkgroup.conformance.reconvergence.nodes import walk
-from vkgroup.conformance.reconvergence.shrinking import statements
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import select
+from vkgroup.programs.nodes import count_statements, walk
 from vkgroup.repro import readme, shrunk
 from vkgroup.repro.cases import make
 from vkgroup.repro.folder import read
 from vkgroup.repro.shrunk import case_of
 
 CASE = "reconvergence.workgroup_uniform_control_flow_ballot.compute.nesting2.0.26"
-"""Has two switches and three loops."""
+"""A case whose program has two switches and three loops."""
 
 Transform = Callable[[bytes], bytes]
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the search end by itself, however slow the machine is."""
+    """Remove the time limit, which a slow machine could reach."""
     monkeypatch.setattr(shrunk, "SECONDS", 600.0)
 
 
@@ -41,14 +40,14 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     params=[(wrong_switch, Status.FAIL), (killed_by_a_switch, Status.CRASH)], ids=["fail", "crash"]
 )
 def planted(request: pytest.FixtureRequest) -> tuple[Transform, Status]:
-    """An error that needs a loop and a switch, and what comes of it."""
+    """An error that needs a loop and a switch, and the status of its case."""
     found: tuple[Transform, Status] = request.param
     return found
 
 
 @pytest.mark.mostly_slow(every=2)
 @pytest.mark.usefixtures("swiftshader", "transforms")
-def test_what_the_error_does_not_need_is_left_out(
+def test_statements_that_the_failure_does_not_need_are_removed(
     planted: tuple[Transform, Status], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     transform, status = planted
@@ -65,12 +64,13 @@ def test_what_the_error_does_not_need_is_left_out(
     record, within = read(folder), read(folder / "shrunk")
     assert within["result"]["status"] == status.value
     whole, left = cases_by_name()[CASE].program(0), case_of(within).program(0)
-    assert record["shrunk"] == {"statements": statements(left), "of": statements(whole), "done": True}
+    sizes = {"statements": count_statements(left), "of": count_statements(whole)}
+    assert record["shrunk"] == {**sizes, "done": True}
     kinds = Counter(type(node).__name__ for node in walk((left.functions, left.body)))
     assert (kinds["Switch"], kinds["Loop"]) == (1, 1)
-    assert statements(left) <= 4
+    assert count_statements(left) <= 4
     text = (folder / "README.md").read_text()
-    assert f"{statements(left)} of {statements(whole)} statements" in text
+    assert f"{count_statements(left)} of {count_statements(whole)} statements" in text
     assert f"--filter {CASE}\n" in (folder / "shrunk/README.md").read_text()
     if status is Status.FAIL:  # the planted crash comes before the shader is written down
         assert "switch (" in (folder / "shrunk/shaders/0.comp.glsl").read_text()
@@ -93,12 +93,12 @@ def test_full_subgroups_keep_their_workgroup(tmp_path: Path) -> None:
     result = make(select("reference:8"), name, folder, transform=ballot_of_nobody)
     assert result.status is Status.FAIL
     whole, left = cases_by_name()[name].program(0), case_of(read(folder / "shrunk")).program(0)
-    assert statements(left) < statements(whole)
+    assert count_statements(left) < count_statements(whole)
     assert (left.groups, left.local_size) == (1, whole.local_size)
 
 
 @pytest.mark.usefixtures("swiftshader", "transforms")
-def test_an_older_smaller_program_goes_with_its_folder(tmp_path: Path) -> None:
+def test_a_smaller_program_is_removed_with_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     make(select("swiftshader"), CASE, folder, transform=wrong_switch)
     assert (folder / "shrunk").is_dir()
@@ -110,7 +110,7 @@ def test_an_older_smaller_program_goes_with_its_folder(tmp_path: Path) -> None:
 @pytest.mark.mostly_slow(every=3)
 @pytest.mark.usefixtures("swiftshader", "transforms")
 @pytest.mark.parametrize("kind", ["file", "link", "folder"])
-def test_what_somebody_else_put_there_is_not_touched(tmp_path: Path, kind: str) -> None:
+def test_files_of_others_are_not_touched(tmp_path: Path, kind: str) -> None:
     folder, own = tmp_path / "folder", tmp_path / "own"
     make(select("swiftshader"), CASE, folder)
     own.mkdir()
@@ -129,7 +129,7 @@ def test_what_somebody_else_put_there_is_not_touched(tmp_path: Path, kind: str) 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("swiftshader", "transforms")
-def test_half_a_folder_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_folder_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = readme.write_case
 
     def write(folder: Path, record: dict[str, Any]) -> None:
@@ -160,7 +160,7 @@ def test_half_a_folder_is_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (Status.PASS, "", False),
     ],
 )
-def test_what_may_cost_the_device_is_not_tried_again(status: Status, detail: str, searched: bool) -> None:
+def test_hangs_and_lost_devices_are_not_shrunk(status: Status, detail: str, searched: bool) -> None:
     case = cases_by_name()[CASE]
     assert shrunk.shrinkable(case, Result(CASE, status, detail=detail)) is searched
     other = cases_by_name()["vote.compute.subgroupAll.bool.all.exact"]
@@ -177,11 +177,11 @@ def test_a_search_without_time_leaves_no_folder(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.usefixtures("swiftshader", "transforms")
-def test_a_device_that_is_gone_ends_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_device_ends_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workers = []
 
     class Once(Worker):
-        """Starts once; whoever starts another finds no device, as after a crash that took it along."""
+        """Starts once; a second worker has no device, as after a crash that made it unusable."""
 
         def __init__(self, setup: Setup) -> None:
             workers.append(self)
@@ -225,7 +225,7 @@ def test_a_record_of_another_version_is_judged_by_its_files(
 
 
 @pytest.mark.usefixtures("swiftshader")
-def test_the_command_says_where_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_passing_case_has_no_smaller_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "folder"
     assert main(["conform", "--device", "swiftshader", "--repro", CASE, str(folder)]) == 0
     captured = capsys.readouterr()

@@ -15,7 +15,7 @@ from vkgroup.conformance.fragment import FragmentFamily
 from vkgroup.conformance.hlsl import HlslFamily
 from vkgroup.conformance.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.quad_control import QuadControlFamily
-from vkgroup.conformance.reconvergence import LeavingFamily, ReconvergenceFamily
+from vkgroup.conformance.reconvergence import ReconvergenceFamily, TerminationFamily
 from vkgroup.conformance.shader_clock import ShaderClockFamily
 from vkgroup.conformance.size_control import SizeControlFamily
 from vkgroup.conformance.sm_builtins import SmBuiltinsFamily
@@ -30,7 +30,7 @@ FAMILIES: tuple[Family, ...] = (
     ComputeModelFamily(),
     HlslFamily(),
     ReconvergenceFamily(),
-    LeavingFamily(),
+    TerminationFamily(),
     CooperativeMatrixFamily(),
     SmBuiltinsFamily(),
     ShaderClockFamily(),

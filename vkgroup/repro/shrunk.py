@@ -1,4 +1,4 @@
-"""A smaller program that fails likewise: what is left of a case whose program can be shrunk."""
+"""Search for a smaller program that fails like the program of a reconvergence case."""
 
 from __future__ import annotations
 
@@ -14,38 +14,40 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.messages import Failure, Setup
 from vkgroup.conformance.plan import Batch
 from vkgroup.conformance.pool import Worker, WorkerDied
-from vkgroup.conformance.reconvergence.case import ConstructCase, RandomCase, ShrunkCase
-from vkgroup.conformance.reconvergence.nodes import Program
-from vkgroup.conformance.reconvergence.running import run
-from vkgroup.conformance.reconvergence.shrinking import digest, replay, shrink, statements
+from vkgroup.conformance.reconvergence.cases import ConstructCase, RandomCase, ShrunkCase
+from vkgroup.conformance.reconvergence.run import run
 from vkgroup.conformance.results import Result, Status
 from vkgroup.errors import VkgroupError
 from vkgroup.opening import open_device
+from vkgroup.programs.nodes import Program, count_statements
+from vkgroup.programs.rules import observation_faults
+from vkgroup.programs.shrinker import digest, replay, shrink
 from vkgroup.repro.values import Json
 
 SECONDS = 60.0
 """Seconds that the search may take."""
 
 _ERROR = re.compile(r"^([A-Z]\w+): ", re.MULTILINE)
-"""What a line of the detail begins with where a shader or pipeline was refused."""
+"""Start of a line of the detail if a shader or pipeline was rejected."""
 
 _DEATH = re.compile(r"the process was (?:killed by signal|ended with exit code) \d+")
-"""What the detail of a crash has where the process died of it."""
+"""Part of the detail of a crash that ended the process."""
 
 _REFERENCE_SECONDS = 20.0
-"""For a dispatch on the reference device, whatever the driver is given."""
+"""Seconds for a dispatch on the reference device."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """A smaller program.
+class SmallerProgram:
+    """A smaller program that fails.
 
     Attributes
     ----------
-    case : judges it as the whole one is judged.
-    path : of the shrinking, for the record.
-    statements, of : how many it has, and how many the whole one has.
-    done : whether nothing more can be left out; False where `SECONDS` were over, or the device was gone.
+    case : the case that judges it.
+    path : of `vkgroup.programs.shrinker.Shrunk`.
+    statements : number of its statements.
+    of : number of statements of the whole program.
+    done : whether no smaller program fails; False if the time was exhausted or the device was lost.
     """
 
     case: ShrunkCase
@@ -55,54 +57,62 @@ class Found:
     done: bool
 
 
-def shrinkable(case: Any, result: Result) -> bool:
-    """Return whether there may be a smaller program that fails as a case does.
+def _allowed(program: Program) -> bool:
+    return not observation_faults(program)
 
-    Hangs and lost devices are not looked for again and again: each may cost the device.
+
+def shrinkable(case: Any, result: Result) -> bool:
+    """Return whether to search for a smaller program that fails like a case.
+
+    Hangs and lost devices are not repeated, because each may make the device unusable.
     """
     return isinstance(case, RandomCase | ConstructCase) and _kind(result) is not None
 
 
 def smaller(
     setup: Setup, case: RandomCase | ConstructCase, result: Result, subgroup_size: int
-) -> Found | None:
-    """Look for a smaller program that fails on a device as a case does, and not on the reference device.
+) -> SmallerProgram | None:
+    """Return a smaller program that fails on a device like a case does, and passes on the reference device.
 
     Parameters
     ----------
-    setup : of the processes that judge.
-    result : the case's, which `shrinkable` allows.
-    subgroup_size : the device's.
+    setup : of the worker processes.
+    result : of the case; `shrinkable` must be true.
+    subgroup_size : of the device.
 
     Returns
     -------
-    None where nothing can be left out.
+    None if no smaller program fails.
     """
     whole, kind = case.program(setup.seed), _kind(result)
     assert kind is not None
     with _Trials(setup, case, kind, subgroup_size) as trials:
-        found = shrink(whole, trials.fails, seconds=SECONDS)
-        done = found.done and not trials.gone
-    if found.program == whole:
+        shrunk = shrink(whole, trials.fails, _allowed, seconds=SECONDS)
+        done = shrunk.done and not trials.gone
+    if shrunk.program == whole:
         return None
-    left = ShrunkCase(case, found.program)
-    return Found(left, found.path, statements(found.program), statements(whole), done)
+    sizes = count_statements(shrunk.program), count_statements(whole)
+    return SmallerProgram(ShrunkCase(case, shrunk.program), shrunk.path, *sizes, done)
 
 
-def to_json(found: Found) -> Json:
-    """Return what the record of its folder has, so that `case_of` finds the case again."""
-    return {"of": found.case.of.name, "path": list(found.path), "program": digest(found.case.left)}
+def to_json(smaller_program: SmallerProgram) -> Json:
+    """Return the entries of a reproduction record from which `case_of` restores the case."""
+    return {
+        "of": smaller_program.case.of.name,
+        "path": list(smaller_program.path),
+        "program": digest(smaller_program.case.left),
+    }
 
 
 def case_of(record: Json) -> AnyCase | None:
-    """Return the case that a record is of; None where this version of vkgroup has none such."""
+    """Return the case of a reproduction record; None if this version of vkgroup does not have it."""
     if "of" not in record:
         return cases_by_name().get(record["case"])
     case = cases_by_name().get(record["of"])
     if not isinstance(case, RandomCase | ConstructCase):
         return None
     try:
-        left = replay(case.program(record["seed"]), record["path"])
+        left = replay(case.program(record["seed"]), record["path"], _allowed)
     except ValueError:
         return None
     return ShrunkCase(case, left) if digest(left) == record["program"] else None
@@ -114,7 +124,7 @@ def family_name(case: AnyCase) -> str:
 
 
 def _kind(result: Result) -> tuple[Status, str] | None:
-    """Return in what way a case fails, with wrong results, with an error, by a crash; or None."""
+    """Return the kind of failure: wrong results, an error, or a crash; None if there is none."""
     if result.status is Status.FAIL:
         error = _ERROR.search(result.detail)
         return result.status, error[1] if error else ""
@@ -123,11 +133,11 @@ def _kind(result: Result) -> tuple[Status, str] | None:
 
 
 class _Trials:
-    """Programs on the device, in a process that is started anew when it dies, and on the reference device.
+    """Runs programs on the device, in a process that is restarted when it dies, and on the reference device.
 
     Attributes
     ----------
-    gone : whether the device could not be opened any more; nothing fails from then on.
+    gone : whether the device can no longer be opened; then no program counts as failing.
     """
 
     def __init__(
@@ -148,8 +158,8 @@ class _Trials:
         self._open.close()
 
     def fails(self, program: Program) -> bool:
-        """Return whether a program fails as the case does, and rightly."""
-        # Full subgroups of any size fit into the case's workgroups, and not into smaller ones.
+        """Return whether a program fails like the case, and passes on the reference device."""
+        # Smaller workgroups may be too small for full subgroups.
         fits = not self._case.full_subgroups or program.local_size == self._case.local_size
         return fits and not self.gone and self._judged(program) == self._kind and self._is_right(program)
 
@@ -157,7 +167,7 @@ class _Trials:
         if self._worker is None:
             try:
                 self._worker = Worker(self._setup)
-            except Exception:  # whatever it is, there is no device to go on with
+            except Exception:  # without a worker there is no device to continue with
                 self.gone = True
                 return None
         batch = Batch(family_name(self._case), [ShrunkCase(self._case, program)])
@@ -173,9 +183,9 @@ class _Trials:
         return _kind(answer[0])
 
     def _is_right(self, program: Program) -> bool:
-        """Return whether the reference device passes: a second opinion on what is expected.
+        """Return whether a program passes on the reference device, which confirms the simulator.
 
-        Of a crash it need not say anything; of wrong results there shall be right ones.
+        A program that crashes the device may also have no compared results.
         """
         if self._reference is None:
             device = self._open.enter_context(open_device("reference", subgroup_size=self._size))

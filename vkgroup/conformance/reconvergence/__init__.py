@@ -1,8 +1,8 @@
-"""Cases of reconvergence: who is together behind branches, loops, switches, calls, returns and demotions."""
+"""Reconvergence cases: active invocations after branches, loops, switches, calls, returns and demotions."""
 
 from __future__ import annotations
 
 from vkgroup.conformance.reconvergence.family import ReconvergenceFamily
-from vkgroup.conformance.reconvergence.leaving_family import LeavingFamily
+from vkgroup.conformance.reconvergence.termination_family import TerminationFamily
 
-__all__ = ["LeavingFamily", "ReconvergenceFamily"]
+__all__ = ["ReconvergenceFamily", "TerminationFamily"]

@@ -1,23 +1,20 @@
-"""The family of reconvergence in compute shaders."""
+"""Family of reconvergence cases in compute shaders."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING
 
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
-from vkgroup.conformance.reconvergence.case import ReconvergenceCase, all_cases
-from vkgroup.conformance.reconvergence.nodes import Promise
-from vkgroup.conformance.reconvergence.running import run
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.reconvergence.cases import ReconvergenceCase, all_cases
+from vkgroup.conformance.reconvergence.run import run
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
+from vkgroup.programs.nodes import Promise
 
 BATCH = 8
-"""Programs that a worker is given at once. Each is a shader of its own."""
+"""Programs in a batch; each is a separate shader."""
 
 _FEATURES = {
     Promise.MAXIMAL: "shaderMaximalReconvergence",
@@ -31,7 +28,7 @@ def _cases() -> tuple[ReconvergenceCase, ...]:
 
 
 class ReconvergenceFamily:
-    """Random programs and single constructs, against a simulation by the specifications' rules."""
+    """Random programs and single constructs, compared with a simulation of the specifications' rules."""
 
     name = "reconvergence"
 
@@ -40,7 +37,7 @@ class ReconvergenceFamily:
         return _cases()
 
     def missing(self, case: ReconvergenceCase, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare."""
+        """Return the requirements that the device does not declare."""
         needs = lacking_stages(("compute",), capabilities)
         feature = _FEATURES.get(case.promise)
         if feature is not None and feature not in capabilities.features:
@@ -54,15 +51,15 @@ class ReconvergenceFamily:
         return needs
 
     def batch_key(self, case: ReconvergenceCase) -> Hashable:
-        """Return what the device must promise: a crash of one kind shall not take the others along."""
+        """Return what programs of a batch share: a crash of one kind must not affect the others."""
         return case.promise, case.elect
 
     def batch_size(self, case: ReconvergenceCase, capabilities: Capabilities) -> int:
-        """Return the same for all."""
+        """Return the size, the same for all cases."""
         return BATCH
 
     def judge(self, executor: Executor, cases: list[ReconvergenceCase]) -> list[Verdict]:
-        """Run program after program."""
+        """Run and judge one program after the other."""
         return [
             run(executor, case.program(executor.seed), case.name, full_subgroups=case.full_subgroups)
             for case in cases

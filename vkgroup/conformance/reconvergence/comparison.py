@@ -1,0 +1,285 @@
+"""Comparison of the recorded observations with those of the simulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.instances import hex_of
+from vkgroup.conformance.reconvergence import evidence
+from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
+from vkgroup.conformance.results import Status
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.programs.invocation_sets import Layout, to_flags
+from vkgroup.programs.nodes import Program
+from vkgroup.programs.simulator import Event, Simulator
+
+Words = NDArray[np.uint32]
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.int64]
+
+SHOWN = 4
+"""Wrong entries that the detail of a failure lists."""
+
+_AROUND = 3
+"""Lines of source that the detail shows before and after an observation."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Expected log entries, one in each row; the rows of an invocation are in the order of its log.
+
+    Attributes
+    ----------
+    layout : subgroup and lane of each invocation.
+    lengths : (invocations,) number of entries of each.
+    event : (rows,) number of the simulator's event.
+    invocation : (rows,) the invocation that records it.
+    number : (rows,) index of the entry in that invocation's log.
+    place : (rows,) number of the observation.
+    least, most : (rows, words) lanes that the mask must and may contain.
+    certain : (rows,) whether the mask is compared.
+    """
+
+    layout: Layout
+    lengths: Indices
+    event: Indices
+    invocation: Indices
+    number: Indices
+    place: Indices
+    least: Words
+    most: Words
+    certain: Flags
+
+    @property
+    def longest(self) -> int:
+        """Largest number of entries of an invocation."""
+        return int(self.lengths.max())
+
+
+def layout_of(program: Program, heads: Words, size: int) -> Layout | str:
+    """Return the recorded subgroup and lane of each invocation, or the reason why they are wrong.
+
+    Parameters
+    ----------
+    heads : (heads, invocations) recorded planes.
+    size : subgroup size that the device declares.
+    """
+    subgroup, lane, sizes = heads[:3].astype(np.int64)
+    if (sizes != size).any():
+        return f"gl_SubgroupSize is {int(sizes[sizes != size][0])} where the device declares {size}"
+    if (lane >= size).any():
+        return f"gl_SubgroupInvocationID {int(lane.max())} is not below the subgroup size {size}"
+    local = program.local_invocations
+    if (subgroup >= local).any():
+        return f"gl_SubgroupID is {int(subgroup.max())} in a workgroup of {local} invocations"
+    layout = Layout(size, local, subgroup, lane, data_of(program))
+    if len(np.unique(layout.position)) != len(lane):
+        return "two invocations of a workgroup share gl_SubgroupID and gl_SubgroupInvocationID"
+    return layout
+
+
+def expect(program: Program, layout: Layout) -> Expected:
+    """Return what the simulator expects a program to record."""
+    events = Simulator(program, layout).run()
+    bits, size = layout.bits, layout.size
+    members = to_flags([event.members for event in events], bits)
+    active = members[:, layout.position]
+    event, invocation = np.nonzero(active)
+    number = (np.cumsum(active, axis=0) - 1)[event, invocation]
+    certain = to_flags([execution.certain for execution in events], bits)[:, layout.position]
+    field = layout.field[invocation]
+    most = _masks(members, size)[event, field]
+    least = most.copy()
+    for row, execution in enumerate(events):
+        if execution.parts:
+            _restrict(least, row, execution, event, layout, invocation)
+    place = np.array([execution.place for execution in events], np.int64)[event]
+    return Expected(
+        layout, active.sum(axis=0), event, invocation, number, place, least, most,
+        certain[event, invocation],
+    )  # fmt: skip
+
+
+def _masks(members: Flags, size: int) -> Words:
+    """Return the masks of sets in each subgroup, (sets, bits) → (sets, fields, words)."""
+    fields = members.reshape(len(members), members.shape[1] // size, size)
+    words = -(-size // 32)
+    padded = np.zeros((*fields.shape[:2], 32 * words), np.bool_)
+    padded[..., :size] = fields
+    return np.packbits(padded, axis=2, bitorder="little").view("<u4")
+
+
+def _restrict(
+    least: Words, row: int, execution: Event, event: Indices, layout: Layout, invocation: Indices
+) -> None:
+    """Reduce the least masks of one event to the lanes that no device may separate from an invocation."""
+    rows = np.flatnonzero(event == row)
+    parts = to_flags(list(execution.parts), layout.bits)
+    masks = _masks(parts, layout.size)
+    own = parts[:, layout.position[invocation[rows]]].argmax(axis=0)
+    least[rows] = masks[own, layout.field[invocation[rows]]]
+
+
+def judge(program: Program, expected: Expected, heads: Words, log: Words) -> Verdict:
+    """Return the verdict on the recorded observations.
+
+    Parameters
+    ----------
+    heads : (heads, invocations).
+    log : (entries, words, invocations).
+    """
+    entries, glances, strays = heads[3:].astype(np.int64)
+    undefined = int((~expected.certain).sum() + glances.sum())
+    defined = int(expected.certain.sum())
+    got = log[expected.number, :, expected.invocation]
+    sound = entries[expected.invocation] > expected.number
+    place = (got[:, 0] - np.uint32(salt_of(program))).astype(np.int64)
+    if program.elect:
+        elected = place & ELECTED != 0
+        place &= ~ELECTED
+        # The lowest lane of `most` must be elected, the lowest lane of `least` may be.
+        lane = expected.layout.lane[expected.invocation]
+        right = np.where(elected, _first(expected.least) == lane, _first(expected.most) != lane)
+    else:
+        mask = got[:, 1:]
+        right = ~np.any(mask & ~expected.most | expected.least & ~mask, axis=1)
+        right &= _agrees(expected, mask)
+    wrong = ~sound | (place != expected.place) | (expected.certain & ~right)
+    if wrong.any():
+        failure = _WrongEntries(program, expected, got, sound, place, wrong)
+        return Verdict(Status.FAIL, defined, undefined, failure.detail(), failure.evidence())
+    if (entries != expected.lengths).any():
+        first = int(np.flatnonzero(entries != expected.lengths)[0])
+        invocation, wanted = _description(expected.layout, first), expected.lengths[first]
+        text = f"{invocation} made {entries[first]} observations instead of {wanted}"
+        lanes = evidence.counts(expected.layout, entries, expected.lengths, "observations")
+        return Verdict(Status.FAIL, defined, undefined, text, lanes)
+    if strays.any():
+        first = int(np.flatnonzero(strays)[0])
+        text = f"{_description(expected.layout, first)} is missing from its own ballot"
+        lanes = evidence.counts(expected.layout, strays, np.zeros_like(strays), "masks without itself")
+        return Verdict(Status.FAIL, defined, undefined, text, lanes)
+    return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
+
+
+def _first(masks: Words) -> Indices:
+    """Return the lowest lane in each mask, (rows, words)."""
+    bits = np.unpackbits(np.ascontiguousarray(masks).view(np.uint8), axis=1, bitorder="little")
+    return np.asarray(bits.argmax(axis=1))
+
+
+def _agrees(expected: Expected, mask: Words) -> Flags:
+    """Return whether all lanes that a mask names recorded the same mask, (rows,)."""
+    open_ = np.flatnonzero(np.any(expected.least != expected.most, axis=1) & expected.certain)
+    agrees = np.ones(len(mask), np.bool_)
+    layout, table = expected.layout, {}
+    for row in open_.tolist():
+        key = int(expected.event[row]), int(layout.position[expected.invocation[row]])
+        table[key] = mask[row].tobytes()
+    for row in open_.tolist():
+        event, own = int(expected.event[row]), int(layout.field[expected.invocation[row]]) * layout.size
+        named = np.flatnonzero(np.unpackbits(mask[row].view(np.uint8), bitorder="little"))
+        words = mask[row].tobytes()
+        agrees[row] = all(table.get((event, own + lane), words) == words for lane in named.tolist())
+    return agrees
+
+
+def _description(layout: Layout, invocation: int) -> str:
+    group, index = divmod(invocation, layout.local)
+    subgroup, lane = layout.subgroup[invocation], layout.lane[invocation]
+    return f"invocation {index} of workgroup {group} (subgroup {subgroup}, lane {lane})"
+
+
+@dataclass(frozen=True)
+class _WrongEntries:
+    """Recorded entries of which some are wrong; rows as in `Expected`.
+
+    Attributes
+    ----------
+    got : (rows, words) recorded words.
+    sound : (rows,) whether an entry was recorded.
+    place : (rows,) recorded numbers of observations.
+    wrong : (rows,) whether the entry is wrong.
+    """
+
+    program: Program
+    expected: Expected
+    got: Words
+    sound: Flags
+    place: Indices
+    wrong: Flags
+
+    def _rows(self) -> Indices:
+        """Return the rows of the wrong entries, the earliest first."""
+        rows = np.flatnonzero(self.wrong)
+        return rows[np.argsort(self.expected.number[rows], kind="stable")]
+
+    def _wanted(self, row: int) -> str:
+        """Return the expected value of an entry without its place; empty if it is not compared."""
+        expected = self.expected
+        if not expected.certain[row]:
+            return ""
+        if self.program.elect:
+            return f"lane {int(_first(expected.most)[row])} elected"
+        least, most = expected.least[row], expected.most[row]
+        return hex_of(least) + (f" … {hex_of(most)}" if (least != most).any() else "")
+
+    def _recorded(self, row: int) -> str:
+        """Return the recorded value of an entry without its place."""
+        if self.program.elect:
+            return "elected" if self.got[row, 0] & ELECTED else "not elected"
+        return hex_of(self.got[row, 1:])
+
+    def detail(self) -> str:
+        """Return the detail: the first wrong entries, and the source around the first."""
+        rows, expected = self._rows(), self.expected
+        lines = [f"{len(rows)} of {len(self.wrong)} entries are wrong"]
+        for row in rows[:SHOWN].tolist():
+            wanted = " with ".join(filter(None, (f"place {expected.place[row]}", self._wanted(row))))
+            separator = ", " if self.program.elect else " with "
+            recorded = (
+                f"place {self.place[row]}{separator}{self._recorded(row)}" if self.sound[row] else "nothing"
+            )
+            invocation = _description(expected.layout, int(expected.invocation[row]))
+            lines.append(f"{invocation}, entry {expected.number[row]}: expected {wanted}, got {recorded}")
+        at = int(expected.place[rows[0]])
+        return "\n".join([*lines, *_source(self.program, at, expected.layout.size)])
+
+    def evidence(self) -> dict[str, Any]:
+        """Return the evidence: the entries of the first wrong one's subgroup at the same observation."""
+        expected = self.expected
+        first, field = int(self._rows()[0]), expected.layout.field[expected.invocation]
+        rows = np.flatnonzero((expected.event == expected.event[first]) & (field == field[first]))
+        at = int(expected.place[first])
+        same = bool((self.place[rows] == at)[self.sound[rows]].all())
+        wanted = [self._wanted(row) or "any" for row in rows.tolist()]
+        got = [self._recorded(row) if self.sound[row] else "nothing" for row in rows.tolist()]
+        if not same:
+            wanted = [f"place {at}: {text}" for text in wanted]
+            got = [f"place {place}: {text}" for place, text in zip(self.place[rows], got, strict=True)]
+        masks = self.got[rows, 1:], expected.least[rows], expected.most[rows]
+        if self.program.elect:
+            masks = (masks[0][:, :0],) * 3
+        return evidence.ballots(
+            expected.layout,
+            expected.invocation[rows],
+            expected.number[rows],
+            self.wrong[rows],
+            masks,
+            self.sound[rows] & (self.place[rows] == at) & expected.certain[rows],
+            (wanted, got),
+            f"record({at}u,",
+        )
+
+
+def _source(program: Program, place: int, size: int) -> list[str]:
+    """Return the source lines around an observation."""
+    lines = render(program, size=size, capacity=0, title="").splitlines()
+    at = next((n for n, line in enumerate(lines) if f"record({place}u," in line), 0)
+    first = max(at - _AROUND, 0)
+    around = lines[first : at + _AROUND + 1]
+    return [f"{'>' if first + n == at else ' '} {line}" for n, line in enumerate(around)]

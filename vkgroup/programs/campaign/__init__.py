@@ -1,0 +1,1 @@
+"""Campaigns: random programs on a device, compared with the reference interpreter or another device."""

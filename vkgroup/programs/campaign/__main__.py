@@ -1,0 +1,89 @@
+"""Command python -m vkgroup.programs.campaign: compare a device with the reference, or another device."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from vkgroup.errors import VkgroupError
+from vkgroup.opening import select
+from vkgroup.programs.campaign.run import Settings, run
+from vkgroup.programs.campaign.trial import AGAINST_THE_DEVICE, Outcome, Verdict
+from vkgroup.programs.nodes import Promise
+
+_DESCRIPTION = "Run random programs on a device; compare it with the reference or with another device."
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m vkgroup.programs.campaign", description=_DESCRIPTION)
+    parser.add_argument("--device", metavar="D", help="device to test (default: the best one)")
+    parser.add_argument("--against", metavar="D", help="second device (default: the reference)")
+    parser.add_argument("--count", metavar="N", type=int, default=100, help="programs (default: 100)")
+    parser.add_argument("--seed", metavar="S", type=int, default=0, help="first seed (default: 0)")
+    parser.add_argument("--statements", metavar="N", type=int, default=24, help="program size (default: 24)")
+    parser.add_argument(
+        "--promise",
+        choices=[promise.value for promise in Promise],
+        help="reconvergence guarantee that programs rely on (default: the strongest of the device)",
+    )
+    parser.add_argument("--subgroup-size", metavar="N", type=int, default=0, help="required subgroup size")
+    parser.add_argument(
+        "--avoid",
+        metavar="GLOB",
+        action="append",
+        default=[],
+        help="operations and types to avoid, such as 'subgroupAllEqual.*vec*'; may be repeated",
+    )
+    parser.add_argument("--one-dimension", action="store_true", help="use only workgroups of one dimension")
+    parser.add_argument("--shrink", action="store_true", help="shrink failing programs")
+    parser.add_argument(
+        "--timeout", metavar="S", type=float, default=60.0, help="seconds for a dispatch (default: 60)"
+    )
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        default=Path("vkgroup-results/random-programs"),
+        help="folder for the results (default: vkgroup-results/random-programs)",
+    )
+    return parser.parse_args()
+
+
+def _show(seed: int, outcome: Outcome) -> None:
+    if outcome.verdict is not Verdict.AGREE:
+        sys.stdout.write(f"{seed}: {outcome.verdict.value}: {outcome.detail}\n")
+        sys.stdout.flush()
+
+
+def main() -> int:
+    """Run the command; return its exit code, 1 if the device is wrong."""
+    arguments = _arguments()
+    try:
+        settings = Settings(
+            select(arguments.device),
+            against=select(arguments.against) if arguments.against is not None else None,
+            count=arguments.count,
+            seed=arguments.seed,
+            statements=arguments.statements,
+            promise=Promise(arguments.promise) if arguments.promise else None,
+            subgroup_size=arguments.subgroup_size,
+            avoid=tuple(arguments.avoid),
+            one_dimension=arguments.one_dimension,
+            shrink=arguments.shrink,
+            timeout=arguments.timeout,
+        )
+        tally = run(settings, arguments.out, _show)
+    except VkgroupError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except OSError as error:
+        sys.stderr.write(f"{error.filename or arguments.out}: {error.strerror or error}\n")
+        return 2
+    counts = ", ".join(f"{count} {verdict.value}" for verdict, count in tally.verdicts.items())
+    sys.stdout.write(f"{counts}; {tally.defined} words compared, {tally.undefined} undefined\n")
+    return 1 if any(tally.verdicts[verdict] for verdict in AGAINST_THE_DEVICE) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

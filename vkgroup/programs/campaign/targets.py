@@ -1,0 +1,150 @@
+"""Targets that run a program: a device in a separate process, and the reference interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.messages import Failure, Setup
+from vkgroup.conformance.pool import Worker, WorkerDied
+from vkgroup.device import DeviceInfo
+from vkgroup.dispatch.events import Event
+from vkgroup.programs.campaign.shader import HEAD, capacity, inputs
+from vkgroup.programs.campaign.worker import Task
+from vkgroup.programs.nodes import Program
+from vkgroup.reference import interpreter
+from vkgroup.reference.interpreter.memory import Memory
+from vkgroup.reference.interpreter.values import HARD
+from vkgroup.spirv import Module
+
+Words = NDArray[np.uint32]
+Transform = Callable[[bytes], bytes]
+"""Rewrites a module before it reaches the device, to plant errors that must be detected."""
+
+STEP_LIMIT = 1000
+"""Trips of a loop after which the reference reports a hang; generated loops have only a few."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Outputs that a target wrote.
+
+    Attributes
+    ----------
+    words : (invocations, capacity) uint32.
+    undefined : the same shape, bool: words that the specification leaves undefined; None if unknown.
+    complaint : fault of the program itself that the reference reports; empty if none.
+    """
+
+    words: Words
+    undefined: NDArray[np.bool_] | None = None
+    complaint: str = ""
+
+
+class Driver:
+    """A Vulkan device in a separate process, which is restarted when it dies.
+
+    Parameters
+    ----------
+    device : device to open.
+    timeout : seconds that one dispatch may take.
+    subgroup_size : required subgroup size; 0 leaves it to the device.
+    transform : see `Transform`.
+    """
+
+    def __init__(
+        self,
+        device: DeviceInfo,
+        *,
+        timeout: float = 20.0,
+        subgroup_size: int = 0,
+        transform: Transform | None = None,
+    ) -> None:
+        self.device, self.timeout, self.subgroup_size = device, timeout, subgroup_size
+        self.transform = transform
+        self._worker: Worker | None = None
+
+    def observe(self, program: Program, module: Module) -> Observation | Failure:
+        """Run a program; return `Failure` if the process dies or hangs, or the device rejects the module."""
+        data = module.to_bytes()
+        if self.transform is not None:
+            data = self.transform(data)
+        words = program.invocations * capacity(program)
+        task = Task(data, inputs(program), words, program.groups, self.subgroup_size)
+        if self._worker is None:
+            self._worker = Worker(Setup(self.device, 0, self.timeout), "vkgroup.programs.campaign.worker")
+        try:
+            # The dispatch has its own limit; this one is for compilers that hang.
+            answer = self._worker.ask(task, 3 * self.timeout)
+        except WorkerDied as error:
+            self._worker = None
+            return Failure("crash", str(error))
+        if isinstance(answer, Failure):
+            if answer.kind != "error":
+                self.close()
+            return answer
+        return Observation(answer.reshape(program.invocations, -1))
+
+    def close(self) -> None:
+        """End the process."""
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None
+
+
+def assignment(program: Program, observation: Observation) -> NDArray[np.int64] | str:
+    """Return the recorded subgroup and lane of each invocation, in the form that the interpreter takes.
+
+    Returns
+    -------
+    (workgroups, invocations of one) subgroup × subgroup size + lane; or why the recorded values are
+    invalid.
+    """
+    subgroup, lane, size = observation.words[:, :HEAD].astype(np.int64).T
+    if (size != size[0]).any() or (lane >= size).any():
+        return "gl_SubgroupSize and gl_SubgroupInvocationID contradict each other"
+    lanes: NDArray[np.int64] = (subgroup * size + lane).reshape(program.groups, program.local_invocations)
+    if any(len(np.unique(row)) != len(row) for row in lanes):
+        return "two invocations of a workgroup share gl_SubgroupID and gl_SubgroupInvocationID"
+    return lanes
+
+
+class Reference:
+    """The reference interpreter."""
+
+    def observe(
+        self, program: Program, module: Module, subgroup_size: int, lanes: NDArray[np.int64] | None = None
+    ) -> Observation:
+        """Run a program.
+
+        Parameters
+        ----------
+        subgroup_size : lanes of a subgroup.
+        lanes : as `assignment` returns them; None: consecutive invocations.
+        """
+        words = program.invocations * capacity(program)
+        data = Memory(inputs(program).view(np.uint8).copy(), "inputs")
+        outputs = Memory(np.zeros(4 * words, np.uint8), "outputs")
+        outcome = interpreter.execute(
+            interpreter.Program(module),
+            (program.groups, 1, 1),
+            {(0, 0): [data], (0, 1): [outputs]},
+            subgroup_size=subgroup_size,
+            assignment=lanes,
+            step_limit=STEP_LIMIT,
+        )
+        undefined = np.zeros(words, np.bool_)
+        if outputs.causes is not None:
+            undefined |= (outputs.causes.reshape(words, -1) >= HARD).any(axis=1)
+        # Recording an undefined value is allowed; a decision that depends on one is a fault.
+        events = [event for event in outcome.events if not _is_record(event)]
+        complaint = f"{events[0].kind}: {events[0].message}" if events else ""
+        shape = (program.invocations, -1)
+        return Observation(outputs.data.view(np.uint32).reshape(shape), undefined.reshape(shape), complaint)
+
+
+def _is_record(event: Event) -> bool:
+    return event.kind == "undefined" and event.memory == "outputs" and event.offset >= 0

@@ -1,0 +1,210 @@
+"""Random expressions: private arithmetic, conditions, and the operands of subgroup operations."""
+
+from __future__ import annotations
+
+from vkgroup.programs.dice import Dice
+from vkgroup.programs.nodes import (
+    Apply,
+    Builtin,
+    Communicate,
+    Compare,
+    Counter,
+    Expression,
+    FromWord,
+    Literal,
+    Read,
+    ToWord,
+    Variable,
+)
+from vkgroup.programs.rules import ANY_ACTIVE, FIRST_ACTIVE, LAST_ACTIVE, Context
+from vkgroup.programs.vocabulary import CLUSTERS, Vocabulary
+from vkgroup.spec.operations import OPERATIONS, Operand, OperandKind
+from vkgroup.spec.types import TYPES, GlslType
+
+LANE = Builtin("gl_SubgroupInvocationID")
+_BUILTINS = (
+    LANE,
+    Builtin("gl_SubgroupID"),
+    Builtin("gl_LocalInvocationIndex"),
+    Builtin("gl_WorkGroupID.x"),
+    Builtin("gl_SubgroupSize"),
+)
+_OPERATORS = {
+    "int": ("+", "-", "*", "&", "|", "^"),
+    "uint": ("+", "-", "*", "&", "|", "^"),
+    "float": ("+", "-", "*", "min", "max"),
+    "bool": ("&&", "||", "^^"),
+}
+
+
+def word(value: int) -> Literal:
+    """Return a uint constant."""
+    return Literal("uint", (value,))
+
+
+class Expressions:
+    """Makes random expressions.
+
+    Parameters
+    ----------
+    dice : source of randomness.
+    vocabulary : operations and types that may be used.
+    variables : variables that may be read.
+    """
+
+    def __init__(self, dice: Dice, vocabulary: Vocabulary, variables: tuple[Variable, ...]) -> None:
+        self.dice = dice
+        self.vocabulary = vocabulary
+        self.variables = variables
+
+    def variable(self, type_: str, undefined: bool) -> Variable | None:
+        """Return a variable of a type; None if there is none."""
+        fitting = [v for v in self.variables if v.type == type_ and v.undefined == undefined]
+        return self.dice.choose(fitting) if fitting else None
+
+    def literal(self, type_: GlslType) -> Literal:
+        """Return a constant."""
+        limit = 2 if type_.scalar.kind == "bool" else 8
+        return Literal(type_.name, tuple(self.dice.below(limit) for _ in range(type_.components)))
+
+    def value(
+        self, type_name: str, context: Context, *, depth: int = 2, undefined: bool = False
+    ) -> Expression:
+        """Return a value of a type; with `undefined` it may read variables whose value may be undefined."""
+        type_ = TYPES[type_name]
+        if depth and self.dice.chance(0.45):
+            return self._applied(type_, context, depth, undefined)
+        if type_name == "uint" and self.dice.chance(0.35):
+            return self._source(context)
+        if undefined and (variable := self.variable(type_name, True)) and self.dice.chance(0.5):
+            return Read(variable)
+        if (variable := self.variable(type_name, False)) and self.dice.chance(0.75):
+            return Read(variable)
+        if type_name != "uint" and self.dice.chance(0.6):
+            return FromWord(
+                type_name, self.value("uint", context, depth=max(depth - 1, 0), undefined=undefined)
+            )
+        return self.literal(type_)
+
+    def _applied(self, type_: GlslType, context: Context, depth: int, undefined: bool) -> Expression:
+        def part() -> Expression:
+            return self.value(type_.name, context, depth=depth - 1, undefined=undefined)
+
+        if type_.scalar.kind == "bool" and type_.components > 1:
+            if self.dice.chance(0.3):
+                return Apply("not", type_.name, (part(),))
+            return Apply(self.dice.choose(("equal", "notEqual")), type_.name, (part(), part()))
+        if type_.name == "bool":
+            if self.dice.chance(0.5):
+                return self.condition(context, depth=depth - 1)
+            if self.dice.chance(0.3):
+                return Apply("!", "bool", (part(),))
+        if type_.name == "uint" and self.dice.chance(0.25):
+            others = [v for v in self.variables if v.type != "uint" and (undefined or not v.undefined)]
+            if others:
+                return ToWord(Read(self.dice.choose(others)))
+        first, second = part(), part()
+        if first == second:
+            second = self.literal(type_)
+        operators = ("^^",) if undefined and type_.name == "bool" else _OPERATORS[type_.scalar.kind]
+        return Apply(self.dice.choose(operators), type_.name, (first, second))
+
+    def _source(self, context: Context) -> Expression:
+        """Return a value that differs between invocations or between trips."""
+        if context.loops and self.dice.chance(0.4):
+            return Counter(self.dice.choose(sorted(context.loops)))
+        builtin: Builtin = self.dice.choose(_BUILTINS)
+        return builtin
+
+    def condition(self, context: Context, *, depth: int = 1) -> Expression:
+        """Return a condition that is defined and often divergent."""
+        variable = self.variable("bool", False)
+        if variable and self.dice.chance(0.15):
+            return Read(variable)
+        mask = self.dice.choose((1, 3, 7))
+        source: Expression = LANE if self.dice.chance(0.4) else self.value("uint", context, depth=depth)
+        left = Apply("&", "uint", (source, word(mask)))
+        return Compare(self.dice.choose(("<", "==", "!=", ">=")), left, word(self.dice.between(0, mask)))
+
+    def word(self, context: Context, *, divergent: bool) -> Expression:
+        """Return a uint; it is uniform unless invocations may diverge."""
+        return self.value("uint", context) if divergent else self.uniform_word(context)
+
+    def uniform_word(self, context: Context) -> Expression:
+        """Return a uint that is the same in all invocations that are together."""
+        sources: list[Expression] = [Builtin("gl_WorkGroupID.x"), word(self.dice.below(8))]
+        sources += [Counter(number) for number in sorted(context.uniform_counters)] * 2
+        if context.is_uniform(Builtin("gl_SubgroupID")):
+            sources.append(Builtin("gl_SubgroupID"))
+        first, second = self.dice.choose(sources), self.dice.choose(sources)
+        if first == second:
+            second = word(self.dice.between(1, 7))
+        return Apply(self.dice.choose(("+", "^", "*")), "uint", (first, second))
+
+    def uniform_condition(self, context: Context) -> Expression:
+        """Return a condition that is the same in all invocations that are together."""
+        voted = context.is_uniform(Communicate("subgroupAny", "bool", (Literal("bool", (1,)),)))
+        votes = [name for name in ("subgroupAny", "subgroupAll") if name in self.vocabulary.uses]
+        if voted and context.together and votes and self.dice.chance(0.5):
+            return Communicate(self.dice.choose(votes), "bool", (self.condition(context),))
+        mask = self.dice.choose((1, 3))
+        left = Apply("&", "uint", (self.uniform_word(context), word(mask)))
+        return Compare(self.dice.choose(("<", "==", "!=")), left, word(self.dice.between(0, mask)))
+
+    # Operands of subgroup operations
+
+    def call(self, operation: str, type_: str, context: Context, *, undefined: bool) -> Communicate:
+        """Return a use of an operation; with `undefined` some of its results may be undefined."""
+        operands = OPERATIONS[operation].operands
+        arguments = tuple(
+            self._operand(operation, operand, type_, context, undefined) for operand in operands
+        )
+        return Communicate(operation, type_, arguments)
+
+    def _operand(
+        self, operation: str, operand: Operand, type_: str, context: Context, undefined: bool
+    ) -> Expression:
+        kind = operand.kind
+        if kind is OperandKind.VALUE:
+            return self.value(type_, context, undefined=undefined and self.dice.chance(0.2))
+        if kind is OperandKind.PREDICATE:
+            return self.condition(context)
+        if kind is OperandKind.BALLOT:
+            return self._ballot(operation, context, undefined)
+        if kind is OperandKind.CLUSTER_SIZE:
+            fitting = [size for size in CLUSTERS if size <= self.vocabulary.subgroup_size]
+            return word(self.dice.choose(fitting))
+        if kind is OperandKind.INDEX:
+            return Apply("%", "uint", (self.value("uint", context), Builtin("gl_SubgroupSize")))
+        return self._number(operation, kind, context, undefined)
+
+    def _ballot(self, operation: str, context: Context, undefined: bool) -> Expression:
+        if operation.startswith("subgroupBallotFind") and not undefined:
+            return ANY_ACTIVE
+        if self.dice.chance(0.75):
+            return Communicate("subgroupBallot", "bool", (self.condition(context),))
+        if operation == "subgroupInverseBallot":
+            return self.literal(TYPES["uvec4"])
+        return FromWord("uvec4", self.value("uint", context, depth=1))
+
+    def _number(self, operation: str, kind: OperandKind, context: Context, undefined: bool) -> Expression:
+        """Return an id, a mask or a delta."""
+        size = self.vocabulary.subgroup_size
+        constant = operation in ("subgroupBroadcast", "subgroupQuadBroadcast")
+        ballots = "subgroupBallot" in self.vocabulary.uses
+        limit = 4 if operation == "subgroupQuadBroadcast" else size
+        if constant:
+            dynamic = self.vocabulary.dynamic_ids and ballots and operation == "subgroupBroadcast"
+            if dynamic and (not undefined or self.dice.chance(0.5)):
+                return self.dice.choose((FIRST_ACTIVE, LAST_ACTIVE))
+            return word(self.dice.below(limit))
+        if kind is OperandKind.ID:
+            if not undefined or self.dice.chance(0.3):
+                ids: tuple[Expression, ...] = (FIRST_ACTIVE, LAST_ACTIVE, LANE)
+                return self.dice.choose(ids) if ballots else LANE
+            if self.dice.chance(0.3):
+                return Apply("^", "uint", (LANE, word(self.dice.below(size))))
+            return Apply("%", "uint", (self.value("uint", context), Builtin("gl_SubgroupSize")))
+        if self.dice.chance(0.5):
+            return word(self.dice.below(size))
+        return Apply("%", "uint", (self.value("uint", context, depth=1), Builtin("gl_SubgroupSize")))

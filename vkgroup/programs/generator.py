@@ -1,0 +1,135 @@
+"""Generator of random programs: scopes, budget and functions, shared by the profiles.
+
+A profile subclasses `Generator` and lists the statements that may stand in a scope, each with its weight. The
+order of random choices is part of what a seed means, so it must not change.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from vkgroup.programs.dice import Dice
+from vkgroup.programs.nodes import Function, Program, Promise, Statement
+from vkgroup.programs.rules import Context
+
+
+@dataclass
+class Budget:
+    """Remaining size of a program.
+
+    Attributes
+    ----------
+    statements : about how many may still be made.
+    executions : how many recorded operations one invocation may still execute; trips multiply.
+    """
+
+    statements: int
+    executions: float
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Position of the next statement.
+
+    Attributes
+    ----------
+    context : rules that hold there.
+    depth : number of enclosing constructs.
+    weight : about how often a statement here is executed.
+    in_function : whether it is in a function, not in ``main``.
+    result : type that the function returns; None in ``main`` and in functions that return nothing.
+    """
+
+    context: Context
+    depth: int = 0
+    weight: float = 1
+    in_function: bool = False
+    result: str | None = None
+
+    def inside(self, context: Context, *, weight: float | None = None) -> Scope:
+        """Return the scope inside a construct."""
+        return replace(
+            self, context=context, depth=self.depth + 1, weight=self.weight if weight is None else weight
+        )
+
+
+@dataclass(frozen=True)
+class CallableFunction:
+    """A function that can be called.
+
+    Attributes
+    ----------
+    executions : cost of a call; see `Budget`.
+    unpredictable : see `vkgroup.programs.rules.Context`.
+    """
+
+    function: Function
+    executions: float
+    unpredictable: bool = False
+
+
+Maker = Callable[[Scope], Statement]
+"""Makes a statement in a scope."""
+
+
+class Generator(ABC):
+    """State of the generation of one program.
+
+    Attributes
+    ----------
+    loops : number of loops so far.
+    functions : functions so far.
+    """
+
+    def __init__(self, dice: Dice, promise: Promise, budget: Budget) -> None:
+        self.dice, self.promise, self.budget = dice, promise, budget
+        self.functions: list[CallableFunction] = []
+        self.loops = 0
+
+    @abstractmethod
+    def makers(self, scope: Scope) -> Sequence[tuple[Maker, float]]:
+        """Return what makes the statements that may stand in a scope, each with its weight."""
+
+    @abstractmethod
+    def may_call(self, candidate: CallableFunction, scope: Scope) -> bool:
+        """Return whether a function may be called in a scope, its cost aside."""
+
+    def statement(self, scope: Scope) -> Statement:
+        """Make one statement."""
+        make = self.dice.weighted(self.makers(scope))
+        return make(scope)
+
+    def next_loop(self) -> int:
+        """Return the number of a new loop."""
+        self.loops += 1
+        return self.loops
+
+    def callable_functions(self, scope: Scope) -> list[CallableFunction]:
+        """Return the functions that may be called in a scope."""
+        return [
+            candidate
+            for candidate in self.functions
+            if candidate.executions * scope.weight <= self.budget.executions
+            and self.may_call(candidate, scope)
+        ]
+
+    def choose_function(self, scope: Scope) -> Function:
+        """Choose one of the functions that may be called in a scope, and pay for the call."""
+        chosen = self.dice.choose(self.callable_functions(scope))
+        self.budget.executions -= chosen.executions * scope.weight
+        return chosen.function
+
+
+class Profile(Protocol):
+    """Kind of programs to generate."""
+
+    def program(self, seed: int, dice: Dice) -> Program:
+        """Make a program; all random choices come from the dice."""
+
+
+def generate(seed: int, profile: Profile) -> Program:
+    """Return the program of a seed; the same seed and profile give the same program."""
+    return profile.program(seed, Dice(seed))

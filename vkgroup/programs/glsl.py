@@ -1,0 +1,324 @@
+"""GLSL writer: the text of a program's expressions, statements and functions."""
+
+from __future__ import annotations
+
+from vkgroup.programs.nodes import (
+    Apply,
+    Block,
+    Builtin,
+    Call,
+    Communicate,
+    Compare,
+    Condition,
+    Counter,
+    DataBit,
+    Effect,
+    Elect,
+    Expression,
+    Fixed,
+    FromWord,
+    Function,
+    If,
+    IndexFrom,
+    Jump,
+    LaneIn,
+    Literal,
+    Loop,
+    Number,
+    Observe,
+    OfData,
+    OfLane,
+    OfSubgroup,
+    Operate,
+    Program,
+    Promise,
+    Read,
+    Record,
+    Set,
+    Statement,
+    SubgroupOdd,
+    Switch,
+    ToWord,
+    TripIs,
+    Uniform,
+    Variable,
+    Vote,
+    type_of,
+    walk,
+)
+from vkgroup.spec.operations import OPERATIONS
+from vkgroup.spec.types import TYPES, GlslType
+
+MODES = {
+    Promise.MAXIMAL: ("SPV_KHR_maximal_reconvergence", 6023),
+    Promise.SUBGROUP: ("SPV_KHR_subgroup_uniform_control_flow", 4421),
+}
+"""Execution mode that requests a guarantee: extension and number (SPIR-V, "Execution Mode")."""
+
+EFFECTS = {
+    "store": "scratch[index] = scratch[index] * 3u + 1u;",
+    "atomic": "atomicAdd(scratch[INVOCATIONS], 1u);",
+    "exchange": "scratch[index] = atomicExchange(scratch[INVOCATIONS + 1u], lane);",
+    "own_atomic": "atomicXor(scratch[index], data);",
+    "barrier": "subgroupMemoryBarrier();",
+    "spin": "while (!subgroupElect()) {}",
+    "spin_storing": "do { scratch[index] = data; } while (!subgroupElect());",
+    "never": "if (constants[0] == 12345u) { for (;;) { glance(@OBSERVED); } }",
+}
+"""Side effects without influence on control flow, by name."""
+
+#: Operators that are written as functions.
+_CALLS = ("min", "max", "equal", "notEqual", "not")
+
+
+def literal(type_: GlslType, components: tuple[int, ...]) -> str:
+    """Return a constant in GLSL."""
+    if type_.scalar.kind == "bool":
+        parts = ["true" if component else "false" for component in components]
+    elif type_.scalar.kind == "float":
+        parts = [f"{component}.0" for component in components]
+    else:
+        parts = [f"{component}u" if type_.name == "uint" else str(component) for component in components]
+    if type_.name in ("uint", "int", "float", "bool"):
+        return parts[0]
+    return f"{type_.name}({', '.join(parts)})"
+
+
+class Writer:
+    """Writes the functions and the body of one program.
+
+    The shader around them declares what they use: the variables ``index``, ``lane`` and ``data``, the
+    functions ``record`` and ``glance``, and `helpers`.
+
+    Attributes
+    ----------
+    helpers : helper functions that are used, each a kind and a type.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.helpers: set[tuple[str, str]] = set()
+        self._observed = "subgroupElect()" if program.elect else "subgroupBallot(true)"
+
+    def _use(self, kind: str, type_name: str) -> str:
+        """Note that a helper is used; return its name."""
+        self.helpers.add((kind, type_name))
+        return f"make_{type_name}" if kind == "make" else kind
+
+    # Expressions
+
+    def expression(self, e: Expression) -> str:
+        """Return an expression, in parentheses where it needs them inside another."""
+        if isinstance(e, Read):
+            return e.variable.name
+        if isinstance(e, Literal):
+            return literal(TYPES[e.type], e.components)
+        if isinstance(e, Builtin):
+            return e.name
+        if isinstance(e, Counter):
+            return f"trip{e.loop}"
+        if isinstance(e, Condition):
+            return f"({self._condition(e)})"
+        if isinstance(e, Number):
+            return f"({self._number(e)})"
+        if isinstance(e, Compare):
+            return f"({self.expression(e.left)} {e.operator} {self.expression(e.right)})"
+        if isinstance(e, ToWord):
+            if type_of(e.value) == "uint":
+                return self.expression(e.value)
+            return f"{self._use('word', type_of(e.value))}({self.bare(e.value)})"
+        if isinstance(e, FromWord):
+            return f"{self._use('make', e.type)}({self.bare(e.word)})"
+        if isinstance(e, Communicate):
+            return self._communicate(e)
+        return self._apply(e)
+
+    def bare(self, e: Expression) -> str:
+        """Return an expression without parentheses around it."""
+        if isinstance(e, Condition):
+            return self._condition(e)
+        if isinstance(e, Number):
+            return self._number(e)
+        text = self.expression(e)
+        if isinstance(e, Compare) or (isinstance(e, Apply) and text.startswith("(")):
+            return text[1:-1]
+        return text
+
+    def _condition(self, c: Condition) -> str:
+        if isinstance(c, LaneIn):
+            words = ", ".join(f"0x{c.mask >> 32 * word & 0xFFFFFFFF:x}u" for word in range(4))
+            return f"has_bit(uvec4({words}), lane)"
+        if isinstance(c, DataBit):
+            return f"(data >> {c.bit}u & 1u) == 1u"
+        if isinstance(c, IndexFrom):
+            return f"gl_LocalInvocationIndex >= constants[{c.index}]"
+        if isinstance(c, SubgroupOdd):
+            return "(gl_SubgroupID & 1u) == 1u"
+        if isinstance(c, Uniform):
+            return f"constants[3] == {3 if c.value else 4}u"
+        if isinstance(c, TripIs):
+            return f"trip{c.loop} == {'lane' if c.value is None else f'{c.value}u'}"
+        if isinstance(c, Elect):
+            return "subgroupElect()"
+        if isinstance(c, Vote):
+            other = "== subgroupBallot(true)" if c.every else "!= uvec4(0u)"
+            return f"subgroupBallot({self.bare(c.condition)}) {other}"
+        return f"!({self.bare(c.condition)})"
+
+    def _number(self, n: Number) -> str:
+        if isinstance(n, Fixed):
+            return f"constants[{n.value}]"
+        if isinstance(n, OfLane):
+            rest = f"lane % {n.modulus}u"
+            return f"{n.base}u + {rest}" if n.base else rest
+        if isinstance(n, OfData):
+            return f"(data >> {n.shift}u & 3u)"
+        if isinstance(n, OfSubgroup):
+            return f"gl_SubgroupID % {n.modulus}u"
+        return f"trip{n.loop}"
+
+    def _apply(self, e: Apply) -> str:
+        if e.operator in _CALLS:
+            return f"{e.operator}({', '.join(self.bare(argument) for argument in e.arguments)})"
+        if len(e.arguments) == 1:
+            return f"{e.operator}{self.expression(e.arguments[0])}"
+        text = f" {e.operator} ".join(self.expression(argument) for argument in e.arguments)
+        if TYPES[e.type].scalar.kind == "float":
+            return f"{self._use('settle', e.type)}({text})"
+        return f"({text})"
+
+    def _communicate(self, e: Communicate) -> str:
+        operation, type_ = OPERATIONS[e.operation], TYPES[e.type]
+        arguments = [self.bare(argument) for argument in e.arguments]
+        if type_.scalar.kind == "float" and operation.operator == "Mul":
+            arguments[0] = f"{self._use('factor', e.type)}({arguments[0]})"
+        text = f"{e.operation}({', '.join(arguments)})"
+        exclusive = operation.group_operation == "ExclusiveScan"
+        if type_.scalar.kind == "float" and exclusive and operation.operator in ("Min", "Max"):
+            # The identity of Max is minus infinity: with the sign changed, one helper serves both.
+            sign = "-" if operation.operator == "Max" else ""
+            text = f"{self._use('bound', e.type)}({sign}{text})"
+        return text
+
+    # Statements
+
+    def block(self, block: Block, depth: int) -> list[str]:
+        """Return the lines of a block, indented by so many levels."""
+        return [line for statement in block for line in self._statement(statement, depth)]
+
+    def _statement(self, s: Statement, depth: int) -> list[str]:
+        if isinstance(s, If):
+            pad = "    " * depth
+            lines = [f"{pad}if ({self.bare(s.condition)}) {{", *self.block(s.then, depth + 1)]
+            if s.otherwise:
+                lines += [f"{pad}}} else {{", *self.block(s.otherwise, depth + 1)]
+            return [*lines, f"{pad}}}"]
+        if isinstance(s, Loop):
+            return self._loop(s, depth)
+        if isinstance(s, Switch):
+            return self._switch(s, depth)
+        return ["    " * depth + line for line in self._simple(s)]
+
+    def _simple(self, s: Observe | Effect | Set | Operate | Record | Jump | Call) -> list[str]:
+        """Return the lines of a statement that contains no other."""
+        if isinstance(s, Observe):
+            return [f"{self._observe(s)};"]
+        if isinstance(s, Effect):
+            return [EFFECTS[s.kind].replace("@OBSERVED", self._observed)]
+        if isinstance(s, Set):
+            return [f"{s.target.name} = {self.bare(s.value)};"]
+        if isinstance(s, Operate):
+            return self._operate(s)
+        if isinstance(s, Record):
+            self._use("record", type_of(s.value))
+            return [f"record({s.step}u, {self.bare(s.value)});"]
+        if isinstance(s, Jump):
+            jump = s.kind if s.value is None else f"{s.kind} {self.bare(s.value)}"
+            return [f"{jump};" if s.condition is None else f"if ({self.bare(s.condition)}) {jump};"]
+        target = "" if s.target is None else f"{s.target.name} = "
+        arguments = ", ".join(self.bare(argument) for argument in s.arguments)
+        return [f"{target}function{s.function}({arguments});"]
+
+    def _observe(self, o: Observe) -> str:
+        return f"glance({self._observed})" if o.unpredictable else f"record({o.place}u, {self._observed})"
+
+    def _operate(self, s: Operate) -> list[str]:
+        result = type_of(s.call)
+        self._use("record", result)
+        name = f"step{s.step}"
+        lines = [f"{result} {name} = {self._communicate(s.call)};", f"record({s.step}u, {name});"]
+        if s.target is not None:
+            is_sum = OPERATIONS[s.call.operation].operator is not None
+            if is_sum and TYPES[result].scalar.kind == "float":
+                name = f"{self._use('settle', result)}({name})"
+            lines.append(f"{s.target.name} = {name};")
+        return lines
+
+    def _loop(self, s: Loop, depth: int) -> list[str]:
+        pad, trip = "    " * depth, f"trip{s.number}"
+        more, end = self._more(s), f"{pad}}}"
+        body, rest = self.block(s.body, depth + 1), self.block(s.rest, depth + 1)
+        step = f"++{trip}" + (f", {self._observe(s.between)}" if s.between is not None else "")
+        if s.form == "for":
+            return [f"{pad}for (uint {trip} = 0u; {more}; {step}) {{", *body, end]
+        if s.form in ("endless", "elect"):
+            leave = [f"{pad}    if (!({more})) break;"] if s.form == "endless" else [
+                f"{pad}    if (subgroupElect()) {{", *self.block(s.farewell, depth + 2),
+                f"{pad}        {s.exit};", f"{pad}    }}",
+            ]  # fmt: skip
+            return [f"{pad}for (uint {trip} = 0u; ; {step}) {{", *body, *leave, *rest, end]
+        begin, raised = f"{pad}uint {trip} = 0u;", f"{pad}    ++{trip};"
+        if s.form == "while":
+            return [begin, f"{pad}while ({more}) {{", raised, *body, end]
+        return [begin, f"{pad}do {{", raised, *body, f"{pad}}} while ({more});"]
+
+    def _more(self, s: Loop) -> str:
+        """Return the condition for another trip; empty for a loop that ends by elections."""
+        if s.trips is None:
+            return ""
+        trips = self.bare(s.trips)
+        if s.limit is not None and s.trips != Literal("uint", (s.limit,)):
+            trips = f"min({trips}, {s.limit}u)"
+        more = f"trip{s.number} < {trips}"
+        return f"{s.vote}({more})" if s.vote else more
+
+    def _switch(self, s: Switch, depth: int) -> list[str]:
+        pad = "    " * depth
+        if s.modulus is None:
+            selector = self.bare(s.selector)
+        else:
+            selector = f"{self.expression(s.selector)} % {s.modulus}u"
+        lines = [f"{pad}switch ({selector}) {{"]
+        for case in s.cases:
+            labels = [f"case {label}u:" for label in case.labels] + ["default:"] * case.default
+            lines += [f"{pad}{label} {{" if label == labels[-1] else f"{pad}{label}" for label in labels]
+            ending = [] if case.falls else [f"{pad}    break;"]
+            lines += [*self.block(case.body, depth + 1), *ending, f"{pad}}}"]
+        return [*lines, f"{pad}}}"]
+
+    # Functions
+
+    def function(self, f: Function) -> list[str]:
+        """Return the lines of a function."""
+        if f.result is None:
+            return [f"void function{f.number}() {{", *self.block(f.body, 1), "}"]
+        parameters = ", ".join(f"{p.type} {p.name}" for p in f.parameters)
+        variables = self.declarations(
+            (*f.body, Record(0, Read(f.result))), f.parameters[0].name, f.parameters
+        )
+        return [
+            f"{f.result.type} function{f.number}({parameters}) {{",
+            *variables,
+            *self.block(f.body, 1),
+            f"    return {f.result.name};",
+            "}",
+        ]
+
+    def declarations(self, body: Block, word: str, known: tuple[Variable, ...] = ()) -> list[str]:
+        """Return the declarations of a body's variables, each initialized with a value made from a word."""
+        variables = {node for node in walk(body) if isinstance(node, Variable)} - set(known)
+        lines = []
+        for index, variable in enumerate(sorted(variables, key=lambda v: v.name)):
+            value = f"{self._use('make', variable.type)}({word} * {2 * index + 1}u + {index}u)"
+            comment = "  // may become undefined; no branch reads it" if variable.undefined else ""
+            lines.append(f"    {variable.type} {variable.name} = {value};{comment}")
+        return lines

@@ -1,0 +1,473 @@
+"""Syntax tree of a random program: expressions, statements, functions.
+
+Both profiles of the generator use these nodes; a field that one profile alone needs has a default. Programs
+that record observations branch only on a `Condition` and a `Number`, which the simulator can evaluate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Any
+
+from vkgroup.spec.operations import OPERATIONS
+from vkgroup.spec.types import TYPES
+
+
+class Promise(Enum):
+    """Reconvergence guarantee that a program relies on, from strongest to weakest.
+
+    MAXIMAL : invocations reconverge as early as the control flow allows (SPV_KHR_maximal_reconvergence).
+    SUBGROUP : a subgroup that enters a construct uniformly and leaves it by its merge block is uniform again
+        (SPV_KHR_subgroup_uniform_control_flow).
+    WORKGROUP : the same for whole workgroups only (SPIR-V 2.2, "Uniform Control Flow").
+    """
+
+    MAXIMAL = "maximal"
+    SUBGROUP = "subgroup"
+    WORKGROUP = "workgroup"
+
+
+# Values
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A private variable; no branch and no id reads one whose value may be undefined."""
+
+    name: str
+    type: str
+    undefined: bool = False
+
+
+@dataclass(frozen=True)
+class Read:
+    """The value of a variable."""
+
+    variable: Variable
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant. Booleans are 0 and 1; floating-point components are whole numbers."""
+
+    type: str
+    components: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """A built-in variable of type uint, by its GLSL name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Apply:
+    """An operator applied to values of one type; the result has that type."""
+
+    operator: str
+    type: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Compare:
+    """A comparison of two uints."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class ToWord:
+    """A value of any type converted to uint."""
+
+    value: Expression
+
+
+@dataclass(frozen=True)
+class FromWord:
+    """A uint converted to any type."""
+
+    type: str
+    word: Expression
+
+
+@dataclass(frozen=True)
+class Communicate:
+    """A subgroup operation, used with `type` (see `vkgroup.spec.operations.Operation.types`)."""
+
+    operation: str
+    type: str
+    arguments: tuple[Expression, ...] = ()
+
+
+Value = Read | Literal | Builtin | Apply | Compare | ToWord | FromWord | Communicate
+
+
+# Conditions that the simulator can evaluate
+
+
+@dataclass(frozen=True)
+class LaneIn:
+    """Whether the lane's bit in a 128-bit constant is set."""
+
+    mask: int
+
+
+@dataclass(frozen=True)
+class DataBit:
+    """Whether a bit of the invocation's data word is set."""
+
+    bit: int
+
+
+@dataclass(frozen=True)
+class IndexFrom:
+    """Whether gl_LocalInvocationIndex is at least a number."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class SubgroupOdd:
+    """Whether gl_SubgroupID is odd."""
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """A value that is the same for all invocations, read from memory so that no compiler knows it."""
+
+    value: bool
+
+
+@dataclass(frozen=True)
+class TripIs:
+    """Whether the counter of an enclosing loop has a value; None compares it with the lane."""
+
+    loop: int
+    value: int | None = None
+
+
+@dataclass(frozen=True)
+class Elect:
+    """subgroupElect()."""
+
+
+@dataclass(frozen=True)
+class Vote:
+    """Whether a condition holds for any, or for every, active invocation, computed with ballots."""
+
+    every: bool
+    condition: Condition
+
+
+@dataclass(frozen=True)
+class Not:
+    """The negation of a condition."""
+
+    condition: Condition
+
+
+Condition = LaneIn | DataBit | IndexFrom | SubgroupOdd | Uniform | TripIs | Elect | Vote | Not
+
+
+# Numbers that the simulator can evaluate: trip counts and switch selectors
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A constant, read from memory so that no compiler knows it."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class OfLane:
+    """``base + lane % modulus``"""
+
+    modulus: int
+    base: int = 0
+
+
+@dataclass(frozen=True)
+class OfData:
+    """Two bits of the invocation's data word."""
+
+    shift: int
+
+
+@dataclass(frozen=True)
+class OfSubgroup:
+    """``gl_SubgroupID % modulus``"""
+
+    modulus: int
+
+
+@dataclass(frozen=True)
+class Counter:
+    """The counter of an enclosing loop."""
+
+    loop: int
+
+
+Number = Fixed | OfLane | OfData | OfSubgroup | Counter
+Expression = Value | Condition | Number
+
+
+# Statements
+
+
+@dataclass(frozen=True)
+class Observe:
+    """Record which invocations are active.
+
+    Attributes
+    ----------
+    place : number of the observation in the program.
+    unpredictable : whether the number of executions depends on elections with unknown outcome; then it is not
+        compared.
+    """
+
+    place: int
+    unpredictable: bool = False
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A side effect without influence on control flow; `kind` is a key of `vkgroup.programs.glsl.EFFECTS`."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Set:
+    """``target = value``"""
+
+    target: Variable
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Operate:
+    """Record the result of a subgroup operation, and assign it to a variable if there is a target."""
+
+    step: int
+    call: Communicate
+    target: Variable | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """Record a value that is computed without communication."""
+
+    step: int
+    value: Expression
+
+
+@dataclass(frozen=True)
+class If:
+    """A selection.
+
+    Attributes
+    ----------
+    unpredictable : whether the branch taken is unknown; all invocations reach the end.
+    """
+
+    condition: Expression
+    then: Block
+    otherwise: Block = ()
+    unpredictable: bool = False
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop.
+
+    Attributes
+    ----------
+    number : of its counter, which starts at 0. "while" and "do" increment it before the body, the others
+        after it.
+    form : ``"for"``, ``"while"``, ``"do"``; ``"endless"``, which has no condition and exits by a break
+        between `body` and `rest`; ``"elect"``, in which the elected invocation exits there.
+    trips : number of trips, evaluated before each trip; None for "elect".
+    body : statements of a trip; in "endless" and "elect" loops those before the exit.
+    rest : in "endless" and "elect" loops the statements after the exit.
+    farewell : in "elect" loops the statements of the elected invocation before it exits.
+    exit : in "elect" loops ``"break"`` or ``"return"``.
+    between : observation in the continue target (of "for", "endless" and "elect" loops).
+    unpredictable : whether the number of trips is unknown; all invocations reach the end, or return.
+    limit : most trips; None: as many as `trips` says.
+    vote : ``"subgroupAny"`` or ``"subgroupAll"``, which is applied to the loop's condition; or empty.
+    """
+
+    number: int
+    form: str
+    trips: Expression | None
+    body: Block
+    rest: Block = ()
+    farewell: Block = ()
+    exit: str = "break"
+    between: Observe | None = None
+    unpredictable: bool = False
+    limit: int | None = None
+    vote: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case of a switch: its labels (and ``default``), and whether it falls through into the next."""
+
+    labels: tuple[int, ...]
+    body: Block
+    default: bool = False
+    falls: bool = False
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A switch over ``selector``, or over ``selector % modulus``."""
+
+    selector: Expression
+    cases: tuple[Case, ...]
+    modulus: int | None = None
+
+
+@dataclass(frozen=True)
+class Jump:
+    """``break``, ``continue`` or ``return``; only where `condition` holds, if there is one.
+
+    Attributes
+    ----------
+    value : returned by a function that has a result.
+    """
+
+    kind: str
+    condition: Expression | None = None
+    value: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the function with this number; its result is assigned to `target`."""
+
+    function: int
+    arguments: tuple[Expression, ...] = ()
+    target: Variable | None = None
+
+
+Statement = Observe | Effect | Set | Operate | Record | If | Loop | Switch | Jump | Call
+Block = tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function, which calls only functions before it.
+
+    Attributes
+    ----------
+    result : variable whose value it returns at its end; None: it returns nothing.
+    parameters : the first one of a function with a result is a uint.
+    together : whether it is called only where the active invocations are known; if not, it contains no
+        subgroup operation.
+    """
+
+    number: int
+    body: Block
+    parameters: tuple[Variable, ...] = ()
+    result: Variable | None = None
+    together: bool = True
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program and the shape of its dispatch.
+
+    Attributes
+    ----------
+    seed : of the program and its data.
+    promise : reconvergence guarantee that it relies on.
+    local_size : invocations of a workgroup in x, y and z.
+    groups : workgroups in x.
+    functions : in the order of their declaration.
+    body : of ``main``.
+    elect : whether observations record subgroupElect() instead of subgroupBallot(true).
+    """
+
+    seed: int
+    promise: Promise
+    local_size: tuple[int, int, int]
+    groups: int
+    functions: tuple[Function, ...]
+    body: Block
+    elect: bool = False
+
+    @property
+    def local_invocations(self) -> int:
+        """Invocations of a workgroup."""
+        x, y, z = self.local_size
+        return x * y * z
+
+    @property
+    def invocations(self) -> int:
+        """Invocations of the dispatch."""
+        return self.groups * self.local_invocations
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """Yield a node (or every node of a tuple) and everything in it, parents first."""
+    if isinstance(node, tuple):
+        for part in node:
+            yield from walk(part)
+    elif hasattr(node, "__dataclass_fields__"):
+        yield node
+        for field in fields(node):
+            yield from walk(getattr(node, field.name))
+
+
+def nodes_of(program: Program) -> Iterator[Any]:
+    """Yield every node of a program's functions and of its body."""
+    return walk((program.functions, program.body))
+
+
+def type_of(expression: Expression) -> str:
+    """Return the name of an expression's GLSL type."""
+    if isinstance(expression, Read):
+        return expression.variable.type
+    if isinstance(expression, Literal | Apply | FromWord):
+        return expression.type
+    if isinstance(expression, Compare | Condition):
+        return "bool"
+    if isinstance(expression, Communicate):
+        result = OPERATIONS[expression.operation].result_type(TYPES[expression.type])
+        assert result is not None, "barriers are not generated"
+        return result.name
+    return "uint"
+
+
+def communicates(condition: Expression) -> bool:
+    """Whether a condition depends on which invocations are active."""
+    if isinstance(condition, Not):
+        return communicates(condition.condition)
+    return isinstance(condition, Elect | Vote)
+
+
+def called_functions(program: Program) -> tuple[Function, ...]:
+    """Return the functions that main calls, directly or through others, in the order of their declaration."""
+    called = _calls(program.body)
+    for function in reversed(program.functions):
+        if function.number in called:
+            called |= _calls(function.body)
+    return tuple(function for function in program.functions if function.number in called)
+
+
+def _calls(block: Block) -> set[int]:
+    return {node.function for node in walk(block) if isinstance(node, Call)}
+
+
+def count_statements(node: Any) -> int:
+    """Return the number of statements in a program, a function, a block or a statement."""
+    return sum(isinstance(part, Statement) for part in walk(node))
