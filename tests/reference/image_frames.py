@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.reference.interpreter.frame import Frame
-from vkgroup.reference.interpreter.images import IMAGES, ImageMemory
-from vkgroup.reference.interpreter.site import CauseTable, Site
-from vkgroup.reference.interpreter.values import Value, single
+from vkgroup.reference.interpreter.execution.frame import MachineFrame
+from vkgroup.reference.interpreter.operations.images import IMAGES, ImageMemory
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.causes import CauseTable
+from vkgroup.reference.interpreter.values.lane_set import LaneSet
+from vkgroup.reference.interpreter.values.value import Value, single
 from vkgroup.sampler import Sampler
 from vkgroup.spirv import ScalarType, Type, VectorType
 
@@ -28,7 +30,7 @@ class Events(list[Any]):
         self.append((kind, lanes[where].tolist(), message))
 
 
-def frame_of(count: int, *resources: Any) -> Frame:
+def frame_of(count: int, *resources: Any) -> MachineFrame:
     """Make a frame of `count` invocations with these resources, numbered from 0."""
     machine = SimpleNamespace(
         has_derivatives=False,
@@ -40,9 +42,9 @@ def frame_of(count: int, *resources: Any) -> Frame:
         control=None,
         soft_control=None,
         helpers=None,
-        helpers_of=lambda index: None,
+        helpers_of=lambda lanes: None,
     )
-    return Frame(machine, None)  # type: ignore[arg-type]
+    return MachineFrame(machine, LaneSet.all(count))  # type: ignore[arg-type]
 
 
 def vec(*components: Any, dtype: Any = np.float32) -> Value:
@@ -60,7 +62,9 @@ def number(value: Any, dtype: Any = np.float32) -> Value:
     return single(np.atleast_1d(np.asarray(value, dtype)))
 
 
-def run(frame: Frame, name: str, kind: Type | None, *operands: Value, mask: int | None = None) -> Value:
+def run(
+    frame: MachineFrame, name: str, kind: Type | None, *operands: Value, mask: int | None = None
+) -> Value:
     """Execute one instruction."""
     literals = () if mask is None else (mask,)
     types = (None,) * len(operands)

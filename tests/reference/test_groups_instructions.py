@@ -11,10 +11,10 @@ from test_semantics_extended import ballots_of
 
 from vkgroup.errors import Unsupported
 from vkgroup.reference.extended_operations import EXTENDED_OPERATIONS
-from vkgroup.reference.interpreter.groups import GROUPS
-from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.subgroups import Subgroups
-from vkgroup.reference.interpreter.values import Value, single
+from vkgroup.reference.interpreter.operations.groups import GROUPS
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.subgroups import Subgroups
+from vkgroup.reference.interpreter.values.value import Value, single
 from vkgroup.reference.operations import OPERATIONS, OperandKind
 from vkgroup.reference.types import TYPES
 from vkgroup.spirv import ScalarType, VectorType

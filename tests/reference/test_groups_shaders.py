@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from vkgroup.compiler import compile_source
-from vkgroup.reference.interpreter.execute import execute
-from vkgroup.reference.interpreter.memory import Memory
-from vkgroup.reference.interpreter.program import Program
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.execution.execute import execute
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.values.value import HARD
 
 
 def run(extensions, body, found, invocations=16, **options):

@@ -9,7 +9,7 @@ import pytest
 from image_frames import number, sample
 
 from vkgroup.formats import FORMATS
-from vkgroup.reference.interpreter.images import image_of
+from vkgroup.reference.interpreter.operations.images import image_of
 from vkgroup.sampler import Sampler
 
 

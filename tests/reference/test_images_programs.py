@@ -11,8 +11,8 @@ from vkgroup.compiler import compile_source
 from vkgroup.dispatch import Device
 from vkgroup.formats import FORMATS
 from vkgroup.reference.interpreter import Event, Memory, Program, execute
-from vkgroup.reference.interpreter.images import ImageMemory, image_of
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
+from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.sampler import Sampler
 
 HEAD = """#version 460

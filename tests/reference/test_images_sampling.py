@@ -27,8 +27,8 @@ from image_frames import (
 
 from vkgroup.errors import InvalidDispatch
 from vkgroup.formats import FORMATS
-from vkgroup.reference.interpreter.images import ImageMemory, image_of
-from vkgroup.reference.interpreter.values import HARD, Value, single
+from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
+from vkgroup.reference.interpreter.values.value import HARD, Value, single
 from vkgroup.sampler import ADDRESS_MODES, COMPARES, Sampler
 from vkgroup.spirv import ScalarType, VectorType
 

@@ -10,8 +10,8 @@ import pytest
 from image_frames import IMAGE, INT, LOD, SAMPLE, SAMPLED, UINT, VEC4, frame_of, ivec, number, run, vec
 
 from vkgroup.formats import FORMATS, Format
-from vkgroup.reference.interpreter.images import ImageMemory, image_of, texel_offset
-from vkgroup.reference.interpreter.values import HARD, single
+from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of, texel_offset
+from vkgroup.reference.interpreter.values.value import HARD, single
 from vkgroup.spirv import ScalarType, VectorType
 
 SHAPES = {"1D": (5,), "2D": (3, 4), "3D": (2, 3, 4), "Cube": (6, 3, 3), "Buffer": (7,)}

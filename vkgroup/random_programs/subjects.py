@@ -16,8 +16,8 @@ from vkgroup.random_programs.glsl import HEAD, capacity, inputs
 from vkgroup.random_programs.nodes import Program
 from vkgroup.random_programs.worker import Task
 from vkgroup.reference import interpreter
-from vkgroup.reference.interpreter.memory import Memory
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spirv import Module
 
 Words = NDArray[np.uint32]

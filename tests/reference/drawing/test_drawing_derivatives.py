@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from drawn import lanes, reference
 
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.values.value import HARD
 
 SLOPES = """
 layout(location = 0) out uvec4 color;

@@ -7,7 +7,7 @@ import pytest
 from drawn import in_pixels, lanes, reference
 
 from vkgroup.compiler import Target
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.values.value import HARD
 
 # Covers the pixels (0, 0), (1, 0) and (0, 1) of one quad of 2x2, with an edge through no pixel's center.
 CORNER = in_pixels([(0, 0), (2.5, 0), (0, 2.5)], (4, 4))

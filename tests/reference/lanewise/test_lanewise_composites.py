@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from by_hand import F32, F64, I32, U8, U32, call, matrix, struct, undefined, value, vector
 
-from vkgroup.reference.interpreter.lanewise.composites import locate
-from vkgroup.reference.interpreter.values import HARD, Value, leaves_of
+from vkgroup.reference.interpreter.operations.lanewise.composites import locate
+from vkgroup.reference.interpreter.values.value import HARD, Value, leaves_of
 from vkgroup.spirv import ArrayType
 
 INNER = struct(F32, vector(U32, 2))

@@ -14,7 +14,7 @@ from by_hand import F32
 import vkgroup
 from vkgroup.compiler import Target
 from vkgroup.dispatch import Device
-from vkgroup.reference.interpreter.precision import legal_range
+from vkgroup.reference.interpreter.operations.precision import legal_range
 
 N = 512
 Arrays = tuple[np.ndarray, np.ndarray]

@@ -13,7 +13,7 @@ from vkgroup.dispatch.buffer import Buffer, as_bytes
 from vkgroup.dispatch.dlpack import CPU
 from vkgroup.errors import DriverError
 from vkgroup.reference.device.memory import allocate, write
-from vkgroup.reference.interpreter.memory import Memory
+from vkgroup.reference.interpreter.operations.memory import Memory
 
 if TYPE_CHECKING:
     from vkgroup.reference.device.device import Host

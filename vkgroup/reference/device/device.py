@@ -14,7 +14,7 @@ from vkgroup.reference.device.graphics import ReferenceGraphicsPipeline
 from vkgroup.reference.device.image import ReferenceImage
 from vkgroup.reference.device.pipeline import ReferencePipeline
 from vkgroup.reference.device.sequence import ReferenceSequence
-from vkgroup.reference.interpreter.memory import Memory
+from vkgroup.reference.interpreter.operations.memory import Memory
 
 _FIRST_ADDRESS, _GAP = 1 << 32, 1 << 12
 

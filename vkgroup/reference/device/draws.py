@@ -16,7 +16,7 @@ from vkgroup.reference.device.bindings import ReferenceBindings, defined_texels
 from vkgroup.reference.device.image import ReferenceImage
 from vkgroup.reference.device.memory import write
 from vkgroup.reference.drawing import ColorTarget, DepthTarget, Draw, VertexData, draw, resolved
-from vkgroup.reference.interpreter.images import ImageMemory
+from vkgroup.reference.interpreter.operations.images import ImageMemory
 
 if TYPE_CHECKING:
     from vkgroup.reference.device.graphics import ReferenceGraphicsPipeline

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.images.conversions import decode, encode
-from vkgroup.reference.interpreter.images.memory import ImageMemory
-from vkgroup.reference.interpreter.site import CauseTable, Site
-from vkgroup.reference.interpreter.values import HARD, Causes, Data, combine, marked
+from vkgroup.reference.interpreter.operations.images.conversions import decode, encode
+from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.causes import CauseTable
+from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, combine, marked
 
 Flags = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]

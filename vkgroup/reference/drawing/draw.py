@@ -28,11 +28,12 @@ from vkgroup.reference.drawing.vertices import (
     shade,
     translated,
 )
-from vkgroup.reference.interpreter.execute import STEP_LIMIT, Execution, Resources
-from vkgroup.reference.interpreter.log import EventLog
-from vkgroup.reference.interpreter.memory import Memory
-from vkgroup.reference.interpreter.program import Program
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.execution.event_log import EventLog
+from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, Execution
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.resources import Bindings
+from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.values.value import HARD
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def draw(
     vertex: Program,
     fragment: Program,
     what: Draw,
-    resources: Resources,
+    resources: Bindings,
     push: bytes = b"",
     subgroup_size: int = 32,
     *,

@@ -12,10 +12,10 @@ from vkgroup.reference.drawing.fragments import QUAD, Arranger, Fragments, Masks
 from vkgroup.reference.drawing.interpolation import Shapes, input_values
 from vkgroup.reference.drawing.outputs import Outputs
 from vkgroup.reference.drawing.vertices import Column
-from vkgroup.reference.interpreter.execute import Execution
-from vkgroup.reference.interpreter.interface import Place, StageInputs
-from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Value, tainted
+from vkgroup.reference.interpreter.execution.execute import Execution
+from vkgroup.reference.interpreter.program.interface import Component, StageInputs
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import Value, tainted
 
 _ASKS_FOR_SAMPLE = ("SampleId", "SamplePosition")
 
@@ -41,7 +41,7 @@ class FragmentStage:
         self,
         execution: Execution,
         shapes: Shapes,
-        columns: Mapping[Place, Column],
+        columns: Mapping[Component, Column],
         locations: npt.NDArray[np.float64],
         quads: Arranger,
         outputs: Outputs,

@@ -20,9 +20,9 @@ from vkgroup.dispatch.events import FragmentInvocation
 from vkgroup.reference.drawing.coverage import covered_quads
 from vkgroup.reference.drawing.interpolation import At, Interpolation, Shapes
 from vkgroup.reference.drawing.shapes import Shape
-from vkgroup.reference.interpreter.arrangement import Placement
-from vkgroup.reference.interpreter.execute import SLICE
-from vkgroup.reference.interpreter.values import (
+from vkgroup.reference.interpreter.execution.arrangement import Placement
+from vkgroup.reference.interpreter.execution.execute import SLICE
+from vkgroup.reference.interpreter.values.value import (
     Causes,
     Data,
     Value,

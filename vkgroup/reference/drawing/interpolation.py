@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from vkgroup.reference.drawing.shapes import Shape
 from vkgroup.reference.drawing.vertices import Column
-from vkgroup.reference.interpreter.interface import Assembly, Place, Port
-from vkgroup.reference.interpreter.values import Value
+from vkgroup.reference.interpreter.program.interface import Assembly, Component, Port
+from vkgroup.reference.interpreter.values.value import Value
 from vkgroup.spirv import Type
 
 Float64 = npt.NDArray[np.float64]
@@ -117,7 +117,7 @@ class Interpolation(NamedTuple):
 def input_values(
     ports: Sequence[Port],
     types: Mapping[int, Type],
-    columns: Mapping[Place, Column],
+    columns: Mapping[Component, Column],
     interpolation: Interpolation,
     missing: int,
 ) -> dict[int, Value]:
@@ -136,7 +136,7 @@ def input_values(
         if port.cell not in found:
             found[port.cell] = Assembly(types[port.cell], count, missing)
         for number in port.numbers():
-            column = columns.get(number.place)
+            column = columns.get(number.component)
             if column is not None:
                 found[port.cell].put(number, *interpolation.column(column, port.decorations))
     return {cell: assembly.value() for cell, assembly in found.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,15 +16,13 @@ from vkgroup.reference.drawing.attachments import (
     write_color,
 )
 from vkgroup.reference.drawing.fragments import Fragments, Masks, Places, samples_of
-from vkgroup.reference.interpreter.images.memory import ImageMemory
-from vkgroup.reference.interpreter.interface import Port, read_numbers
-from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import HARD, Causes, Data, combine
-
-if TYPE_CHECKING:
-    from vkgroup.reference.interpreter.log import EventLog
-    from vkgroup.reference.interpreter.machine import Machine
-    from vkgroup.reference.interpreter.program import Program
+from vkgroup.reference.interpreter.execution.event_log import EventLog
+from vkgroup.reference.interpreter.execution.machine import Machine
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
+from vkgroup.reference.interpreter.program.interface import Port, read_numbers
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, combine
 
 _CHANNELS = 4
 _DTYPES = {"float": np.dtype(np.float32), "int": np.dtype(np.int32), "uint": np.dtype(np.uint32)}
@@ -145,7 +142,9 @@ class Outputs:
         causes = np.full((_CHANNELS, count), self._missing, np.uint16)
         position = -1
         for port in self._ports:
-            for place, (data, cause) in read_numbers(port, machine.cells[port.cell].read(None)).items():
+            for place, (data, cause) in read_numbers(
+                port, machine.cells[port.cell].read(machine.lanes)
+            ).items():
                 if place[0] == target.location:
                     channels[place[1]] = data
                     causes[place[1]] = 0 if cause is None else cause
@@ -155,7 +154,7 @@ class Outputs:
 
 def _first_number(machine: Machine, port: Port) -> tuple[Data, Causes | None]:
     """Return the first number of a built-in output in every fragment."""
-    value = machine.cells[port.cell].read(None)
+    value = machine.cells[port.cell].read(machine.lanes)
     leaf = port.leaves.start
     data, cause = value.leaves[leaf], value.causes[leaf]
     first = np.broadcast_to(data.reshape(-1, data.shape[-1])[0], (machine.count,))

@@ -10,12 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.dispatch.events import Cause, VertexInvocation
-from vkgroup.reference.interpreter.arrangement import Placement
-from vkgroup.reference.interpreter.execute import SLICE, Execution
-from vkgroup.reference.interpreter.interface import Assembly, Place, Port, StageInputs, read_numbers
-from vkgroup.reference.interpreter.program import Program
-from vkgroup.reference.interpreter.site import CauseTable, Site
-from vkgroup.reference.interpreter.values import HARD, Causes, Data, Value, single
+from vkgroup.reference.interpreter.execution.arrangement import Placement
+from vkgroup.reference.interpreter.execution.execute import SLICE, Execution
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.program.interface import (
+    Assembly,
+    Component,
+    Port,
+    StageInputs,
+    read_numbers,
+)
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.causes import CauseTable
+from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, Value, single
 
 Column = tuple[Data, Causes | None]
 """A number in every vertex, (n,), and what is undefined about it."""
@@ -61,7 +68,7 @@ class Shaded:
     undefined : what is undefined about the position, or about any of the others, (n,); None for nothing.
     """
 
-    columns: Mapping[Place, Column]
+    columns: Mapping[Component, Column]
     position: npt.NDArray[np.float64]
     point_size: npt.NDArray[np.float64]
     clip: npt.NDArray[np.float64]
@@ -84,7 +91,7 @@ def invocation_of(data: VertexData, subgroup_size: int, number: int) -> VertexIn
 def shade(execution: Execution, data: VertexData, subgroup_size: int, *, points: bool) -> Shaded:
     """Run the vertex stage for a draw that has vertices; `points` says that it draws points."""
     program = execution.program
-    pieces: list[tuple[dict[Place, Column], dict[str, list[Column]]]] = []
+    pieces: list[tuple[dict[Component, Column], dict[str, list[Column]]]] = []
     step = SLICE // subgroup_size * subgroup_size
     for first in range(0, data.total, step):
         number = np.arange(first, min(first + step, data.total))
@@ -97,10 +104,10 @@ def shade(execution: Execution, data: VertexData, subgroup_size: int, *, points:
             first_subgroup=first // subgroup_size,
         )
         machine = execution.run(placement, placement.part, _inputs(program, data, number))
-        columns: dict[Place, Column] = {}
+        columns: dict[Component, Column] = {}
         built_ins: dict[str, list[Column]] = {}
         for port in program.ports["Output"]:
-            value = machine.cells[port.cell].read(None)
+            value = machine.cells[port.cell].read(machine.lanes)
             if port.built_in == "PointSize" and not points:
                 continue
             if port.built_in:
@@ -128,7 +135,7 @@ def _inputs(program: Program, data: VertexData, number: npt.NDArray[np.int64]) -
     for port in program.ports["Input"]:
         assembly = Assembly(port.type, len(number), 0)
         for entry in port.numbers():
-            location, component = entry.place
+            location, component = entry.component
             array = data.attributes[location]
             if component < array.shape[1]:
                 assembly.put(entry, array[index, component], None)
@@ -174,7 +181,7 @@ def _joined(columns: list[Column]) -> Column:
 
 
 def _shaded(
-    columns: dict[Place, Column], built_ins: dict[str, list[Column]], count: int, program: Program
+    columns: dict[Component, Column], built_ins: dict[str, list[Column]], count: int, program: Program
 ) -> Shaded:
     undefined: Causes | None = None
     rows: dict[str, list[Data]] = {}
@@ -208,9 +215,11 @@ def carried(number: int, table: CauseTable, into: CauseTable) -> int:
     return into.number(Cause(cause.kind, f"in the vertex shader: {cause.detail}", -1), hard=number >= HARD)
 
 
-def translated(columns: Mapping[Place, Column], table: CauseTable, into: CauseTable) -> dict[Place, Column]:
+def translated(
+    columns: Mapping[Component, Column], table: CauseTable, into: CauseTable
+) -> dict[Component, Column]:
     """Return outputs of the vertex stage with causes as the fragment stage numbers them."""
-    found: dict[Place, Column] = {}
+    found: dict[Component, Column] = {}
     for place, (data, cause) in columns.items():
         if cause is not None:
             numbers, inverse = np.unique(cause, return_inverse=True)

@@ -1,0 +1,1 @@
+"""Operations: what each instruction does to values, memory and images, given the state of the invocations."""

@@ -1,0 +1,19 @@
+"""Instructions of a group of invocations: every subgroup operation, from the semantics.
+
+`rows` finds an instruction's row in the tables of operations, `instruction` calls the row's function,
+`explain` names the rule behind what it leaves undefined, `flow` moves causes as values move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vkgroup.reference.interpreter.operations.groups.instruction import GroupInstruction
+from vkgroup.reference.interpreter.operations.groups.rows import OPCODES
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import Value
+
+Factory = Callable[[Site], Callable[..., Value]]
+
+GROUPS: dict[str, Factory] = dict.fromkeys(sorted(OPCODES), GroupInstruction)
+"""By name: what makes the function of an instruction; the function takes `Subgroups` before its operands."""

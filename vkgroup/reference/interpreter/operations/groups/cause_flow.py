@@ -1,0 +1,64 @@
+"""How causes move with values between lanes: each operation's result carries those of what it used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from vkgroup.reference import semantics
+from vkgroup.reference.extended_operations import EXTENDED_OPERATIONS
+from vkgroup.reference.interpreter.values.value import Causes
+from vkgroup.reference.operations import OPERATIONS, ExtendedCategory, OperandKind, Operation
+from vkgroup.reference.semantics.lanes import Flags
+
+Flow = Callable[..., Causes]
+"""From the causes of a value (subgroups, size, components) to those of the result, (subgroups, size, 1 or
+components); further arguments are `active` and the operation's other operands."""
+
+# A reduction's or scan's cause is the largest of the values it used: the same shape of operation with Max.
+_LARGEST = {
+    row.group_operation: row
+    for row in (*OPERATIONS.values(), *EXTENDED_OPERATIONS.values())
+    if row.operator == "Max"
+}
+_QUAD = 4
+
+
+def _of(row: Operation) -> Flow:
+    """Return the flow that is an operation itself, on causes in place of values."""
+
+    def flow(causes: Causes, active: Flags, *others: Any) -> Causes:
+        lanes = row.reference(causes, active, *others)
+        return np.where(lanes.defined, lanes.value, np.uint16(0))
+
+    return flow
+
+
+def of_all(causes: Causes, active: Flags, *others: Any) -> Causes:
+    """Return the largest cause in any component of any active lane, (subgroups, size, 1)."""
+    return semantics.subgroup_max(causes.max(axis=2, keepdims=True), active).value
+
+
+def _of_quad(causes: Causes, active: Flags, *others: Any) -> Causes:
+    """Return the largest cause in the active lanes of each lane's quad."""
+    return semantics.subgroup_clustered_max(causes, active, min(_QUAD, active.shape[1])).value
+
+
+def of_lane(causes: Causes, active: Flags, *others: Any) -> Causes:
+    """Return the largest cause in any component of the lane itself."""
+    return np.asarray(causes.max(axis=2, keepdims=True))
+
+
+def flow_of(row: Operation) -> Flow:
+    """Return how the causes of the operation's first operand come to its result."""
+    if row.operator is not None:
+        return _of(_LARGEST[row.group_operation])
+    if row.result == "value":
+        return _of(row)
+    if row.category is ExtendedCategory.QUAD_CONTROL:
+        return _of_quad
+    if row.operands[0].kind is OperandKind.BALLOT:
+        return of_lane
+    return of_all
