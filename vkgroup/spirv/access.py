@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import Module
 
 
 class Access(NamedTuple):
@@ -108,7 +108,7 @@ class _Body(NamedTuple):
         return values
 
 
-def find_access(module: Module, variables: frozenset[int]) -> Access:
+def find_access(module: Binary, variables: frozenset[int]) -> Access:
     """Find out which of `variables` (result ids) the module's functions read and write."""
     starts = module.instruction_starts
     first = module.words[starts].astype(np.int64)

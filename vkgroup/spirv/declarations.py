@@ -14,10 +14,10 @@ import numpy as np
 
 from vkgroup.errors import InvalidModule
 from vkgroup.spirv.annotations import Annotations
+from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant, SpecializationConstant, Value, combine, literal_value
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.layout import LayoutChecker
-from vkgroup.spirv.module import Module
 from vkgroup.spirv.types import (
     ArrayType,
     CooperativeMatrixType,
@@ -51,7 +51,7 @@ class Declarations(Annotations):
     Raises InvalidModule where a declaration refers to what does not exist or has too few words.
     """
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Binary) -> None:
         super().__init__(module.to_bytes())
         self.types: dict[int, Type] = {}
         self.constants: dict[int, Constant] = {}
@@ -60,7 +60,7 @@ class Declarations(Annotations):
         self.layouts = LayoutChecker()
         self._read(module)
 
-    def _read(self, module: Module) -> None:
+    def _read(self, module: Binary) -> None:
         starts = module.instruction_starts
         functions = np.flatnonzero(module.words[starts] & 0xFFFF == _OP_FUNCTION)
         if functions.size:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.spirv.binary import HEADER_WORDS
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import HEADER_WORDS, Module
+from vkgroup.spirv.module import Module
 from vkgroup.spirv.words import instruction, literal, literal_length
 
 _Words = npt.NDArray[np.uint32]

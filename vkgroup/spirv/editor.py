@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from vkgroup.spirv.binary import HEADER_WORDS
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import HEADER_WORDS, Module
+from vkgroup.spirv.module import Module
 
 Words = list[int]
 """One instruction: its words, the first with length and opcode."""

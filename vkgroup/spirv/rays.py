@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.errors import InvalidModule
+from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import Module
 from vkgroup.spirv.types import ArrayType, MatrixType, StructType, Type
 
 
@@ -86,7 +86,7 @@ def _packed_size(kind: Type) -> int:
 _NOTHING = RayInterface()
 
 
-def find_rays(module: Module, declared: Declarations) -> RayInterface:
+def find_rays(module: Binary, declared: Declarations) -> RayInterface:
     """Find what a module hands on and takes.
 
     Raises
@@ -111,14 +111,14 @@ def find_rays(module: Module, declared: Declarations) -> RayInterface:
     )
 
 
-def _starts(module: Module, name: str) -> npt.NDArray[np.int64]:
+def _starts(module: Binary, name: str) -> npt.NDArray[np.int64]:
     """Where the instructions of a name begin."""
     starts = module.instruction_starts
     found: npt.NDArray[np.int64] = starts[module.words[starts] & 0xFFFF == grammar().opcodes[name]]
     return found
 
 
-def _instructions(module: Module, name: str) -> list[list[int]]:
+def _instructions(module: Binary, name: str) -> list[list[int]]:
     """Return the words of each instruction of a name."""
     spec = grammar().instruction(grammar().opcodes[name])
     found = []
@@ -130,7 +130,7 @@ def _instructions(module: Module, name: str) -> list[list[int]]:
     return found
 
 
-def _trace(declared: Declarations, words: list[int], types: dict[int, Type], module: Module) -> Trace:
+def _trace(declared: Declarations, words: list[int], types: dict[int, Type], module: Binary) -> Trace:
     """Read an OpTraceRayKHR: structure, flags, mask, three indices, the ray in four words, the payload."""
     _, structure, _, _, offset, stride, miss, _, _, _, _, payload = words[:12]
     binding = declared.decoration(variable := _loaded(module, structure), "Binding")
@@ -144,7 +144,7 @@ def _trace(declared: Declarations, words: list[int], types: dict[int, Type], mod
     )
 
 
-def _loaded(module: Module, value: int) -> int:
+def _loaded(module: Binary, value: int) -> int:
     """Return the id of the pointer that a value was loaded from; 0 where it was not loaded."""
     loads = _starts(module, "OpLoad")
     loads = loads[(module.words[loads] >> 16) > 3]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from vkgroup.errors import InvalidModule
+from vkgroup.spirv.binary import HEADER_WORDS
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import HEADER_WORDS, Module
+from vkgroup.spirv.module import Module
 from vkgroup.spirv.words import BEFORE_NAMES, instruction, literal
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.errors import InvalidModule
+from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.grammar import InstructionSpec, grammar
-from vkgroup.spirv.module import Module
 from vkgroup.spirv.types import ScalarType, VectorType
 
 
@@ -42,7 +42,7 @@ _BROADCAST_ID = {
 }
 
 
-def find_subgroup_uses(module: Module, declared: Declarations) -> frozenset[SubgroupUse]:
+def find_subgroup_uses(module: Binary, declared: Declarations) -> frozenset[SubgroupUse]:
     """Collect the OpGroupNonUniform… instructions, each kind once.
 
     Raises
@@ -75,7 +75,7 @@ def _codes() -> frozenset[int]:
     return frozenset(code for name, code in grammar().opcodes.items() if name.startswith("OpGroupNonUniform"))
 
 
-def _result_types(module: Module, opcodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _result_types(module: Binary, opcodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Type id by result id, 0 where there is none; shape (bound,)."""
     table = grammar()
     specs = [table.instruction(code) for code in np.unique(opcodes).tolist()]
@@ -90,7 +90,7 @@ def _result_types(module: Module, opcodes: npt.NDArray[np.int64]) -> npt.NDArray
 
 
 def _uses_of(
-    module: Module,
+    module: Binary,
     declared: Declarations,
     spec: InstructionSpec,
     starts: npt.NDArray[np.int64],
@@ -120,7 +120,7 @@ def _uses_of(
     }
 
 
-def _ids(module: Module, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _ids(module: Binary, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Ids at these words; 0, which is no id, where a number is out of bounds."""
     ids = module.words[positions].astype(np.int64)
     return np.where(ids < module.bound, ids, 0)
