@@ -1,4 +1,4 @@
-"""Running single image instructions: frames without a program, sites, values."""
+"""Helpers that run single image instructions: frames without a program, sites, values."""
 
 from __future__ import annotations
 

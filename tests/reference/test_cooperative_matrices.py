@@ -1,4 +1,4 @@
-"""Cooperative matrices on the reference device: the product, bfloat16, and what is undefined."""
+"""Cooperative matrices on the reference device: the product, bfloat16, and undefined results."""
 
 from __future__ import annotations
 

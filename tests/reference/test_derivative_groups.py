@@ -1,4 +1,4 @@
-"""Derivatives in compute shaders on the reference device: who makes a quad, and what differs in it."""
+"""Derivatives in compute shaders on the reference device: the invocations of each quad, and differences."""
 
 from __future__ import annotations
 

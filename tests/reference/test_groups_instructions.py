@@ -1,4 +1,4 @@
-"""Group instructions called directly: values, what is undefined and why, how causes move between lanes."""
+"""Group instructions called directly: values, causes of undefined results, and causes of operands."""
 
 from __future__ import annotations
 

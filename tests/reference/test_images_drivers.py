@@ -1,4 +1,4 @@
-"""Images on drivers against the reference device: exact, and where texels are filtered within bounds."""
+"""Images on drivers against the reference device: exact, or within bounds where texels are filtered."""
 
 from __future__ import annotations
 

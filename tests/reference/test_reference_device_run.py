@@ -1,4 +1,4 @@
-"""The reference device in use: subgroup sizes, time-outs, bounds, what is defined, what it notices."""
+"""The reference device in use: subgroup sizes, time-outs, bounds, undefined results, reported events."""
 
 from __future__ import annotations
 

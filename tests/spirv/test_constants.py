@@ -1,4 +1,4 @@
-"""Specialization constants, constant expressions, and the size of workgroups that comes from them."""
+"""Specialization constants, constant expressions, and the workgroup sizes that depend on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptor bindings: every kind, arrays of them, names, and who reads and writes them."""
+"""Descriptor bindings: every kind, arrays of them, names, and their readers and writers."""
 
 from __future__ import annotations
 

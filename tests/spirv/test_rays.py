@@ -1,4 +1,4 @@
-"""What reflection says of the stages of ray tracing."""
+"""Reflection of the stages of ray tracing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entry points, capabilities, extensions, subgroup operations, and what reflection costs."""
+"""Reflection: entry points, capabilities, extensions, subgroup operations, and its cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The type bfloat16, which NumPy has not: the upper half of a float32, kept as uint16 (SPV_KHR_bfloat16)."""
+"""The type bfloat16, which NumPy lacks: the upper half of a float32, stored as uint16 (SPV_KHR_bfloat16)."""
 
 from __future__ import annotations
 

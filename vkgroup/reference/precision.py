@@ -1,4 +1,4 @@
-"""The legal range of a floating-point Add or Mul reduction or scan, whatever order the device takes.
+"""Legal range of a floating-point Add or Mul reduction or scan, for every order of evaluation.
 
 The order of the operations is the implementation's (KHR_shader_subgroup, section 8.18, subgroupAdd(): "The
 method ... is implementation defined"); each one is correctly rounded, towards either neighbour, since

@@ -1,4 +1,4 @@
-"""Reads what a module says about itself before its types: capabilities, entry points, names, decorations."""
+"""Declarations of a module before its types: capabilities, entry points, names, decorations."""
 
 from __future__ import annotations
 

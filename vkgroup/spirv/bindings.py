@@ -29,13 +29,13 @@ class Binding:
     kind : ``"storage_buffer"``, ``"uniform_buffer"``, ``"storage_image"``, ``"sampled_image"``,
         ``"combined_image_sampler"``, ``"sampler"``, ``"uniform_texel_buffer"``,
         ``"storage_texel_buffer"``, ``"acceleration_structure"`` or ``"input_attachment"``.
-    type : what one descriptor holds: a `StructType` for buffers.
+    type : of one descriptor: a `StructType` for buffers.
     count : number of descriptors; None where the descriptor set decides it.
-    readable, writable : what the declaration allows (``writeonly``, ``readonly``, the kind).
+    readable, writable : whether the declaration allows it (``writeonly``, ``readonly``, the kind).
     read, written : whether any instruction reads it, or writes to it.
     id : the variable's result id.
-    block_name : the name of a buffer's block; empty for what is no buffer.
-    layout : of a buffer: ``"std140"``, ``"std430"`` or ``"scalar"``, the strictest that it keeps.
+    block_name : the name of a buffer's block; empty for other resources.
+    layout : of a buffer: ``"std140"``, ``"std430"`` or ``"scalar"``, the strictest that it satisfies.
     attachment_index : of an input attachment: its InputAttachmentIndex, of an array the first's.
     """
 
@@ -64,7 +64,7 @@ class PushConstants:
     name : the variable's name, or the block's where the variable has none.
     offset, size : the bytes that it covers, ``offset <= byte < size``.
     type : the block; its members have offsets from the start of all push constants.
-    layout : the strictest layout rules that it keeps.
+    layout : the strictest layout rules that it satisfies.
     """
 
     name: str
@@ -87,7 +87,7 @@ def find_bindings(module: Binary, declared: Declarations) -> tuple[Binding, ...]
         if (number := declared.decoration(variable.id, "Binding")) is not None
     ]
     access = find_access(module, frozenset(variable.id for variable, _ in described))
-    found = []
+    bindings = []
     for variable, number in described:
         count, element = _descriptors(variable.type)
         kind = _kind(variable, element, declared)
@@ -95,7 +95,7 @@ def find_bindings(module: Binary, declared: Declarations) -> tuple[Binding, ...]
             continue
         readable, writable = _allowed(declared, variable, element, kind)
         block = element if isinstance(element, StructType) else None
-        found.append(
+        bindings.append(
             Binding(
                 set=declared.decoration(variable.id, "DescriptorSet") or 0,
                 binding=number,
@@ -113,7 +113,7 @@ def find_bindings(module: Binary, declared: Declarations) -> tuple[Binding, ...]
                 attachment_index=declared.decoration(variable.id, "InputAttachmentIndex"),
             )
         )
-    return tuple(sorted(found, key=lambda binding: (binding.set, binding.binding, binding.id)))
+    return tuple(sorted(bindings, key=lambda binding: (binding.set, binding.binding, binding.id)))
 
 
 def _variable_name(declared: Declarations, variable: Variable, kind: Type) -> str:
@@ -121,7 +121,7 @@ def _variable_name(declared: Declarations, variable: Variable, kind: Type) -> st
 
 
 def _descriptors(kind: Type) -> tuple[int | None, Type]:
-    """Split an array of descriptors into how many there are and what each is."""
+    """Return the number of descriptors in a type, and the type of one of them."""
     count: int | None = 1
     while isinstance(kind, ArrayType):
         count = None if count is None or kind.length is None else count * kind.length
@@ -130,7 +130,7 @@ def _descriptors(kind: Type) -> tuple[int | None, Type]:
 
 
 def _kind(variable: Variable, kind: Type, declared: Declarations) -> str | None:
-    """Descriptor kind by Vulkan 1.3 §15.5.3, table "Shader Resource and Descriptor Type Correspondence"."""
+    """Return the kind of a descriptor (Vulkan 1.3 §15.5.3, table of shader resources)."""
     if variable.storage_class == "StorageBuffer":
         return "storage_buffer"
     if variable.storage_class == "Uniform":
@@ -159,7 +159,7 @@ def _image_kind(image: ImageType) -> str:
 
 
 def _allowed(declared: Declarations, variable: Variable, kind: Type, descriptor: str) -> tuple[bool, bool]:
-    """Whether the declaration allows reading and writing, by decorations of variable and members."""
+    """Return whether the decorations of variable and members allow reading, and writing."""
     decorations = declared.decorations.get(variable.id, {})
     readable, writable = "NonReadable" not in decorations, "NonWritable" not in decorations
     if isinstance(kind, StructType) and kind.members:

@@ -1,4 +1,4 @@
-"""Whether a module writes a built-in output, and not only declares it as a part of ``gl_PerVertex``."""
+"""Built-in outputs that a module writes, as opposed to those that it only declares in ``gl_PerVertex``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes to whole modules that need no understanding of what they compute."""
+"""Changes to whole modules that do not depend on what the module computes."""
 
 from __future__ import annotations
 

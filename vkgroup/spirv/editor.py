@@ -1,4 +1,4 @@
-"""Rewriting a module instruction by instruction, with new types and constants where they are needed."""
+"""Editor of modules: rewrites single instructions, and adds types and constants that they need."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class LocalSize:
 
     Attributes
     ----------
-    source : where it comes from: ``"LocalSize"`` (literals), ``"LocalSizeId"`` (constants), or
+    source : its declaration: ``"LocalSize"`` (literals), ``"LocalSizeId"`` (constants), or
         ``"WorkgroupSize"`` (the built-in constant, which overrides the others).
     constants : the three numbers.
     """
@@ -47,7 +47,7 @@ class EntryPoint:
     Attributes
     ----------
     name, stage : for example ``"main"`` and ``"compute"``.
-    interface : ids of the variables it names.
+    interface : ids of the variables that it names.
     local_size : None for stages without workgroups.
     execution_modes : literals (or ids) of each mode by SPIR-V's name, for example
         ``{"LocalSize": (64, 1, 1), "MaximallyReconvergesKHR": ()}``.
@@ -76,7 +76,7 @@ def read_entry_point(declared: Declarations, entry: EntryPointDeclaration) -> En
 
 
 def _local_size(declared: Declarations, entry: EntryPointDeclaration) -> LocalSize | None:
-    """Find the workgroup's size; the WorkgroupSize built-in goes before the execution modes."""
+    """Return the workgroup's size; the WorkgroupSize built-in overrides the execution modes."""
     if not {"LocalSize", "LocalSizeId"} & entry.modes.keys() and entry.execution_model != "GLCompute":
         return None
     built_in = {name: number for number, name in grammar().enumeration("BuiltIn").items()}["WorkgroupSize"]

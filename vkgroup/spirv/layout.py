@@ -1,4 +1,4 @@
-"""Which of Vulkan's layout rules a block keeps: std140, std430, or only scalar alignment.
+"""Layout rules of a block: std140, std430, or only scalar alignment.
 
 Vulkan 1.3 §15.6.4 "Offset and Stride Assignment". A uniform buffer that keeps std430 alone needs
 the feature ``uniformBufferStandardLayout``, and any block that keeps neither needs

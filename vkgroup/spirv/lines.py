@@ -1,4 +1,4 @@
-"""Which source line an instruction comes from: `OpLine`, or `DebugLine` of NonSemantic.Shader.DebugInfo."""
+"""Source lines of instructions: from `OpLine`, or from `DebugLine` of NonSemantic.Shader.DebugInfo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote expressed by the core's group instructions.
+"""Lowering of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote to the group instructions of core SPIR-V.
 
 The older instructions have no scope: it is the subgroup. Otherwise each has a core instruction of the same
 meaning (SPIR-V 3.49.24, "Non-Uniform Instructions"), and the five masks are the same built-ins under another

@@ -90,7 +90,7 @@ def reflect(module: Binary) -> Reflection:
     Raises
     ------
     InvalidModule
-        The declarations refer to what does not exist, or have too few words.
+        The declarations refer to ids that do not exist, or have too few words.
     """
     declared = Declarations(module)
     return Reflection(
@@ -114,7 +114,7 @@ def reflect(module: Binary) -> Reflection:
 
 
 def _lengths(declared: Declarations, types: Iterable[Type]) -> tuple[Constant, ...]:
-    """Collect the lengths that specialization can change."""
+    """Return the lengths of arrays that specialization can change."""
     arrays = (kind for kind in types if isinstance(kind, ArrayType))
     return tuple(
         declared.constant(kind.length_constant) for kind in arrays if kind.length_constant is not None
@@ -122,7 +122,7 @@ def _lengths(declared: Declarations, types: Iterable[Type]) -> tuple[Constant, .
 
 
 def _interface_arrays(declared: Declarations) -> Iterator[ArrayType]:
-    """Go over the arrays whose elements are descriptors, or outputs of a fragment shader."""
+    """Yield the arrays whose elements are descriptors, or outputs of a fragment shader."""
     drawn = any(entry.execution_model == "Fragment" for entry in declared.entry_points)
     for variable in declared.variables:
         output = drawn and variable.storage_class == "Output"

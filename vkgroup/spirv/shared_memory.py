@@ -18,7 +18,7 @@ class SharedVariable:
     Attributes
     ----------
     size, alignment : bytes, with specialization constants at their defaults; no size where it has none.
-    default_length : elements of it, in all dimensions that specialization can change, at the defaults.
+    default_length : number of elements in all dimensions that specialization can change, at the defaults.
     lengths : of these dimensions.
     """
 
@@ -29,8 +29,8 @@ class SharedVariable:
 
 
 def find_shared_variables(declared: Declarations) -> tuple[SharedVariable, ...]:
-    """The variables in shared memory, with those of their lengths that specialization can change."""
-    found = []
+    """Return the variables in shared memory, with those of their lengths that specialization can change."""
+    variables = []
     for variable in declared.variables:
         if variable.storage_class != "Workgroup":
             continue
@@ -41,8 +41,8 @@ def find_shared_variables(declared: Declarations) -> tuple[SharedVariable, ...]:
                 default *= kind.length
                 lengths.append(declared.constant(kind.length_constant))
             kind = kind.element
-        found.append(SharedVariable(size, alignment, default, tuple(lengths)))
-    return tuple(found)
+        variables.append(SharedVariable(size, alignment, default, tuple(lengths)))
+    return tuple(variables)
 
 
 def shared_size(variables: Iterable[SharedVariable], specialization: Mapping[int, Value]) -> int:

@@ -1,4 +1,4 @@
-"""The extensions of the source language that a module says it was written with (`OpSourceExtension`)."""
+"""Source extensions: the language extensions that a module names in `OpSourceExtension`."""
 
 from __future__ import annotations
 

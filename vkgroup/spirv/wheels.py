@@ -1,4 +1,4 @@
-"""Finds files of the cmeel wheels (glslang, SPIRV-Tools, SPIRV-Headers) where they are installed."""
+"""Files of the cmeel wheels (glslang, SPIRV-Tools, SPIRV-Headers) in the installed environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instructions and literal strings as words, and the order in which instructions stand in a module."""
+"""Words: encoded instructions and literal strings, and the order of instructions in a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws on the reference device, for the tests beside this file."""
+"""Draws on the reference device, for the tests in this folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which samples primitives cover: exactly, and of two with a common edge one."""
+"""Coverage of primitives: exact, and each sample on a common edge belongs to one of two primitives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws on drivers against the reference device: the same arrays wherever it says that they are defined."""
+"""Draws on drivers against the reference device: equal arrays wherever the reference is defined."""
 
 from __future__ import annotations
 

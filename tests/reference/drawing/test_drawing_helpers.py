@@ -1,4 +1,4 @@
-"""Helper invocations: no effect on memory, part in quads, and what of group operations is defined."""
+"""Helper invocations: no effect on memory, part in quads, and undefined results of group operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attachments: formats, depth tests, what is written and what is not."""
+"""Attachments: formats, depth tests, texels that are written and texels that are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several samples of a pixel: coverage, shading each, masks, resolving, and where inputs are taken."""
+"""Multisampling: coverage, sample shading, masks, resolving, and the points at which inputs are taken."""
 
 from __future__ import annotations
 

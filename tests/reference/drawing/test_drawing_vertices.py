@@ -1,4 +1,4 @@
-"""The vertex stage, and what fragments get from it."""
+"""The vertex stage, and the inputs of fragments that come from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs GLSL on the interpreter, for the tests beside this file."""
+"""Helpers that run GLSL on the interpreter, for the tests in this folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Atomics: each against taking turns one by one, in the order of the invocations."""
+"""Atomics: each against a loop over the invocations in their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the interpreter notices: undefined values, races, barriers, hangs, bounds; where it stays silent."""
+"""Events of the interpreter: undefined values, races, barriers, hangs, bounds; and programs without any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is undefined, or left to the order of atomics, stays so on its way through addresses and branches."""
+"""Undefined values: causes stay with them through addresses and branches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instructions called without a module, and arithmetic of plain Python to compare them with."""
+"""Helpers for lane-wise instructions: calls without a module, and plain Python arithmetic for comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Composites against nested Python lists: data and, component by component, what is undefined."""
+"""Composites against nested Python lists: data, and causes of each component."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lane-wise functions of GLSL on drivers: integers as the reference has them, floats in their legal range.
+"""Lane-wise functions of GLSL on drivers: integers equal to the reference, floats in their legal range.
 
 One shader calls them all; it runs as glslang emits it and as spirv-opt makes it.
 """

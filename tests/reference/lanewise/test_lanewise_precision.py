@@ -1,4 +1,4 @@
-"""The legal ranges: the reference is inside, and so is every way of computing that Vulkan allows."""
+"""Legal ranges: the reference and every evaluation that Vulkan allows are inside."""
 
 from __future__ import annotations
 

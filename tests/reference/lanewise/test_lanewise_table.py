@@ -1,4 +1,4 @@
-"""The table has every lane-wise instruction that compilers for GLSL emit, and their names are Khronos'."""
+"""The table of lane-wise instructions: all that GLSL compilers emit, under the names of Khronos."""
 
 from __future__ import annotations
 

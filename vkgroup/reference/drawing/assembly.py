@@ -1,6 +1,6 @@
-"""Which vertices form a primitive: Vulkan 1.4, "Primitive Topologies".
+"""Primitive assembly: the vertices of each primitive (Vulkan 1.4, "Primitive Topologies").
 
-The first vertex of each is the provoking one, whose flat outputs the fragments get.
+The first vertex of each is the provoking vertex: fragments get its flat outputs.
 """
 
 from __future__ import annotations

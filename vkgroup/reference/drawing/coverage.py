@@ -1,4 +1,4 @@
-"""Which samples a convex polygon covers, in quads of 2x2 pixels: exact, in integers.
+"""Coverage: the samples inside a convex polygon, in quads of 2x2 pixels; exact, in integers.
 
 A sample on an edge is covered where the edge is a top or a left one, so that of two polygons with a common
 edge exactly one covers it (Vulkan 1.4, "Basic Polygon Rasterization").

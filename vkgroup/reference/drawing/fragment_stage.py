@@ -1,4 +1,4 @@
-"""Runs the fragment stage on batches of quads, with the depth test before it where the shader wants that."""
+"""Execution of the fragment stage on batches of quads, with early depth tests where declared."""
 
 from __future__ import annotations
 

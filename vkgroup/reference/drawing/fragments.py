@@ -1,10 +1,10 @@
-"""The fragment stage: quads of fragments as subgroups, and what each fragment gets.
+"""Fragments: quads arranged as subgroups, and the built-in inputs of each fragment.
 
 A quad is four invocations, lanes 4q to 4q+3 of a subgroup, for the pixels (x, y), (x+1, y), (x, y+1) and
 (x+1, y+1) with even x and y; with sample shading, for the same sample of them. Those that the primitive does
 not cover are helper invocations. The quads of a primitive fill subgroup after subgroup, row by row (with
-sample shading sample by sample first); the last subgroup of a primitive may have less than its lanes, unless
-quads of several primitives share subgroups.
+sample shading, sample by sample first). The last subgroup of a primitive may be partial, unless quads of
+several primitives share subgroups.
 """
 
 from __future__ import annotations

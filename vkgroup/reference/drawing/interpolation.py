@@ -1,9 +1,9 @@
-"""What fragments get from vertices: Vulkan 1.4, "Interpolation Decorations".
+"""Interpolation of vertex outputs for fragments: Vulkan 1.4, "Interpolation Decorations".
 
 Undecorated inputs are taken at the center of the pixel, or at its sample where the shader runs once for each.
 Inputs with the Centroid decoration are taken at the center where the primitive covers all samples, else at
-the first covered sample. The text leaves the place in the pixel to the implementation (with the Centroid
-decoration: the place in its covered part); results are not told apart for that from what is defined.
+the first covered sample. The specification leaves the point in the pixel to the implementation (with
+Centroid, the point in its covered part). Results that depend on it still count as defined here.
 """
 
 from __future__ import annotations

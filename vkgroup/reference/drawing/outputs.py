@@ -1,4 +1,4 @@
-"""From what fragment shaders put out to attachments: coverage, depth test, colors, what is undefined."""
+"""Outputs of the fragment stage: coverage, depth test, and writes to attachments."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Primitives on the screen: what they cover, and how values vary over them.
+"""Primitives on the screen: the area that they cover, and the interpolation of values over them.
 
-Vulkan 1.4, "Primitive Clipping", "Coordinate Transformations" and "Rasterization". Clipped are the planes of
-depth, user clip distances, what lies behind the viewer, and what lies farther out than `_GUARD` pixels; the
-edges of the image need no clipping, since only its pixels are looked at. Points are clipped as a whole.
-Vertices are snapped to 1/256 of a pixel for coverage, and for nothing else.
+Vulkan 1.4, "Primitive Clipping", "Coordinate Transformations" and "Rasterization". Primitives are
+clipped by depth, by user clip distances, behind the viewer, and beyond `_GUARD` pixels from the image. The
+edges of the image need no clipping, since only its pixels are rasterized. Points are clipped as a whole.
+Vertices are snapped to 1/256 of a pixel for coverage only.
 """
 
 from __future__ import annotations

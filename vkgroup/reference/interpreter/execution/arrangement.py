@@ -1,4 +1,4 @@
-"""How the invocations of a dispatch or of a stage of a draw form subgroups: size, lanes, order."""
+"""Arrangement: subgroup and lane of each invocation of a dispatch or of a stage of a draw."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def shuffled(
 ) -> npt.NDArray[np.int64]:
     """Return a random assignment of each workgroup's invocations to its lanes: (workgroups, invocations).
 
-    The last subgroup is the one that may be partial, as in the linear assignment.
+    Only the last subgroup may be partial, as in the linear assignment.
 
     Parameters
     ----------
-    quads : an assignment (1, invocations) whose quads stay together; None leaves none.
+    quads : an assignment (1, invocations) whose quads stay together; None for single invocations.
     """
     x, y, z = local_size
     rng = np.random.default_rng(seed)
     if quads is None:
         return rng.permuted(np.tile(np.arange(x * y * z, dtype=np.int64), (workgroups, 1)), axis=1)
-    places = rng.permuted(np.tile(np.arange(x * y * z // 4, dtype=np.int64), (workgroups, 1)), axis=1)
-    return np.asarray(places[:, quads[0] // 4] * 4 + quads % 4)
+    order = rng.permuted(np.tile(np.arange(x * y * z // 4, dtype=np.int64), (workgroups, 1)), axis=1)
+    return np.asarray(order[:, quads[0] // 4] * 4 + quads % 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class Part:
     Attributes
     ----------
     first : number of the first of them among all.
-    first_workgroup, workgroups : which workgroups they are.
+    first_workgroup, workgroups : the first of their workgroups, and the number of them.
     local_index : gl_LocalInvocationIndex of each, (n,).
-    workgroup, row : of each its workgroup and its subgroup, both counted in the part.
-    lane : of each in its subgroup.
+    workgroup, row : workgroup and subgroup of each, both counted in the part.
+    lane : lane of each in its subgroup.
     """
 
     first: int
@@ -75,7 +75,7 @@ class Part:
 
 
 def check_size(subgroup_size: int) -> None:
-    """Raise `InvalidDispatch` for what is no subgroup size."""
+    """Raise `InvalidDispatch` for an invalid subgroup size."""
     if not 1 <= subgroup_size <= 128 or subgroup_size & (subgroup_size - 1):
         raise InvalidDispatch(
             f"The subgroup size is a power of two from 1 to 128; {subgroup_size} was given."
@@ -83,7 +83,7 @@ def check_size(subgroup_size: int) -> None:
 
 
 class Arrangement:
-    """Where each invocation of a dispatch is.
+    """Subgroups and lanes of the invocations of a dispatch.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Arrangement:
 
     Attributes
     ----------
-    workgroups, per_workgroup : how many there are, and invocations in each.
+    workgroups, per_workgroup : the number of workgroups, and of invocations in each.
     subgroups : subgroups of a workgroup.
     """
 
@@ -116,26 +116,27 @@ class Arrangement:
                 f"An assignment has one number for each of the {self.per_workgroup} invocations of a"
                 f" workgroup; the one given has the shape {given.shape}."
             )
-        #: (workgroups or 1, invocations): local index and place in the order of subgroup and lane.
+        #: (workgroups or 1, invocations), ascending by subgroup and lane: the local index of each invocation,
+        #: and its subgroup times `subgroup_size` plus its lane.
         self._order = np.argsort(given, axis=1, kind="stable")
-        self._place = np.take_along_axis(given, self._order, axis=1)
-        if self.per_workgroup > 1 and (np.diff(self._place, axis=1) <= 0).any():
+        self._lanes = np.take_along_axis(given, self._order, axis=1)
+        if self.per_workgroup > 1 and (np.diff(self._lanes, axis=1) <= 0).any():
             raise InvalidDispatch("An assignment puts two invocations into one lane.")
-        self.subgroups = int(self._place.max()) // subgroup_size + 1
+        self.subgroups = int(self._lanes.max()) // subgroup_size + 1
 
     @cached_property
     def subgroup_numbers(self) -> npt.NDArray[np.int64]:
         """The subgroup of each invocation of the dispatch, counted through all workgroups."""
-        inside = np.broadcast_to(self._place // self.subgroup_size, (self.workgroups, self.per_workgroup))
+        inside = np.broadcast_to(self._lanes // self.subgroup_size, (self.workgroups, self.per_workgroup))
         return (inside + np.arange(self.workgroups)[:, None] * self.subgroups).reshape(-1)
 
     @property
     def invocations(self) -> int:
-        """How many invocations there are in all."""
+        """The number of invocations."""
         return self.workgroups * self.per_workgroup
 
     def parts(self, most: int) -> Iterator[Part]:
-        """Cut the dispatch into parts of whole workgroups, of `most` invocations unless one has more."""
+        """Yield the dispatch in parts of whole workgroups, of at most `most` invocations or one workgroup."""
         step = max(1, most // self.per_workgroup)
         for first in range(0, self.workgroups, step):
             yield self._part(first, min(first + step, self.workgroups))
@@ -144,9 +145,9 @@ class Arrangement:
         """Return the workgroups from `first` to before `last`."""
         count = last - first
         if len(self._order) == 1:
-            index, place = np.tile(self._order[0], count), np.tile(self._place[0], count)
+            index, lanes = np.tile(self._order[0], count), np.tile(self._lanes[0], count)
         else:
-            index, place = self._order[first:last].reshape(-1), self._place[first:last].reshape(-1)
+            index, lanes = self._order[first:last].reshape(-1), self._lanes[first:last].reshape(-1)
         workgroup = np.repeat(np.arange(count), self.per_workgroup)
         return Part(
             first * self.per_workgroup,
@@ -154,15 +155,15 @@ class Arrangement:
             count,
             index,
             workgroup,
-            workgroup * self.subgroups + place // self.subgroup_size,
-            place % self.subgroup_size,
+            workgroup * self.subgroups + lanes // self.subgroup_size,
+            lanes % self.subgroup_size,
         )
 
     def invocation(self, number: int) -> Invocation:
-        """Say which invocation is the `number`-th of the dispatch in the order of execution."""
+        """Return the invocation with a number in the dispatch, which counts in the order of execution."""
         workgroup, inside = divmod(number, self.per_workgroup)
         row = 0 if len(self._order) == 1 else workgroup
-        subgroup, lane = divmod(int(self._place[row, inside]), self.subgroup_size)
+        subgroup, lane = divmod(int(self._lanes[row, inside]), self.subgroup_size)
         return Invocation(
             _three(workgroup, self.groups),
             _three(int(self._order[row, inside]), self.local_size),
@@ -188,14 +189,14 @@ def _three(number: int, extent: Groups) -> Groups:
 
 
 class Placement:
-    """Where the invocations of a stage of a draw are: in what lanes of what subgroups.
+    """Subgroups and lanes of the invocations of a stage of a draw.
 
     Parameters
     ----------
     subgroup_size : lanes of a subgroup.
     row, lane : subgroup and lane of each invocation, in ascending order, from subgroup 0 on, each with at
         least one of them.
-    first, first_subgroup : how many invocations and subgroups of the same stage came before them.
+    first, first_subgroup : the numbers of invocations and subgroups of the same stage before them.
     """
 
     groups: Groups = (1, 1, 1)
@@ -215,8 +216,8 @@ class Placement:
         self.subgroups = int(row[-1]) + 1
         self.local_size: Groups = (self.invocations, 1, 1)
         self.subgroup_numbers = row + first_subgroup
-        nothing = np.zeros(self.invocations, np.int64)
-        self.part = Part(first, 0, 1, np.arange(self.invocations), nothing, row, lane)
+        workgroup = np.zeros(self.invocations, np.int64)
+        self.part = Part(first, 0, 1, np.arange(self.invocations), workgroup, row, lane)
 
 
 Arranged = Arrangement | Placement

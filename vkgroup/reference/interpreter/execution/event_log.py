@@ -1,4 +1,4 @@
-"""Collects what goes wrong: the same thing in many invocations is one event with a count."""
+"""Event log: events in many invocations, counted where they are equal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EventLog:
     Parameters
     ----------
     causes : the program's table.
-    invocation : says which invocation a number in the dispatch is.
+    invocation : returns the invocation with a number in the dispatch.
     """
 
     def __init__(self, causes: CauseTable, invocation: Callable[[int], Invocation]) -> None:
@@ -57,12 +57,12 @@ class EventLog:
         other_position: int = -1,
         other: int = -1,
     ) -> None:
-        """Note something.
+        """Add an event, or count it where an equal one exists.
 
         Parameters
         ----------
-        lanes : places in the slice that starts at invocation `first`, (n,).
-        where : (n,), the ones that it concerns.
+        lanes : indices in the slice that starts at invocation `first`, (n,).
+        where : (n,), flags of those in which the event happened.
         offset : (n,) bytes in `memory`.
         other_position, other : the other side of a race, `other` as a number in the dispatch.
         """
@@ -76,16 +76,16 @@ class EventLog:
             return
         if len(self._entries) >= _MOST_EVENTS:
             return
-        place = int(np.argmax(where))
+        example = int(np.argmax(where))
         self._entries[key] = _Entry(
             kind,
             message,
             position,
-            self.first + int(lanes[place]),
+            self.first + int(lanes[example]),
             other_position,
             other,
             memory,
-            -1 if offset is None else int(offset[place]),
+            -1 if offset is None else int(offset[example]),
             cause,
             count,
         )
@@ -102,7 +102,7 @@ class EventLog:
         cause: int,
         count: int,
     ) -> None:
-        """Note something about one invocation, a number in the dispatch; -1 for none."""
+        """Add an event of one invocation, a number in the dispatch; -1 for none."""
         if kind == "undefined" and cause and self._causes[cause].kind in REPORTED_ALREADY:
             return
         key = (kind, position, -1, memory, cause)
@@ -112,7 +112,7 @@ class EventLog:
             )
 
     def events(self) -> tuple[Event, ...]:
-        """Return all events in the order in which they happened first."""
+        """Return all events in the order of their first occurrence."""
         return tuple(self._event(entry) for entry in self._entries.values())
 
     def _event(self, entry: _Entry) -> Event:

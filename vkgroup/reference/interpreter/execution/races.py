@@ -1,21 +1,22 @@
-"""Data races: which accesses of different invocations nothing orders.
+"""Data races: accesses of different invocations to the same memory that nothing orders.
 
-Of each granule of memory the last plain write, two plain reads (the last one, and the last one by somebody
-else before it) and the last atomic access are remembered: by whom, and when. Time counts accesses and
-barriers of the dispatch. An earlier access is ordered before a later one of another invocation by
+Each granule of memory has a record of the last plain write, of two plain reads (the last one, and the last
+one by another invocation before it) and of the last atomic access, with invocation and time. Time counts
+accesses and barriers of the dispatch. An earlier access is ordered before a later one of another invocation
+by
 
 * a barrier of the workgroup, or of the subgroup, that both have passed and that orders this kind of memory
-  (of subgroups: each of them some barrier after the earlier access);
-* a barrier of the workgroup beside a memory barrier: of all of the workgroup before it, or of the later
-  invocation after it (code is written so; Vulkan's memory model wants both);
-* a release (a memory barrier or release semantics, then an atomic write) that came after it and that the
-  later one has acquired (an atomic read that saw it or a later one, then a memory barrier or acquire
+  (of a subgroup: each has passed some barrier after the earlier access);
+* a barrier of the workgroup together with a memory barrier, either of the whole workgroup before it or of the
+  later invocation after it (code often has one of them; Vulkan's memory model requires both);
+* a release after the access (a memory barrier or release semantics, then an atomic write) that the later
+  invocation has acquired (an atomic read of that write or a later one, then a memory barrier or acquire
   semantics).
 
-A release passes on what the workgroup and the subgroup of the invocation did before their last barrier. See
+A release includes the accesses of the invocation's workgroup and subgroup before their last barrier. See
 Vulkan 1.4, appendix "Memory Model", "Synchronizes-With" and "Inter-Thread-Happens-Before". Releases are
-compared by time alone, as Lamport's clocks do: what is ordered is not called a race; a race that an
-unrelated release happens to separate is missed.
+compared by time alone, as Lamport's clocks do. So ordered accesses are never reported as a race, but a race
+with an unrelated release between the accesses is missed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ KINDS = ("buffer", "workgroup", "image")
 
 
 class Order:
-    """What barriers, fences and atomics have ordered so far in a dispatch.
+    """The order between invocations of a dispatch that barriers, fences and atomics have made so far.
 
     Attributes
     ----------
@@ -48,15 +49,15 @@ class Order:
         total = arrangement.workgroups * arrangement.per_workgroup
         self.per_workgroup = arrangement.per_workgroup
         self.time = 0
-        #: By kind: accesses of the workgroup before this time are ordered before what follows.
+        #: By kind: accesses of the workgroup before this time are ordered before all later ones.
         self._workgroup = {kind: np.zeros(arrangement.workgroups, np.int64) for kind in KINDS}
-        #: The same by invocation, for those that fence after the barrier.
+        #: The same by invocation, for memory barriers after the barrier.
         self._own = {kind: np.zeros(total, np.int64) for kind in KINDS}
         #: By kind: when each invocation passed its last barrier of the subgroup.
         self._subgroup = {kind: np.zeros(total, np.int64) for kind in KINDS}
         self._fenced = {kind: np.zeros(total, np.int64) for kind in KINDS}
         self._met = np.zeros(arrangement.workgroups, np.int64)
-        #: Time up to which an invocation has released; that which it has seen; that which it has acquired.
+        #: By invocation: the times up to which it has released, seen releases, and acquired.
         self._release_fence = np.zeros(total, np.int64)
         self.released = np.zeros(total, np.int64)
         self._released_of_workgroup = np.zeros(arrangement.workgroups, np.int64)
@@ -65,14 +66,14 @@ class Order:
         self._acquired = np.zeros(total, np.int64)
 
     def tick(self) -> int:
-        """Let time pass."""
+        """Advance time by one, and return it."""
         self.time += 1
         return self.time
 
     # --- barriers -------------------------------------------------------------------------------------
 
     def workgroup_barrier(self, frame: Frame, kinds: frozenset[str]) -> None:
-        """All of some workgroups have met; `kinds` are ordered by the barrier itself."""
+        """Record that some workgroups have met; the barrier itself orders `kinds` of memory."""
         now = self.tick()
         invocations = frame.invocations
         owners = invocations // self.per_workgroup
@@ -81,7 +82,7 @@ class Order:
             if kind in kinds:
                 self._workgroup[kind][workgroups] = now
             else:
-                # Fences of everybody before the barrier order what came before them.
+                # Memory barriers of all invocations before the barrier order the accesses before them.
                 fenced = np.full(len(self._met), now)
                 np.minimum.at(fenced, owners, self._fenced[kind][invocations])
                 before = self._workgroup[kind][workgroups]
@@ -90,7 +91,7 @@ class Order:
         self._share(invocations, owners, len(self._met))
 
     def subgroup_barrier(self, frame: Frame, kinds: frozenset[str]) -> None:
-        """The active invocations of some subgroups have met."""
+        """Record that the active invocations of some subgroups have met."""
         now = self.tick()
         invocations = frame.invocations
         for kind in kinds:
@@ -100,14 +101,17 @@ class Order:
             self._share(invocations, owners, len(self._released_of_subgroup))
 
     def _share(self, invocations: Numbers, owners: Numbers, count: int) -> None:
-        """Let those that have met know what each of them knew; `owners`, below `count`, says who met whom."""
+        """Share seen and acquired times between invocations that have met, those with equal `owners`.
+
+        Owners are numbers below `count`.
+        """
         for known in (self._seen, self._acquired):
             most = np.zeros(count, np.int64)
             np.maximum.at(most, owners, known[invocations])
             known[invocations] = most[owners]
 
     def fence(self, frame: Frame, kinds: frozenset[str], *, acquire: bool, release: bool) -> None:
-        """A memory barrier."""
+        """Record a memory barrier."""
         now = self.tick()
         invocations = frame.invocations
         workgroups = invocations // self.per_workgroup
@@ -128,32 +132,32 @@ class Order:
             upto = np.full(len(invocations), self.time)
         workgroups = invocations // self.per_workgroup
         self.released[invocations] = np.maximum(self.released[invocations], upto)
-        # What the workgroup did before its last barrier is released along with it.
+        # Accesses of the workgroup before its last barrier are released with it.
         shared = np.minimum(upto, np.maximum.reduce([self._workgroup[kind][workgroups] for kind in KINDS]))
         np.maximum.at(self._released_of_workgroup, workgroups, shared)
-        # And what the subgroup did before its last barrier.
+        # So are accesses of the subgroup before its last barrier.
         shared = np.minimum(upto, np.maximum.reduce([self._subgroup[kind][invocations] for kind in KINDS]))
         np.maximum.at(self._released_of_subgroup, subgroup_of[invocations], shared)
         return np.where(upto > 0, self.time, 0)
 
     def see(self, invocations: Numbers, released: Numbers, semantics: int) -> None:
-        """Some atomic reads saw what was released at these times."""
+        """Record that some atomic reads saw releases of these times."""
         self._seen[invocations] = np.maximum(self._seen[invocations], released)
         if released_and_acquired(semantics)[1]:
             self._acquired[invocations] = np.maximum(self._acquired[invocations], self._seen[invocations])
 
     def have_met(self, earlier: Numbers, when: Numbers, later: Numbers) -> Flags:
-        """Tell whether a barrier of the workgroup, whatever it orders, lies between two accesses."""
+        """Return whether a barrier of the workgroup, of any kind, lies between two accesses."""
         theirs, ours = earlier // self.per_workgroup, later // self.per_workgroup
-        found: Flags = (theirs == ours) & (when < self._met[ours])
-        return found
+        met: Flags = (theirs == ours) & (when < self._met[ours])
+        return met
 
-    # --- the question ---------------------------------------------------------------------------------
+    # --- queries --------------------------------------------------------------------------------------
 
     def ordered(
         self, kind: str, earlier: Numbers, when: Numbers, later: Numbers, subgroup_of: Numbers
     ) -> Flags:
-        """Tell whether accesses of `earlier` at `when` are ordered before ones of `later` now.
+        """Return whether accesses of `earlier` at `when` are ordered before accesses of `later` now.
 
         `subgroup_of` has the number of each invocation's subgroup in the dispatch.
         """
@@ -175,12 +179,12 @@ class Order:
             | ((self._released_of_subgroup[subgroup_of[earlier]] > when) & (when < met[earlier]))
         )
         acquired: Flags = released & (when < self._acquired[later])
-        found: Flags = (earlier == later) | by_workgroup | by_subgroup | acquired
-        return found
+        ordered: Flags = (earlier == later) | by_workgroup | by_subgroup | acquired
+        return ordered
 
 
 class Accesses:
-    """Who touched the granules of one memory last.
+    """The last accesses to the granules of one memory.
 
     Parameters
     ----------
@@ -197,7 +201,7 @@ class Accesses:
 
     @property
     def untouched(self) -> Flags:
-        """Which granules nobody has written to, (granules,)."""
+        """Which granules have no recorded write, (granules,)."""
         return (self._who["write"] < 0) & (self._who["atomic"] < 0)
 
     def read(
@@ -209,11 +213,11 @@ class Accesses:
         itemsize: int,
         skipped: Flags | None,
     ) -> Flags | None:
-        """Check plain reads, and remember them.
+        """Check plain reads, and record them.
 
         Returns
         -------
-        Which of the places are read in a race, in their shape; None where none is.
+        Which of the reads race, in the shape of `offset`; None where none does.
         """
         granule, who = self._flatten(frame, memory, offset, itemsize, skipped)
         now = self._order.tick()
@@ -222,7 +226,7 @@ class Accesses:
         at = granule[changed]
         for record in (self._who, self._when, self._position):
             record["read_before"][at] = record["read"][at]
-        # Where several read at once, one of them stands for the others too.
+        # Where several invocations read at once, one represents the others.
         order = np.argsort(granule, kind="stable")
         repeated = order[1:][granule[order][1:] == granule[order][:-1]]
         self._set("read_before", granule[repeated], who[repeated], now, site.position)
@@ -231,11 +235,11 @@ class Accesses:
         self._set("read", granule[first], who[first], now, site.position)
         if racing is None:
             return None
-        start, places = offset // memory.granule, granule[racing]
-        found: Flags = np.isin(start, places)
+        start, racing_granules = offset // memory.granule, granule[racing]
+        races: Flags = np.isin(start, racing_granules)
         for step in range(1, itemsize // memory.granule):
-            found = found | np.isin(start + step, places)
-        return found
+            races = races | np.isin(start + step, racing_granules)
+        return races
 
     def write(
         self,
@@ -246,12 +250,12 @@ class Accesses:
         itemsize: int,
         skipped: Flags | None,
     ) -> Numbers:
-        """Check plain writes, and remember them; return the granules that are written in a race."""
+        """Check plain writes, and record them; return the granules that are written in a race."""
         granule, who = self._flatten(frame, memory, offset, itemsize, skipped)
         now = self._order.tick()
         against = ("write", "read", "read_before", "atomic")
         racing = self._check(frame, site, memory, granule, who, against, "writes")
-        found = granule[:0] if racing is None else granule[racing]
+        races = granule[:0] if racing is None else granule[racing]
         order = np.argsort(granule, kind="stable")
         same = granule[order][1:] == granule[order][:-1]
         other = same & (who[order][1:] != who[order][:-1])
@@ -260,9 +264,9 @@ class Accesses:
                 frame, site, memory, granule[order][1:][other], who[order][1:][other],
                 who[order][:-1][other], np.full(int(other.sum()), site.position), "writes",
             )  # fmt: skip
-            found = np.concatenate([found, granule[order][1:][other]])
+            races = np.concatenate([races, granule[order][1:][other]])
         self._set("write", granule, who, now, site.position)
-        return found
+        return races
 
     def atomic(
         self,
@@ -276,7 +280,7 @@ class Accesses:
         writes: bool,
         reads: bool,
     ) -> None:
-        """Check atomic accesses, remember them, and pass on what they release."""
+        """Check atomic accesses, record them, and pass on their releases."""
         granule, who = self._flatten(frame, memory, offset, itemsize, skipped)
         now = self._order.tick()
         against = ("write", "read", "read_before") if writes else ("write",)
@@ -288,7 +292,7 @@ class Accesses:
             released = self._order.atomic(who, semantics, frame.subgroup_numbers)
             np.maximum.at(self._released, granule, released)
             if reads:
-                # Of those that meet in one instruction the later ones see the earlier.
+                # Within one instruction later invocations see the earlier ones.
                 self._order.see(who, self._released[granule], semantics)
             self._set("atomic", granule, who, now, site.position)
 
@@ -298,17 +302,17 @@ class Accesses:
         """Return granule and invocation of every access."""
         invocations = frame.invocations
         shape = np.broadcast_shapes(offset.shape, (len(invocations),))
-        place = np.broadcast_to(offset // memory.granule, shape)
+        granule = np.broadcast_to(offset // memory.granule, shape)
         who = np.broadcast_to(invocations, shape)
         if skipped is not None:
-            kept = ~np.broadcast_to(skipped, shape)
-            place, who = place[kept], who[kept]
-        place, who = place.reshape(-1), who.reshape(-1)
+            checked = ~np.broadcast_to(skipped, shape)
+            granule, who = granule[checked], who[checked]
+        granule, who = granule.reshape(-1), who.reshape(-1)
         steps = max(1, itemsize // memory.granule)
         if steps > 1:
-            place = (place[:, None] + np.arange(steps)).reshape(-1)
+            granule = (granule[:, None] + np.arange(steps)).reshape(-1)
             who = np.repeat(who, steps)
-        return place, who
+        return granule, who
 
     def _set(self, name: str, granule: Numbers, who: Numbers, now: int, position: int) -> None:
         self._who[name][granule] = who
@@ -325,7 +329,7 @@ class Accesses:
         against: tuple[str, ...],
         verb: str,
     ) -> Flags | None:
-        """Note what is in no order with earlier accesses; return which of them, None for none."""
+        """Report accesses that race with earlier ones; return which of them do, None for none."""
         racing: Flags | None = None
         for name in against:
             other = self._who[name][granule]
@@ -357,7 +361,7 @@ class Accesses:
         verb: str,
         met: Flags | None = None,
     ) -> None:
-        """Note races, one for each pair of instructions; `met` tells where a barrier() lies between."""
+        """Report races, one for each pair of instructions; `met` says where a barrier() lies between."""
         subgroup_of = frame.subgroup_numbers
         for there in np.unique(position).tolist():
             chosen = position == there

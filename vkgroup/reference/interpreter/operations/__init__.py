@@ -1,1 +1,1 @@
-"""Operations: what each instruction does to values, memory and images, given the state of the invocations."""
+"""Operations: the effect of each instruction on values, memory and images."""

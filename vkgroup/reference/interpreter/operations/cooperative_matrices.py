@@ -157,7 +157,7 @@ def _first(data: Data, count: int) -> Data:
 
 
 def _gathered(subgroups: Subgroups, data: Data, kind: CooperativeMatrixType) -> Data:
-    """Return matrices (subgroups, rows, columns) from the components of lanes, (elements, n) or (elements, 1)."""
+    """Return matrices (subgroups, rows, columns) from the components of lanes, (elements, n or 1)."""
     components = subgroups.spread(data)[:, :, : kind.rows * kind.columns // subgroups.size]
     return components.transpose(0, 2, 1).reshape(subgroups.rows, kind.rows, kind.columns)
 

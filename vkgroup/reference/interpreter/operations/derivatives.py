@@ -2,9 +2,9 @@
 
 Lanes 4q to 4q+3 are the fragments (x, y), (x+1, y), (x, y+1), (x+1, y+1). Fine derivatives take the lane's
 own row or column. Coarse ones may take the first for the whole quad, and plain ones may be either; here both
-take the first, and where it matters which, the result is left open as what the order of atomics decides is.
-Where not all four invocations are active the result is undefined. (The text asks for more, that control flow
-is uniform in the whole primitive; of invocations in other quads no device takes notice.)
+take the first. Where the two differ, the result gets a soft cause, as if the order of atomics decided it.
+Where not all four invocations are active the result is undefined. (The specification requires more: control
+flow that is uniform in the whole primitive. Devices do not depend on invocations in other quads.)
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ class Derivative:
 
     def __call__(self, subgroups: Subgroups, operand: Value) -> Value:
         """Return the derivative in the active invocations."""
-        found = [
+        changes = [
             difference(subgroups, operand, pairs, fine=self._fine, choice=self._choice)
             for pairs in self._directions
         ]
-        data = found[0].data
-        if len(found) > 1:
-            data = np.abs(found[0].data) + np.abs(found[1].data)
+        data = changes[0].data
+        if len(changes) > 1:
+            data = np.abs(changes[0].data) + np.abs(changes[1].data)
         return single(
             data,
-            combine(*(value.cause for value in found), partial(subgroups, self._partial)),
+            combine(*(value.cause for value in changes), partial(subgroups, self._partial)),
         )
 
 
 DERIVATIVES: dict[str, Callable[[Site], Callable[..., Value]]] = {
     f"Op{name}{how}": Derivative for name in ("DPdx", "DPdy", "Fwidth") for how in ("", "Fine", "Coarse")
 }
-"""By name: what makes the function of an instruction; the function takes `Subgroups` before its operand."""
+"""By name: the factory of an instruction's function, which takes `Subgroups` before its operand."""
 
 
 def partial_cause(site: Site) -> int:
@@ -70,7 +70,7 @@ def choice_cause(site: Site) -> int:
 
 
 def partial(subgroups: Subgroups, cause: int) -> Causes | None:
-    """Return a cause in the lanes whose quad is not all active, (n,); None where there are none."""
+    """Return a cause in the lanes of quads that are not all active, (n,); None where there are none."""
     whole = quads(subgroups.active).all(axis=2)
     if np.count_nonzero(whole) * QUAD == subgroups.count:
         return None
@@ -86,36 +86,36 @@ def difference(
     fine: bool,
     choice: int,
 ) -> Value:
-    """Return what changes between the lanes of two pairs of each quad, in the operand's shape.
+    """Return the differences between the lanes of two pairs of each quad, in the operand's shape.
 
     Parameters
     ----------
     pairs : lanes of the quad: in x the two rows, in y the two columns.
     fine : whether each lane gets the difference of its own pair; else all get that of the first.
-    choice : the cause of what then could be the other one.
+    choice : the cause of results for which a device may also take the other pair.
     """
     values = quads(subgroups.spread(operand.data))
     dims = operand.data.shape[:-1]
     causes = None if operand.cause is None else quads(_spread_cause(subgroups, operand))
     both = [values[:, :, late] - values[:, :, early] for early, late in pairs]
-    found = np.empty_like(values)
-    open_ = np.zeros(values.shape, np.uint16)
+    result = np.empty_like(values)
+    causes_of_result = np.zeros(values.shape, np.uint16)
     if fine:
         for lanes, change in zip(pairs, both, strict=True):
             for lane in lanes:
-                found[:, :, lane] = change
+                result[:, :, lane] = change
                 if causes is not None:
-                    open_[:, :, lane] = causes[:, :, list(lanes)].max(axis=2)
+                    causes_of_result[:, :, lane] = causes[:, :, list(lanes)].max(axis=2)
     else:
-        found[:] = both[0][:, :, None]
+        result[:] = both[0][:, :, None]
         same = (both[0] == both[1]) | (np.isnan(both[0]) & np.isnan(both[1]))
-        open_[:] = np.where(same, 0, choice)[:, :, None]
+        causes_of_result[:] = np.where(same, 0, choice)[:, :, None]
         if causes is not None:
-            open_ = np.maximum(open_, causes.max(axis=2, keepdims=True))
+            causes_of_result = np.maximum(causes_of_result, causes.max(axis=2, keepdims=True))
     cause = None
-    if open_.any():
-        cause = subgroups.collect(_lanes(open_, subgroups), dims)
-    return single(subgroups.collect(_lanes(found, subgroups), dims), cause)
+    if causes_of_result.any():
+        cause = subgroups.collect(_lanes(causes_of_result, subgroups), dims)
+    return single(subgroups.collect(_lanes(result, subgroups), dims), cause)
 
 
 def quads(rows: Data) -> Data:

@@ -1,8 +1,8 @@
-"""Which results Vulkan allows: the tables of 1.4, appendix A, "Precision of Individual Operations".
+"""Legal results of single operations: Vulkan 1.4, appendix A, "Precision of Individual Operations".
 
-Each instruction is a row of `PRECISION`: how its results come out of its operands, the errors of each step
-included. Where the tables derive one from a formula ("inherited from"), the row is that formula, and the ends
-of its range are as far from the exact result as the farthest outcome of the formula, on both sides.
+Each instruction is a row of `PRECISION`: the range of its results, computed from its operands with the error
+of each step. Where the tables derive the precision from a formula ("inherited from"), the row is that
+formula. The range then reaches, on both sides, as far from the exact result as the farthest outcome.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Formula = Callable[..., Span]
 
 
 def format_of(scalar: ScalarType) -> Format:
-    """Return Vulkan's promises about a floating-point type; those about double are those about single."""
+    """Return Vulkan's requirements on a floating-point type; double has those of single."""
     limits = np.finfo(scalar.dtype)  # type: ignore[type-var]
     digits = 11 if scalar.bits == 16 else 24
     return Format(digits, float(limits.smallest_normal), float(limits.max), scalar.bits == 16)
@@ -59,16 +59,17 @@ def legal_range(
     Parameters
     ----------
     name : of the instruction, ``"OpFDiv"`` or ``"GLSL.std.450 Sin"``.
-    scalar : the floating-point type that it works in.
-    operands : what it is given, exactly; vectors with their components along the first axis.
-    result : what the reference computes.
+    scalar : its floating-point type.
+    operands : exact values; vectors with their components along the first axis.
+    result : the result of the reference.
 
     Returns
     -------
     Span
-        float64 of the result's shape, both ends inclusive; from -infinity to infinity where nothing is
-        promised (NaN is legal there too): beyond a function's stated range, of infinite operands, and where
-        the result is NaN. An instruction that rounds nothing may flush subnormal numbers, and no more.
+        float64 of the result's shape, both ends inclusive. It is from -infinity to infinity where Vulkan
+        requires nothing, and NaN is legal there, too: outside of a function's stated range, for infinite
+        operands, and where the result is NaN. An instruction without rounding may only flush subnormal
+        numbers.
     """
     center = np.asarray(result, np.float64)
     if name in UNPROMISED:
@@ -77,33 +78,33 @@ def legal_range(
     rule = PRECISION.get(name)
     with np.errstate(all="ignore"):
         if rule is None:
-            found = form.flushed(exactly(center))
+            legal = form.flushed(exactly(center))
         elif rule.formula is _fixed_point:
-            found = _fixed_point(form, exactly(center))
+            legal = _fixed_point(form, exactly(center))
         else:
-            found = rule.formula(form, *(form.flushed(exactly(operand)) for operand in operands))
+            legal = rule.formula(form, *(form.flushed(exactly(operand)) for operand in operands))
         if rule is not None and rule.inherited:
-            found = _around(form, center, found)
-        return anything_where(np.isnan(center), Span(*np.broadcast_arrays(*found)))
+            legal = _around(form, center, legal)
+        return anything_where(np.isnan(center), Span(*np.broadcast_arrays(*legal)))
 
 
-def _around(form: Format, center: Float64, found: Span) -> Span:
-    """Return the range as far from the exact result as the farthest outcome; the center is that, rounded."""
+def _around(form: Format, center: Float64, outcomes: Span) -> Span:
+    """Return the range around the rounded exact result that reaches as far as the farthest outcome."""
     infinite = np.isinf(center)
-    distance = np.maximum(np.abs(center - found.low), np.abs(center - found.high))
-    distance = distance + np.where(found.low == found.high, 0.0, form.ulp(center))
+    distance = np.maximum(np.abs(center - outcomes.low), np.abs(center - outcomes.high))
+    distance = distance + np.where(outcomes.low == outcomes.high, 0.0, form.ulp(center))
     low, high = center - distance, center + distance
     low, high = np.where(low < -form.largest, -np.inf, low), np.where(high > form.largest, np.inf, high)
-    return where(infinite, union(found, exactly(center)), Span(low, high))
+    return where(infinite, union(outcomes, exactly(center)), Span(low, high))
 
 
 def _fixed_point(form: Format, center: Span) -> Span:
-    """Unpack instructions of fixed point: a division of whole numbers, of which the result is told."""
+    """Unpack instructions of fixed point: a division of integers, whose result is `center`."""
     return where(center.low == 0, center, form.within_ulps(center, 2.5))
 
 
 def _ldexp(form: Format, x: Span, exponent: Span) -> Span:
-    """Ldexp: exact, but for what is subnormal."""
+    """Ldexp: exact, except for subnormal numbers."""
     whole = exponent.low.astype(np.int64).clip(-9999, 9999).astype(np.int32)
     return form.rounded(Span(np.ldexp(x.low, whole), np.ldexp(x.high, whole)))
 
@@ -137,7 +138,7 @@ def _reciprocal_root(form: Format, x: Span) -> Span:
 
 
 def _root(form: Format, x: Span) -> Span:
-    """Sqrt: 1 / inversesqrt(x); of zero it is zero (GLSL.std.450, Sqrt)."""
+    """Sqrt: 1 / inversesqrt(x); the root of zero is zero (GLSL.std.450, Sqrt)."""
     zero = (x.low == 0) & (x.high == 0)
     return where(zero, x, form.divide(exactly(1.0), _reciprocal_root(form, x)))
 
@@ -173,7 +174,7 @@ _exp, _exp2, _log, _log2 = (
 
 
 def _wave(function: Callable[[Float64], Float64]) -> Formula:
-    """Sin, Cos: an absolute error between -pi and pi; nothing is promised of other angles."""
+    """Sin, Cos: an absolute error between -pi and pi, and no requirement for other angles."""
 
     def formula(form: Format, x: Span) -> Span:
         absolute = 2.0**-7 if form.half else 2.0**-11
@@ -192,7 +193,7 @@ def _quotient(over: Formula, under: Formula) -> Formula:
 
 
 def _arc(form: Format, y: Span, x: Span) -> Span:
-    """Atan2: 4096 units (half: 5) of each result; its extremes are at the corners, but across the cut."""
+    """Atan2: 4096 units (half: 5) of each result; its extremes are at the corners, except across the cut."""
     corners = union(*(exactly(np.arctan2(b, a)) for b in y for a in x))
     cut = (y.low <= 0) & (y.high >= 0) & (x.low < 0) & ((y.low < y.high) | (y.low == 0))
     around = where(cut, union(exactly(-pi), exactly(pi)), corners)
@@ -249,7 +250,7 @@ def _remainder(integral: Callable[[Float64], Float64]) -> Formula:
 
 
 def _mix(form: Format, x: Span, y: Span, a: Span) -> Span:
-    """FMix, with the formulas that distribution turns x * (1 - a) + y * a into."""
+    """FMix: x * (1 - a) + y * a, and the formulas that follow from it by distribution."""
     rest = form.multiply(x, form.subtract(exactly(1.0), a))
     plain = form.add(rest, form.multiply(y, a))
     stepped = form.add(x, form.multiply(a, form.subtract(y, x)))
@@ -289,7 +290,7 @@ def _refract(form: Format, incident: Span, normal: Span, ratio: Span) -> Span:
 
 
 def _rounded_up_or_down(form: Format, x: Span) -> Span:
-    """Round: halves go either way."""
+    """Round: halves are rounded up or down."""
     half = np.abs(x.low - np.trunc(x.low)) == 0.5
     return where(half, Span(np.floor(x.low), np.ceil(x.high)), Span(np.rint(x.low), np.rint(x.high)))
 
@@ -368,4 +369,4 @@ PRECISION: dict[str, Rule] = {
 }
 
 UNPROMISED = frozenset({GLSL + "Determinant", GLSL + "MatrixInverse"})
-"""Instructions of undefined precision. What is in neither table rounds nothing (Floor, FMin, ...)."""
+"""Instructions of undefined precision. Instructions in neither table do not round (Floor, FMin, ...)."""

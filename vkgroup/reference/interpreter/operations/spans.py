@@ -1,9 +1,9 @@
 """Arithmetic on ranges of numbers: every result that an implementation of Vulkan may compute.
 
-A `Span` is all numbers from `low` to `high`, in each element; one from -infinity to infinity is anything,
-NaN included. Operations return what the rules of Vulkan 1.4, "Precision of Individual Operations", let come
-out of some number of each operand. Everything is float64, which holds the narrower types' numbers; of the
-type of 64 bits Vulkan asks for the precision of the 32-bit one and no more.
+A `Span` has all numbers from `low` to `high`, in each element; from -infinity to infinity it has NaN, too.
+Operations return the results that Vulkan 1.4, "Precision of Individual Operations", allows for all numbers of
+their operands. All spans are float64, which holds the numbers of narrower types. For 64-bit types Vulkan
+requires only the precision of 32-bit types.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ def where(condition: npt.NDArray[np.bool_], a: Span, b: Span) -> Span:
 
 
 def anything_where(condition: npt.NDArray[np.bool_], a: Span) -> Span:
-    """Return `a`, and any result at all where the condition holds or an end is NaN."""
+    """Return `a`, but all numbers where the condition holds or an end is NaN."""
     condition = condition | np.isnan(a.low) | np.isnan(a.high)
     return Span(np.where(condition, -np.inf, a.low), np.where(condition, np.inf, a.high))
 
 
 @dataclass(frozen=True)
 class Format:
-    """A floating-point type with Vulkan's promises about it.
+    """A floating-point type with Vulkan's requirements on it.
 
     Attributes
     ----------
-    digits : bits of the significand that results are held to.
+    digits : bits of the significand that results must have.
     tiny : the smallest normal number; smaller ones may be flushed to zero.
     largest : the largest finite number.
-    half : whether the table's column for half precision holds.
+    half : whether the table's column for half precision applies.
     """
 
     digits: int
@@ -86,7 +86,7 @@ class Format:
 
     @property
     def unit(self) -> float:
-        """Twice the relative error of rounding to nearest: what either rounding stays below."""
+        """Twice the relative error of rounding to nearest, which bounds rounding in either direction."""
         return 2.0 ** (1 - self.digits)
 
     def ulp(self, x: Float64) -> Float64:
@@ -95,13 +95,13 @@ class Format:
         return np.asarray(np.ldexp(1.0, np.asarray(exponent) - self.digits))
 
     def flushed(self, a: Span) -> Span:
-        """Return a span with zero, where a number in it may be flushed to that."""
+        """Return a span with zero added where a number in it may be flushed to zero."""
         low = np.where((a.low > 0) & (a.low < self.tiny), 0.0, a.low)
         high = np.where((a.high < 0) & (a.high > -self.tiny), 0.0, a.high)
         return Span(low, high)
 
     def _finished(self, a: Span) -> Span:
-        """Return a span with the infinity, or the largest number, that an overflow may give."""
+        """Return a span with the infinity, or the largest number, that may result from an overflow."""
         low = np.where(a.low > self.largest, self.largest, np.where(a.low < -self.largest, -np.inf, a.low))
         high = np.where(
             a.high < -self.largest, -self.largest, np.where(a.high > self.largest, np.inf, a.high)
@@ -109,10 +109,10 @@ class Format:
         return self.flushed(Span(low, high))
 
     def widened(self, a: Span, low_error: Float64 | float, high_error: Float64 | float) -> Span:
-        """Return a span that reaches further by an error at each end; and by float64's own rounding."""
+        """Return a span extended by an error at each end, and by float64's own rounding."""
         low = np.nextafter(a.low - low_error, -np.inf)
         high = np.nextafter(a.high + high_error, np.inf)
-        # An infinite end has no error, and the nearest number to it is none of a range.
+        # An infinite end has no error, and no finite number next to it.
         low, high = np.where(np.isinf(a.low), a.low, low), np.where(np.isinf(a.high), a.high, high)
         return self._finished(Span(low, high))
 
@@ -147,7 +147,7 @@ class Format:
         return anything_where(_any_infinite(a, b), self.rounded(span))
 
     def divide(self, a: Span, b: Span) -> Span:
-        """Return a / b within 2.5 units, where b is neither too large nor too small; else anything."""
+        """Return a / b within 2.5 units where b is in the required range; else all numbers."""
         limit = 2.0**14 if self.half else 2.0**126
         smallest = np.minimum(np.abs(b.low), np.abs(b.high))
         largest = np.maximum(np.abs(b.low), np.abs(b.high))

@@ -1,4 +1,4 @@
-"""Steps: the tables of all instructions, and how the function of an instruction becomes a step of a segment.
+"""Steps: the tables of all instructions, and the steps of segments that are made from them.
 
 Instructions differ in what their functions take. Lane-wise ones take values alone, group instructions and
 derivatives take `Subgroups` as well, image instructions a `Frame`. The others make their step themselves.

@@ -1,4 +1,4 @@
-"""Values of SPIR-V ids in many invocations at once, with what is undefined about them."""
+"""Values of SPIR-V ids in many invocations at once, with the causes of undefined numbers."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Data = npt.NDArray[Any]
 Causes = npt.NDArray[np.uint16]
 
 Chosen = npt.NDArray[np.int64] | npt.NDArray[np.bool_]
-"""Some of the invocations: their places, or a flag for each."""
+"""Some of the invocations: their indices, or a flag for each."""
 
 HARD = 0x8000
-"""Causes from here on say that a value is undefined; smaller ones that it depends on the order of atomics."""
+"""The first hard cause: of an undefined value. Smaller causes mean dependence on the order of atomics."""
 
 ADDRESS = ScalarType("uint", 64)
-"""What a pointer to physical storage is."""
+"""The type of the numbers that hold pointers to physical storage."""
 
 RESOURCE = ScalarType("int", 32)
-"""What an image or a sampler is: the number of a resource."""
+"""The type of the numbers that stand for images and samplers."""
 
 
 BFLOAT16 = "BFloat16KHR"
@@ -43,7 +43,7 @@ BFLOAT16 = "BFloat16KHR"
 
 
 def held(kind: ScalarType) -> ScalarType:
-    """Return the type of the numbers that hold a scalar: NumPy has no bfloat16, whose bits are kept."""
+    """Return the type of the numbers that hold a scalar: of bfloat16, which NumPy lacks, the bits."""
     return ScalarType("uint", 16) if kind.kind == BFLOAT16 else kind
 
 
@@ -61,16 +61,17 @@ class Leaf(NamedTuple):
 
 
 class Value:
-    """What an id holds in some invocations.
+    """The value of an id in some invocations.
 
-    A scalar, vector, matrix, or array of these is one array, its last axis the invocations (or of length
-    one: the same in all); a structure is the arrays of its members, one after the other. See `leaves_of`.
+    A scalar, vector, matrix, or array of these is one array. Its last axis counts invocations, or has length
+    one where the value is the same in all. A structure is the arrays of its members, one after the other. See
+    `leaves_of`.
 
     Attributes
     ----------
-    leaves : the arrays. Nobody writes into them.
+    leaves : the arrays, which are never written to.
     causes : for each leaf None where all is defined, else an array that broadcasts to the leaf: 0 where it
-        is defined, else the number that says why it is not.
+        is defined, else the number of the cause.
     """
 
     __slots__ = ("causes", "leaves")
@@ -86,7 +87,7 @@ class Value:
 
     @property
     def cause(self) -> Causes | None:
-        """What is undefined about `data`."""
+        """The causes of `data`."""
         return self.causes[0]
 
     def __repr__(self) -> str:
@@ -100,7 +101,7 @@ def single(data: Data, cause: Causes | None = None) -> Value:
 
 
 def combine(*causes: Causes | None) -> Causes | None:
-    """Return the larger cause in each place; None where all are None. Shapes broadcast."""
+    """Return the largest cause of each element; None where all arguments are None. Shapes broadcast."""
     present = [cause for cause in causes if cause is not None]
     if not present:
         return None
@@ -110,20 +111,20 @@ def combine(*causes: Causes | None) -> Causes | None:
     return result
 
 
-def marked(places: npt.NDArray[np.bool_], cause: int) -> Causes:
-    """Return a cause in some places, and 0 in the others."""
-    return np.where(places, cause, 0).astype(np.uint16)
+def marked(where: npt.NDArray[np.bool_], cause: int) -> Causes:
+    """Return a cause where flags are true, and 0 elsewhere."""
+    return np.where(where, cause, 0).astype(np.uint16)
 
 
 def reduce_cause(cause: Causes | None, axes: int = 1) -> Causes | None:
-    """Return the largest cause over the first `axes` axes: of a result that needs every component."""
+    """Return the largest cause over the first `axes` axes, for a result that needs every component."""
     if cause is None or cause.ndim <= axes:
         return cause
     return np.asarray(cause.max(axis=tuple(range(axes))))
 
 
 def overall_cause(value: Value) -> Causes | None:
-    """Return the largest cause of anything in a value, for each invocation: (n,) or (1,)."""
+    """Return the largest cause of all numbers in a value, for each invocation: (n,) or (1,)."""
     return combine(
         *(reduce_cause(cause, cause.ndim - 1) if cause is not None else None for cause in value.causes)
     )
@@ -133,14 +134,14 @@ def overall_cause(value: Value) -> Causes | None:
 def leaves_of(kind: Type) -> tuple[Leaf, ...]:
     """Return the arrays that a value of this type consists of.
 
-    Raises `TypeError` for what has no value: a runtime array, void.
+    Raises `TypeError` for types without values: runtime arrays, void.
     """
     if isinstance(kind, ScalarType):
         return (Leaf(held(kind), ()),)
     if isinstance(kind, VectorType):
         return (Leaf(held(kind.component), (kind.count,)),)
     if isinstance(kind, CooperativeMatrixType):
-        # As many as one invocation would hold alone; in larger subgroups the last ones stay zero.
+        # As many as an invocation holds in a subgroup of one; in larger subgroups the last ones stay zero.
         return (Leaf(held(kind.component), (kind.rows * kind.columns,)),)
     if isinstance(kind, MatrixType):
         return (Leaf(kind.column.component, (kind.columns, kind.column.count)),)
@@ -176,18 +177,18 @@ def zeros(kind: Type, n: int = 1) -> Value:
 
 
 def undefined(kind: Type, cause: int, n: int = 1) -> Value:
-    """Return a value that is undefined altogether; its bits are zero."""
+    """Return a value of zeros that is undefined everywhere."""
     leaves = zeros(kind, n).leaves
     return Value(leaves, tuple(np.full(leaf.shape, cause, np.uint16) for leaf in leaves))
 
 
 def take(array: Data, index: Chosen) -> Data:
-    """Choose invocations: the last axis by `index`, unless it is the same in all."""
+    """Return an array in some invocations: its last axis by `index`, unless that has length one."""
     return array if array.shape[-1] == 1 else array[..., index]
 
 
 def select(value: Value, index: Chosen) -> Value:
-    """Choose invocations of a value."""
+    """Return a value in some invocations."""
     return Value(
         tuple(take(leaf, index) for leaf in value.leaves),
         tuple(None if cause is None else take(cause, index) for cause in value.causes),
@@ -195,7 +196,7 @@ def select(value: Value, index: Chosen) -> Value:
 
 
 def tainted(value: Value, cause: Causes) -> Value:
-    """Return a value about all of which something more, (n,) or (1,), is undefined."""
+    """Return a value with a cause, (n,) or (1,), added to all of its numbers."""
     if not cause.any():
         return value
     return Value(

@@ -1,7 +1,7 @@
-"""Instructions of a group of invocations: every subgroup operation, from the semantics.
+"""Group instructions: every subgroup operation, computed by its reference function.
 
-`rows` finds an instruction's row in the tables of operations, `instruction` calls the row's function,
-`explain` names the rule behind what it leaves undefined, `flow` moves causes as values move.
+`rows` finds an instruction's row in the tables of operations. `instruction` calls the row's function.
+`explain` names the rule for undefined results. `cause_flow` moves causes between lanes as values move.
 """
 
 from __future__ import annotations
@@ -16,4 +16,4 @@ from vkgroup.reference.interpreter.values.value import Value
 Factory = Callable[[Site], Callable[..., Value]]
 
 GROUPS: dict[str, Factory] = dict.fromkeys(sorted(OPCODES), GroupInstruction)
-"""By name: what makes the function of an instruction; the function takes `Subgroups` before its operands."""
+"""By name: the factory of an instruction's function, which takes `Subgroups` before its operands."""

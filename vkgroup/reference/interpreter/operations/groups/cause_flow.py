@@ -1,4 +1,4 @@
-"""How causes move with values between lanes: each operation's result carries those of what it used."""
+"""Causes in group operations: the cause of a result comes from the values that the operation used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Flow = Callable[..., Causes]
 """From the causes of a value (subgroups, size, components) to those of the result, (subgroups, size, 1 or
 components); further arguments are `active` and the operation's other operands."""
 
-# A reduction's or scan's cause is the largest of the values it used: the same shape of operation with Max.
+# The cause of a reduction or scan is the largest of its values: the same kind of operation with Max.
 _LARGEST = {
     row.group_operation: row
     for row in (*OPERATIONS.values(), *EXTENDED_OPERATIONS.values())
@@ -27,7 +27,7 @@ _QUAD = 4
 
 
 def _of(row: Operation) -> Flow:
-    """Return the flow that is an operation itself, on causes in place of values."""
+    """Return the flow that applies an operation to causes instead of values."""
 
     def flow(causes: Causes, active: Flags, *others: Any) -> Causes:
         lanes = row.reference(causes, active, *others)
@@ -52,7 +52,7 @@ def of_lane(causes: Causes, active: Flags, *others: Any) -> Causes:
 
 
 def flow_of(row: Operation) -> Flow:
-    """Return how the causes of the operation's first operand come to its result."""
+    """Return the flow from the causes of an operation's first operand to its result."""
     if row.operator is not None:
         return _of(_LARGEST[row.group_operation])
     if row.result == "value":

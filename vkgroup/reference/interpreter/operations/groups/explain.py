@@ -1,4 +1,4 @@
-"""Why a group operation leaves the result of a lane undefined: which rule was broken, in one sentence."""
+"""Explanations of undefined results of group operations: the broken rule, in one sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vkgroup.reference.semantics.partitions import subset_of
 
 
 class Use(NamedTuple):
-    """One use of an operation: what its reference function was given."""
+    """One use of an operation: the arguments of its reference function."""
 
     row: Operation
     value: Values
@@ -25,13 +25,13 @@ class Use(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What an operation asks of its operands, or does not promise.
+    """A requirement of an operation on its operands, or a limit of its definition.
 
     Attributes
     ----------
-    kind : as in `vkgroup.dispatch.events.Cause`; "order" where any of some values is right.
-    sentence : what happened, with {name}, {size} and {cluster}.
-    broken : where it is not kept, as an array that broadcasts to (subgroups, size, components).
+    kind : as in `vkgroup.dispatch.events.Cause`; "order" where several results are legal.
+    sentence : the event, with {name}, {size} and {cluster}.
+    broken : returns where the rule is broken, as an array that broadcasts to (subgroups, size, components).
     """
 
     kind: str
@@ -47,7 +47,7 @@ UNIFORM = {
     "subgroupClusteredRotate": OperandKind.DELTA,
     "subgroupInverseBallot": OperandKind.BALLOT,
 }
-"""By operation: the operand that all active lanes must agree in."""
+"""By operation: the operand that must be the same in all active lanes."""
 
 
 def _everywhere(use: Use) -> Flags:
@@ -56,8 +56,7 @@ def _everywhere(use: Use) -> Flags:
 
 def _disagrees(use: Use) -> Flags:
     kinds = [operand.kind for operand in use.row.operands]
-    place = kinds.index(UNIFORM[use.row.name])
-    operand = (use.value, *use.others)[place]
+    operand = (use.value, *use.others)[kinds.index(UNIFORM[use.row.name])]
     return ~same_in_all(operand, use.active)[:, None, None]
 
 
@@ -66,14 +65,14 @@ def _no_cluster(use: Use) -> Flags:
 
 
 def _no_such_lane(use: Use) -> Flags:
-    """Where the result would be undefined even if all lanes were active and agreed with the first that is."""
+    """Return where the result is undefined even if all lanes are active and agree with the first one."""
     rows, first = np.arange(len(use.active)), first_active(use.active)
     others = tuple(
         np.where(use.active, other, other[rows, first][:, None]) if isinstance(other, np.ndarray) else other
         for other in use.others
     )
-    nothing = np.zeros((*use.active.shape, 1), dtype=np.bool_)
-    return ~use.row.reference(nothing, np.ones_like(use.active), *others).defined
+    value = np.zeros((*use.active.shape, 1), dtype=np.bool_)
+    return ~use.row.reference(value, np.ones_like(use.active), *others).defined
 
 
 def _no_partition(use: Use) -> Flags:
@@ -81,7 +80,7 @@ def _no_partition(use: Use) -> Flags:
 
 
 def _zeros_differ(use: Use) -> Flags:
-    """Where the result would be defined if all zeros had one sign."""
+    """Return where the result would be defined if all zeros had the same sign."""
     value = np.where(use.value == 0, use.value.dtype.type(0), use.value)
     return use.row.reference(value, use.active, *use.others).defined
 
@@ -118,7 +117,7 @@ _OTHERS = {
 
 
 def rules_of(row: Operation) -> tuple[Rule, ...]:
-    """Return the rules of an operation; of several that are broken the first is named."""
+    """Return the rules of an operation; where several are broken, the first explains the result."""
     rules = []
     if row.name in UNIFORM:
         rules.append(_DISAGREES[UNIFORM[row.name]])
@@ -136,7 +135,7 @@ def rules_of(row: Operation) -> tuple[Rule, ...]:
 
 
 def explain(site: Site, name: str, use: Use, missing: Flags) -> Causes:
-    """Return the number of the cause in each place that is `missing`, 0 elsewhere.
+    """Return the number of the cause of each `missing` result, 0 elsewhere.
 
     Parameters
     ----------
@@ -146,10 +145,10 @@ def explain(site: Site, name: str, use: Use, missing: Flags) -> Causes:
     causes = np.zeros(missing.shape, dtype=np.uint16)
     cluster = use.others[-1] if use.others else None
     for rule in rules_of(use.row):
-        here = missing & rule.broken(use)
-        if here.any():
+        broken = missing & rule.broken(use)
+        if broken.any():
             sentence = rule.sentence.format(name=name, size=use.active.shape[1], cluster=cluster)
             number = site.order_cause(sentence) if rule.kind == "order" else site.cause(rule.kind, sentence)
-            causes[here] = number
-            missing = missing & ~here
+            causes[broken] = number
+            missing = missing & ~broken
     return causes

@@ -1,4 +1,4 @@
-"""The function of a group instruction: lanes to the semantics' arrays and back, and what is undefined."""
+"""Group instructions: the reference function of an operation, applied to subgroups, with causes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WITH_HELPERS = "depends on helper invocations, which a device may leave out of 
 
 
 class GroupInstruction:
-    """One instruction of a subgroup, as the reference function of its row computes it.
+    """One group instruction, computed by the reference function of its row.
 
     Called with the `Subgroups` that execute it and its operands, in their order in the instruction.
 
@@ -41,8 +41,8 @@ class GroupInstruction:
         self._name = site.name if site.name in ALIASES else f"{self._row.name}()"
         self._kinds = kinds_of(site, self._row)
         self._constants = {
-            place: integer(site, place)
-            for place, operand in enumerate(self._row.operands)
+            number: integer(site, number)
+            for number, operand in enumerate(self._row.operands)
             if operand.kind is OperandKind.CLUSTER_SIZE
         }
         (self._leaf,) = leaves_of(site.type)
@@ -51,7 +51,9 @@ class GroupInstruction:
     def __call__(self, subgroups: Subgroups, *operands: Value) -> Value:
         """Return the result in the active invocations."""
         operands = operands[: len(self._row.operands)]
-        arguments = [self._argument(subgroups, place, operand.data) for place, operand in enumerate(operands)]
+        arguments = [
+            self._argument(subgroups, number, operand.data) for number, operand in enumerate(operands)
+        ]
         active = subgroups.active
         lanes = self._row.reference(*arguments[:1], active, *arguments[1:])
         dtype = self._leaf.scalar.dtype
@@ -60,19 +62,19 @@ class GroupInstruction:
             self._undefined(subgroups, lanes, arguments),
             self._optional(subgroups, arguments),
             *(
-                self._carried(subgroups, place, operand.cause, arguments)
-                for place, operand in enumerate(operands)
+                self._carried(subgroups, number, operand.cause, arguments)
+                for number, operand in enumerate(operands)
                 if operand.cause is not None
             ),
         )
         return single(subgroups.collect(result, self._leaf.dims), causes)
 
-    def _argument(self, subgroups: Subgroups, place: int, data: Data) -> Any:
+    def _argument(self, subgroups: Subgroups, number: int, data: Data) -> Any:
         """Return an operand as the reference function takes it."""
-        if place in self._constants:
-            return self._constants[place]
-        kind = self._row.operands[place].kind
-        if place == 0:
+        if number in self._constants:
+            return self._constants[number]
+        kind = self._row.operands[number].kind
+        if number == 0:
             return _seen_as(self._kinds, subgroups.spread(data))
         if kind is OperandKind.BALLOT:
             return subgroups.spread(data).view(np.uint32)
@@ -82,7 +84,7 @@ class GroupInstruction:
         return subgroups.spread(words)[:, :, 0]
 
     def _undefined(self, subgroups: Subgroups, lanes: Lanes, arguments: list[Any]) -> Causes | None:
-        """Return the causes of what the operation itself leaves undefined."""
+        """Return the causes of results that the operation leaves undefined."""
         defined = lanes.defined
         if defined.strides[2] == 0:
             defined = defined[:, :, :1]
@@ -96,8 +98,8 @@ class GroupInstruction:
     def _optional(self, subgroups: Subgroups, arguments: list[Any]) -> Causes | None:
         """Return the causes of results that change when a device leaves helper invocations out.
 
-        It may do so in all group operations but those of quads (Vulkan 1.4, "Helper Invocations"). To read
-        from one then is to read from an inactive lane; other operations have either of several results.
+        It may do so in all group operations except those of quads (Vulkan 1.4, "Helper Invocations"). A read
+        It may do so in all group operations except those of quads (Vulkan 1.4, "Helper Invocations"). To read
         """
         optional, row = subgroups.optional, self._row
         if optional is None or row.category in (Category.QUAD, ExtendedCategory.QUAD_CONTROL):
@@ -113,24 +115,24 @@ class GroupInstruction:
         return self._collected(subgroups, self._flows[0](causes, subgroups.active, *arguments[1:]))
 
     def _elected(self, subgroups: Subgroups, optional: Flags) -> Causes | None:
-        """Return the causes of subgroupElect(): of the lanes up to the first that certainly takes part."""
+        """Return the causes of subgroupElect(), in the lanes up to the first that certainly takes part."""
         certain = np.logical_or.accumulate(subgroups.active & ~optional, axis=1)
         before = np.zeros_like(certain)
         before[:, 1:] = certain[:, :-1]
         first_may_be_left_out = (optional & ~before).any(axis=1, keepdims=True)
-        open_ = subgroups.active & ~before & first_may_be_left_out
-        if not open_.any():
+        ambiguous = subgroups.active & ~before & first_may_be_left_out
+        if not ambiguous.any():
             return None
         number = self._site.order_cause(f"{self._name} {_WITH_HELPERS}")
-        return self._collected(subgroups, np.where(open_, number, 0).astype(np.uint16)[:, :, None])
+        return self._collected(subgroups, np.where(ambiguous, number, 0).astype(np.uint16)[:, :, None])
 
     def _carried(
-        self, subgroups: Subgroups, place: int, cause: Causes | None, arguments: list[Any]
+        self, subgroups: Subgroups, number: int, cause: Causes | None, arguments: list[Any]
     ) -> Causes | None:
-        """Return the causes that come to the result with those of an operand."""
+        """Return the causes of the result that come from an operand."""
         if cause is None:
             return None
-        flow = self._flows[place]
+        flow = self._flows[number]
         return self._collected(subgroups, flow(subgroups.spread(cause), subgroups.active, *arguments[1:]))
 
     def _collected(self, subgroups: Subgroups, causes: Causes) -> Causes | None:
@@ -139,21 +141,21 @@ class GroupInstruction:
 
 
 def _flows_of(row: Operation) -> list[Flow]:
-    """Return how the causes of each operand come to the result."""
+    """Return the flow from the causes of each operand to the result."""
     uniform = UNIFORM.get(row.name)
     flows: list[Flow] = []
-    for place, operand in enumerate(row.operands):
+    for number, operand in enumerate(row.operands):
         if operand.kind is uniform:
             flows.append(of_all)
-        elif place == 0:
+        elif number == 0:
             flows.append(flow_of(row))
-        else:  # the ballots of a partition are judged together
+        else:  # The ballots of a partition are checked together.
             flows.append(of_all if operand.kind is OperandKind.BALLOT else of_lane)
     return flows
 
 
 def _seen_as(kinds: frozenset[str | None], value: Values) -> Values:
-    """Return integers with the sign that the instruction sees: OpGroupNonUniformSMin takes uint as int."""
+    """Return integers with the sign of the instruction: OpGroupNonUniformSMin takes uint as int."""
     letter = value.dtype.kind
     if letter == "u" and kinds == {"int"}:
         return value.view(f"i{value.itemsize}")
@@ -165,7 +167,7 @@ def _seen_as(kinds: frozenset[str | None], value: Values) -> Values:
 def _words(data: Data, *, wraps: bool) -> Words:
     """Return ids, masks and deltas of any integer type as uint.
 
-    What does not fit becomes the largest, which is as far out of range, unless its low bits matter.
+    Numbers that do not fit become the largest, which is also out of range, unless their low bits matter.
     """
     if data.dtype == np.uint32:
         return data

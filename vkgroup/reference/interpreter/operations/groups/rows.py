@@ -1,4 +1,4 @@
-"""Which row of the tables of operations an instruction is."""
+"""Lookup of an instruction in the tables of operations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vkgroup.spirv import grammar
 
 _SUBGROUP = 3
 
-# SPIR-V 3.28; later grammars call the last three by another suffix.
+# SPIR-V 3.28; later grammars have another suffix in the last three names.
 _GROUP_OPERATIONS = {
     0: "Reduce",
     1: "InclusiveScan",
@@ -21,7 +21,7 @@ _GROUP_OPERATIONS = {
     8: "PartitionedExclusiveScanNV",
 }
 
-# What GL_AMD_shader_ballot compiles to, in uniform control flow and in any.
+# Instructions of GL_AMD_shader_ballot, for uniform and for any control flow.
 _OLDER = ("IAdd", "FAdd", "FMin", "UMin", "SMin", "FMax", "UMax", "SMax")
 
 ALIASES: dict[str, str] = {
@@ -65,13 +65,13 @@ def row_of(site: Site) -> Operation:
 
 
 def kinds_of(site: Site, row: Operation) -> frozenset[str | None]:
-    """Return as what the instruction sees the scalars of its value: "int" of OpGroupNonUniformSMin."""
+    """Return the kinds of scalar that an instruction takes: "int" for OpGroupNonUniformSMin."""
     opcode = ALIASES.get(site.name, site.name)
     return frozenset(kind for kind, name in row.opcodes.items() if name == opcode)
 
 
 def integer(site: Site, operand: int) -> int:
-    """Return the number that an operand is, which must come from a constant instruction.
+    """Return the value of an operand, which must come from a constant instruction.
 
     Raises `Unsupported` where it does not.
     """

@@ -34,4 +34,4 @@ IMAGES: dict[str, Factory] = {
     "OpSampledImage": queries.sampled_image,
     "OpImage": queries.image_of_sampled,
 }
-"""By name: what makes the function of an instruction; the function takes a `Frame` before its operands."""
+"""By name: the factory of an instruction's function, which takes a `Frame` before its operands."""

@@ -12,7 +12,7 @@ from vkgroup.reference.interpreter.values.value import Data
 
 Flags = npt.NDArray[np.bool_]
 
-#: Bits of the exponent in every small float, and the bias of it (Khronos Data Format, "11-bit floats").
+#: The least exponent of every small float, and the mantissa of a half (Khronos Data Format, "11-bit floats").
 _LEAST_EXPONENT, _HALF_MANTISSA = -14, 10
 
 
@@ -29,15 +29,17 @@ def decode(format: Format, elements: Data) -> Data:
     0, 0, 0 and 1 ("Component Substitution").
     """
     channels = _unpack(format, elements[0]) if format.packed else list(elements)
-    found = [_to_number(format, channel, bits) for channel, bits in zip(channels, _bits(format), strict=True)]
-    one = found[0].dtype.type(1)
-    for missing in range(len(found), 4):
-        found.append(np.full(found[0].shape, one if missing == 3 else 0, found[0].dtype))
-    return np.stack(found)
+    values = [
+        _to_number(format, channel, bits) for channel, bits in zip(channels, _bits(format), strict=True)
+    ]
+    shape, dtype = values[0].shape, values[0].dtype
+    for missing in range(len(values), 4):
+        values.append(np.full(shape, 1 if missing == 3 else 0, dtype))
+    return np.stack(values)
 
 
 def encode(format: Format, values: Data) -> tuple[Data, Flags | None]:
-    """Return the elements that hold values, and which are undefined.
+    """Return the elements that hold values, and which of them are undefined.
 
     Parameters
     ----------
@@ -49,18 +51,19 @@ def encode(format: Format, values: Data) -> tuple[Data, Flags | None]:
         integer that the format cannot hold is undefined, as is a NaN in a normalized format.
     """
     pairs = [_from_number(format, values[channel], bits) for channel, bits in enumerate(_bits(format))]
-    bad = [wrong for _, wrong in pairs if wrong is not None]
+    undefined = [flags for _, flags in pairs if flags is not None]
     if format.packed:
         element = np.zeros(values.shape[1:], np.uint32)
         shift = 0
         for (channel, _), bits in zip(pairs, format.packed, strict=True):
             element |= channel.astype(np.uint32) << np.uint32(shift)
             shift += bits
-        return element[None], np.logical_or.reduce(bad)[None] if bad else None
+        return element[None], np.logical_or.reduce(undefined)[None] if undefined else None
     elements = np.stack([channel for channel, _ in pairs])
-    if not bad:
+    if not undefined:
         return elements, None
-    return elements, np.stack([np.zeros(values.shape[1:], np.bool_) if w is None else w for _, w in pairs])
+    nowhere = np.zeros(values.shape[1:], np.bool_)
+    return elements, np.stack([nowhere if flags is None else flags for _, flags in pairs])
 
 
 def _bits(format: Format) -> tuple[int, ...]:
@@ -68,11 +71,11 @@ def _bits(format: Format) -> tuple[int, ...]:
 
 
 def _unpack(format: Format, words: Data) -> list[Data]:
-    found, shift = [], 0
+    channels, shift = [], 0
     for bits in format.packed:
-        found.append((words >> np.uint32(shift)) & np.uint32((1 << bits) - 1))
+        channels.append((words >> np.uint32(shift)) & np.uint32((1 << bits) - 1))
         shift += bits
-    return found
+    return channels
 
 
 def _to_number(format: Format, channel: Data, bits: int) -> Data:
@@ -108,12 +111,12 @@ def _from_number(format: Format, values: Data, bits: int) -> tuple[Data, Flags |
 
 def _out_of_range(values: Data, least: int, most: int) -> Flags | None:
     limits = np.iinfo(values.dtype)
-    wrong = np.zeros(values.shape, np.bool_)
+    outside = np.zeros(values.shape, np.bool_)
     if limits.min < least:
-        wrong |= values < least
+        outside |= values < least
     if limits.max > most:
-        wrong |= values > most
-    return wrong if wrong.any() else None
+        outside |= values > most
+    return outside if outside.any() else None
 
 
 def _to_fixed(

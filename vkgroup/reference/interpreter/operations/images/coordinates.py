@@ -1,4 +1,4 @@
-"""From the coordinates that a shader gives to texels: Vulkan 1.4, "Sampling Operations"."""
+"""Image coordinates to texels: Vulkan 1.4, "Sampling Operations"."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ _FAR = 2.0**40
 
 
 def to_integers(coordinate: Data) -> Integers:
-    """Round down; what is no number, or too far out for any image, becomes some place that is far out."""
+    """Return coordinates rounded down; NaN becomes 0, and coordinates far outside are clamped."""
     near: Data = np.clip(np.nan_to_num(coordinate, nan=0.0), -_FAR, _FAR)
     return np.floor(near).astype(np.int64)
 
 
-def wrap(place: Integers, size: Integers, mode: str) -> Integers:
-    """Bring coordinates back into an image ("Wrapping Operation").
+def wrap(coordinate: Integers, size: Integers, mode: str) -> Integers:
+    """Return coordinates inside of an image by an address mode ("Wrapping Operation").
 
     Parameters
     ----------
-    place, size : of one axis, in texels.
-    mode : of the sampler. Clamping to the border gives -1 or `size` for what lies outside.
+    coordinate, size : of one axis, in texels.
+    mode : of the sampler. Clamping to the border gives -1 or `size` for coordinates outside.
     """
     if mode == "repeat":
-        return place % size
+        return coordinate % size
     if mode == "mirrored_repeat":
-        return (size - 1) - _mirror(place % (2 * size) - size)
+        return (size - 1) - _mirror(coordinate % (2 * size) - size)
     if mode == "mirror_clamp_to_edge":
-        return np.clip(_mirror(place), 0, size - 1)
+        return np.clip(_mirror(coordinate), 0, size - 1)
     if mode == "clamp_to_border":
-        return np.clip(place, -1, size)
-    return np.clip(place, 0, size - 1)
+        return np.clip(coordinate, -1, size)
+    return np.clip(coordinate, 0, size - 1)
 
 
-def _mirror(place: Integers) -> Integers:
-    return np.where(place >= 0, place, -(1 + place))
+def _mirror(coordinate: Integers) -> Integers:
+    return np.where(coordinate >= 0, coordinate, -(1 + coordinate))
 
 
 # --- cubes --------------------------------------------------------------------------------------------
 
-#: For each face, in the order of layers: the axis it lies on, and the axes and signs of s and t on it.
+#: For each face, in the order of layers: its axis and sign, and the axes and signs of s and t on it.
 _FACES = (
     (0, 1, (2, -1), (1, -1)),
     (0, -1, (2, 1), (1, -1)),
@@ -58,22 +58,22 @@ _FACES = (
 
 
 class OnFace(NamedTuple):
-    """Where directions meet a cube: the face, s and t from 0 to 1, and their derivatives where asked for.
+    """Points of a cube: the face, s and t from 0 to 1, and their derivatives if requested.
 
     Attributes
     ----------
     face : (n,), the layer within the cube.
-    place : (2, n).
+    point : s and t, (2, n).
     gradient : two arrays (2, n), or None.
     """
 
     face: Integers
-    place: Data
+    point: Data
     gradient: tuple[Data, Data] | None
 
 
 def to_face(direction: Data, gradient: tuple[Data, Data] | None = None) -> OnFace:
-    """Choose the face that each direction meets ("Cube Map Face Selection").
+    """Return the points of a cube in some directions ("Cube Map Face Selection").
 
     Parameters
     ----------
@@ -87,11 +87,11 @@ def to_face(direction: Data, gradient: tuple[Data, Data] | None = None) -> OnFac
     parts = [_on_face(direction, face, part) for part in range(3)]
     length = np.abs(parts[2])
     with np.errstate(divide="ignore", invalid="ignore"):
-        place = np.stack([(part / length + 1) / 2 for part in parts[:2]]).astype(direction.dtype)
+        point = np.stack([(part / length + 1) / 2 for part in parts[:2]]).astype(direction.dtype)
         if gradient is None:
-            return OnFace(face, place, None)
+            return OnFace(face, point, None)
         derived = [_derive(parts, length, face, change) for change in gradient]
-    return OnFace(face, place, (derived[0], derived[1]))
+    return OnFace(face, point, (derived[0], derived[1]))
 
 
 def _on_face(vector: Data, face: Integers, part: int) -> Data:
@@ -102,8 +102,8 @@ def _on_face(vector: Data, face: Integers, part: int) -> Data:
         chosen = (s, t, (axis, sign))[part]
         axes.append(chosen[0])
         signs.append(chosen[1])
-    found = np.take_along_axis(vector, np.array(axes)[face][None], 0)[0]
-    return np.asarray(found * np.array(signs, vector.dtype)[face])
+    components = np.take_along_axis(vector, np.array(axes)[face][None], 0)[0]
+    return np.asarray(components * np.array(signs, vector.dtype)[face])
 
 
 def _derive(parts: list[Data], length: Data, face: Integers, change: Data) -> Data:
@@ -117,42 +117,42 @@ def _derive(parts: list[Data], length: Data, face: Integers, change: Data) -> Da
     )
 
 
-def across_edges(place: Integers, face: Integers, size: Integers) -> tuple[Integers, Integers, Flags]:
-    """Find the texels behind the edges of faces ("Cube Map Edge Handling").
+def across_edges(texel: Integers, face: Integers, size: Integers) -> tuple[Integers, Integers, Flags]:
+    """Return the texels beyond the edges of faces ("Cube Map Edge Handling").
 
     Parameters
     ----------
-    place : x and y, (2, n), at most one texel outside of the face.
+    texel : x and y, (2, n), at most one texel outside of the face.
     face, size : (n,).
 
     Returns
     -------
-    place, face, corner : where the texel lies; and whether it lies behind a corner, where there is none:
-        `place` is then that of the face's corner.
+    texel, face, corner : the texel on the cube; and whether it lies beyond a corner, where no texel exists:
+        `texel` is then that in the face's corner.
     """
-    outside = (place < 0) | (place >= size)
+    outside = (texel < 0) | (texel >= size)
     corner = outside[0] & outside[1]
-    inner = np.clip(place, 0, size - 1)
+    inner = np.clip(texel, 0, size - 1)
     if not outside.any():
         return inner, face, corner
-    # The plane of a face, continued behind its edge, meets the neighbouring face within the texel wanted.
-    plane = (2 * place + 1 - size) / size
+    # The plane of a face, continued beyond its edge, meets the neighbouring face within that texel.
+    plane = (2 * texel + 1 - size) / size
     direction = np.zeros((3, *face.shape))
     for number, (axis, sign, s, t) in enumerate(_FACES):
-        here = face == number
+        on_face = face == number
         for along, value in (((axis, sign), np.ones(face.shape)), (s, plane[0]), (t, plane[1])):
-            direction[along[0]] = np.where(here, along[1] * value, direction[along[0]])
-    there = to_face(direction)
-    moved = np.clip(to_integers(there.place * size), 0, size - 1)
+            direction[along[0]] = np.where(on_face, along[1] * value, direction[along[0]])
+    neighbour = to_face(direction)
+    moved = np.clip(to_integers(neighbour.point * size), 0, size - 1)
     over = (outside[0] | outside[1]) & ~corner
-    return np.where(over, moved, inner), np.where(over, there.face, face), corner
+    return np.where(over, moved, inner), np.where(over, neighbour.face, face), corner
 
 
 # --- levels -------------------------------------------------------------------------------------------
 
 
 def scale_factor(gradient: tuple[Data, Data], extent: Integers) -> Data:
-    """Return the level of detail that derivatives ask for, (n,): log2 of the larger scale factor.
+    """Return the level of detail of derivatives, (n,): log2 of the larger scale factor.
 
     Parameters
     ----------

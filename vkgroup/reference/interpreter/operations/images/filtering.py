@@ -35,14 +35,14 @@ _COMPARE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Lookup:
-    """What stays the same while the texels of one instruction are looked up.
+    """The invariants of one instruction while it looks up texels.
 
     Attributes
     ----------
-    image, sampler : what is sampled, and how.
-    layer : of each invocation, the cubes' first faces times six, (n,) or (1,).
-    face : of a cube, (n,); None else.
-    reference : what depths are compared with, (n,); None where they are not.
+    image, sampler : the image, and the sampler state.
+    layer : layer of each invocation, (n,) or (1,); of a cube the layer of its first face.
+    face : face of a cube, (n,); else None.
+    reference : reference of a depth comparison, (n,); None without one.
     """
 
     frame: Frame
@@ -53,66 +53,66 @@ class Lookup:
     face: Integers | None = None
     reference: Data | None = None
 
-    def unnormalized(self, place: Data, level: Integers, offset: Data | int = 0) -> Data:
+    def unnormalized(self, point: Data, level: Integers, offset: Data | int = 0) -> Data:
         """Return coordinates in texels of a level, (axes, n), rounded as a float is."""
         if self.sampler.unnormalized:
-            return place + offset
+            return point + offset
         size = self.image.extents[level, : self.image.axes].T
-        return np.asarray(place * size.astype(place.dtype) + offset).astype(place.dtype)
+        return np.asarray(point * size.astype(point.dtype) + offset).astype(point.dtype)
 
     # --- single texels --------------------------------------------------------------------------------
 
-    def texel(self, place: Integers, level: Integers, *, linear: bool) -> Texels:
-        """Read the texel at integer coordinates (axes, n), wherever the address mode finds it: (4, n)."""
+    def texel(self, position: Integers, level: Integers, *, linear: bool) -> Texels:
+        """Read the texel at integer coordinates (axes, n), moved by the address mode: (4, n)."""
         size = self.image.extents[level, : self.image.axes].T
         if self.face is not None:
-            return self._cube_texel(place, level, size[0], linear=linear)
+            return self._cube_texel(position, level, size[0], linear=linear)
         outside = np.zeros(1, np.bool_)
         inside = []
         for axis, mode in zip(range(self.image.axes), self.sampler.addresses, strict=False):
-            at = wrap(place[axis], size[axis], mode)
+            wrapped = wrap(position[axis], size[axis], mode)
             if mode == "clamp_to_border":
-                outside = outside | (at < 0) | (at >= size[axis])
-                at = np.clip(at, 0, size[axis] - 1)
-            inside.append(at)
+                outside = outside | (wrapped < 0) | (wrapped >= size[axis])
+                wrapped = np.clip(wrapped, 0, size[axis] - 1)
+            inside.append(wrapped)
         data, cause = self._read(np.stack(np.broadcast_arrays(*inside)), self.layer, level)
         if outside.any():
-            border, wrong = _border(self.image.format, self.sampler.border_color, data.dtype)
+            border, mismatch = _border(self.image.format, self.sampler.border_color, data.dtype)
             data = np.where(outside, border[:, None], data)
             number = self.site.cause("conversion", "the border's colour is of another kind than the image")
-            if cause is not None or wrong:
-                cause = np.where(outside, number if wrong else 0, 0 if cause is None else cause)
+            if cause is not None or mismatch:
+                cause = np.where(outside, number if mismatch else 0, 0 if cause is None else cause)
                 cause = cause.astype(np.uint16)
         return self._compared(data), cause
 
-    def _read(self, place: Integers, layer: Integers, level: Integers) -> Texels:
+    def _read(self, position: Integers, layer: Integers, level: Integers) -> Texels:
         zero = np.zeros(1, np.int64)
-        offset = self.image.offsets(place, layer, level, zero)
+        offset = self.image.offsets(position, layer, level, zero)
         return load_texels(self.frame, self.site, self.image, offset)
 
-    def _cube_texel(self, place: Integers, level: Integers, size: Integers, *, linear: bool) -> Texels:
+    def _cube_texel(self, position: Integers, level: Integers, size: Integers, *, linear: bool) -> Texels:
         face = self.face
         assert face is not None
         if not linear:
-            data, cause = self._read(np.clip(place, 0, size - 1), self.layer + face, level)
+            data, cause = self._read(np.clip(position, 0, size - 1), self.layer + face, level)
             return self._compared(data), cause
-        inner, found, corner = across_edges(place, face, size)
-        data, cause = self._read(inner, self.layer + found, level)
+        inner, actual_face, corner = across_edges(position, face, size)
+        data, cause = self._read(inner, self.layer + actual_face, level)
         data = self._compared(data)
         if corner.any():
-            around = self._around_corner(place, inner, face, level, size)
+            around = self._around_corner(position, inner, face, level, size)
             data = np.where(corner, np.mean([data, *(texel for texel, _ in around)], axis=0), data)
             cause = combine(cause, *(other for _, other in around))
         return data.astype(np.float32), cause
 
     def _around_corner(
-        self, place: Integers, inner: Integers, face: Integers, level: Integers, size: Integers
+        self, position: Integers, inner: Integers, face: Integers, level: Integers, size: Integers
     ) -> list[Texels]:
         """Read the two texels beside a corner that lie on the other faces that meet there."""
         result = []
         for axis in range(2):
             moved = inner.copy()
-            moved[axis] = place[axis]
+            moved[axis] = position[axis]
             beside, other, _ = across_edges(moved, face, size)
             data, cause = self._read(beside, self.layer + other, level)
             result.append((self._compared(data), cause))
@@ -131,12 +131,12 @@ class Lookup:
 
     # --- filters --------------------------------------------------------------------------------------
 
-    def filtered(self, place: Data, level: Integers, filter: str, offset: Data | int = 0) -> Texels:
+    def filtered(self, point: Data, level: Integers, filter: str, offset: Data | int = 0) -> Texels:
         """Combine the texels around coordinates (axes, n) in one level of each invocation: (4, n)."""
-        where = self.unnormalized(place, level, offset)
+        position = self.unnormalized(point, level, offset)
         if filter == "nearest" or self.image.format.kind != "float":
-            return self.texel(to_integers(where), level, linear=False)
-        first, fraction = _split(where)
+            return self.texel(to_integers(position), level, linear=False)
+        first, fraction = _split(position)
         total: Data = np.zeros(1)
         causes: list[Causes | None] = []
         for corner in itertools.product((0, 1), repeat=self.image.axes):
@@ -149,24 +149,24 @@ class Lookup:
         with np.errstate(over="ignore"):
             return total.astype(np.float32), combine(*causes)
 
-    def four(self, place: Data, offset: Data | int, offsets: Data | None) -> list[Texels]:
+    def four(self, point: Data, offset: Data | int, offsets: Data | None) -> list[Texels]:
         """Return the four texels of a gather, in the order of its result's components.
 
         Parameters
         ----------
-        place : (2, n).
+        point : coordinates, (2, n).
         offset : added to all, in texels.
-        offsets : of each of the four from the first, (4, 2, n); None takes the square of linear filtering.
+        offsets : offset of each of the four from the first, (4, 2, n); None for those of linear filtering.
         """
         level = np.zeros(1, np.int64)
-        first, _ = _split(self.unnormalized(place, level, offset))
+        first, _ = _split(self.unnormalized(point, level, offset))
         steps = np.array([[0, 1], [1, 1], [1, 0], [0, 0]])[:, :, None] if offsets is None else offsets
         return [self.texel(first + step, level, linear=True) for step in steps]
 
 
-def _split(where: Data) -> tuple[Integers, Data]:
+def _split(position: Data) -> tuple[Integers, Data]:
     """Split coordinates into the first of two texels and the weight of the second."""
-    shifted = where - where.dtype.type(0.5)
+    shifted = position - position.dtype.type(0.5)
     first = to_integers(shifted)
     with np.errstate(invalid="ignore"):
         return first, shifted.astype(np.float64) - np.floor(shifted.astype(np.float64))

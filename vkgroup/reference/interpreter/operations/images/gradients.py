@@ -20,7 +20,7 @@ _COLUMNS = ((0, 2), (1, 3))
 
 
 class ImplicitGradient:
-    """The derivatives of an instruction's coordinates: plain ones, so coarse or fine.
+    """The derivatives of an instruction's coordinates, which may be coarse or fine.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class ImplicitGradient:
         self._divide = divide
 
     def values(self, frame: Frame, coordinate: Value) -> tuple[Value, Value]:
-        """Return the changes in x and in y of all coordinates, (components, n), with what is undefined."""
+        """Return the changes in x and in y of all coordinates, (components, n), with their causes."""
         data, cause = np.atleast_2d(coordinate.data), reduce_cause(coordinate.cause)
         if self._divide:
             with np.errstate(all="ignore"):
@@ -41,15 +41,15 @@ class ImplicitGradient:
         subgroups = frame.subgroups
         given = single(data, cause)
         missing = partial(subgroups, self._partial)
-        found = []
+        changes = []
         for pairs in (_ROWS, _COLUMNS):
             change = difference(subgroups, given, pairs, fine=False, choice=self._choice)
-            found.append(single(change.data, combine(reduce_cause(change.cause), missing)))
-        return found[0], found[1]
+            changes.append(single(change.data, combine(reduce_cause(change.cause), missing)))
+        return changes[0], changes[1]
 
     @staticmethod
     def of(image: ImageMemory, changes: tuple[Value, ...]) -> tuple[tuple[Data, Data], Causes | None]:
-        """Return the gradient on an image, and what is undefined about it."""
+        """Return the gradient on an image, and its causes."""
         axes = 3 if image.dimension == "Cube" else image.axes
         first, second = changes
         return (first.data[:axes], second.data[:axes]), combine(first.cause, second.cause)
@@ -58,7 +58,7 @@ class ImplicitGradient:
 def with_gradient(
     implicit: ImplicitGradient | None, frame: Frame, operands: tuple[Value, ...]
 ) -> tuple[Value, ...]:
-    """Add the derivatives of the coordinates to an instruction's operands, in shaders that have quads."""
+    """Return an instruction's operands, followed by the derivatives of the coordinates if there are quads."""
     if implicit is None or not frame.machine.has_derivatives:
         return operands
     return (*operands, *implicit.values(frame, operands[1]))

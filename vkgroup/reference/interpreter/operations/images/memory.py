@@ -1,4 +1,4 @@
-"""Images as memory: where each texel's bytes lie."""
+"""Images as memory: the offset of each texel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AXES = {"1D": 1, "2D": 2, "3D": 3, "Cube": 2, "Rect": 2, "Buffer": 1}
 class ImageMemory(Memory):
     """The texels of an image or a texel buffer, one after the other.
 
-    Levels follow each other, in a level its layers (of a cube: its faces), then depth, height and width.
+    They are in the order of level, layer (of a cube: face), depth, height and width.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ class ImageMemory(Memory):
     dimension : SPIR-V's name: ``"1D"``, ``"2D"``, ``"3D"``, ``"Cube"`` or ``"Buffer"``.
     extent : width, height and depth of level 0 in texels.
     arrayed : whether it has layers.
-    layers : how many; six times as many as cubes.
-    levels : how many sizes, each half of the one before.
-    samples : of each texel.
+    layers : number of layers; six for each cube.
+    levels : number of levels, each of half the size of the one before.
+    samples : samples of each texel.
     defined : whether the texels have a meaning before the first write.
     """
 
@@ -58,7 +58,7 @@ class ImageMemory(Memory):
             [[max(1, size >> level) for size in extent] for level in range(levels)], np.int64
         )
         sizes = self.extents.prod(axis=1) * (layers * samples * format.nbytes)
-        #: The first byte of each level, and behind them all the end, (levels + 1,).
+        #: The first byte of each level, and the end of the last one, (levels + 1,).
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         if self.starts[-1] > data.size:
             raise ValueError(f"{name}: {data.size} bytes are less than the {self.starts[-1]} of its texels")
@@ -74,23 +74,23 @@ class ImageMemory(Memory):
         return self.layers // 6 if self.dimension == "Cube" else self.layers
 
     def texels(self, level: int = 0) -> npt.NDArray[Any]:
-        """View a level as an array (layers, depth, height, width, components)."""
+        """Return a view of a level as an array (layers, depth, height, width, components)."""
         width, height, depth = self.extents[level]
         data = self.data[self.starts[level] : self.starts[level + 1]].view(self.format.dtype)
         return data.reshape(self.layers, depth, height, width * self.samples, self.format.components)
 
-    def offsets(self, place: Data, layer: Data, level: Data, sample: Data | int = 0) -> Offsets:
-        """Find texels by their coordinates.
+    def offsets(self, position: Data, layer: Data, level: Data, sample: Data | int = 0) -> Offsets:
+        """Return the offsets of texels by their coordinates.
 
         Parameters
         ----------
-        place : x, y and z as far as the image has them, (axes, n), whole numbers.
+        position : integer x, y and z on the axes that the image has, (axes, n).
         layer, level, sample : (n,) or (1,).
 
         Returns
         -------
-        The first byte of each, (n,); one behind the image's end for what is no texel of it (Vulkan 1.4,
-        "Image Coordinate Validation").
+        The first byte of each, (n,); the end of the image for coordinates outside of it (Vulkan 1.4, "Image
+        Coordinate Validation").
         """
         known = (level >= 0) & (level < self.levels)
         chosen = np.where(known, level, 0).astype(np.int64)
@@ -100,12 +100,12 @@ class ImageMemory(Memory):
         for axis in reversed(range(3)):
             size = extent[..., axis]
             index = index * size
-            if axis < place.shape[0]:
-                at = place[axis]
-                inside = inside & (at >= 0) & (at < size)
-                index = index + at
-        found = self.starts[chosen] + (index * self.samples + sample) * self.format.nbytes
-        return np.where(inside, found, self.nbytes).astype(np.int64)
+            if axis < position.shape[0]:
+                coordinate = position[axis]
+                inside = inside & (coordinate >= 0) & (coordinate < size)
+                index = index + coordinate
+        offset = self.starts[chosen] + (index * self.samples + sample) * self.format.nbytes
+        return np.where(inside, offset, self.nbytes).astype(np.int64)
 
 
 def image_of(
@@ -116,7 +116,7 @@ def image_of(
     dimension: str = "2D",
     arrayed: bool = False,
 ) -> ImageMemory:
-    """Make an image from the arrays of its levels, as `vkgroup.Device.image` takes them.
+    """Return an image made of the arrays of its levels, as `vkgroup.Device.image` takes them.
 
     Parameters
     ----------

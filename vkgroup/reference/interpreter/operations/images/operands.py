@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import Value
 
-#: Name, bit of the mask, and how many operands follow, in the order in which they follow.
+#: Name, bit of the mask, and number of operands, in the order of the operands.
 _WITH_OPERANDS = (
     ("bias", 0x1, 1),
     ("lod", 0x2, 1),
@@ -25,10 +25,10 @@ _SIGN_EXTEND, _ZERO_EXTEND = 0x1000, 0x2000
 
 @dataclass(frozen=True, slots=True)
 class ImageOperands:
-    """What an instruction gives beyond its fixed operands; None for what it does not.
+    """The optional operands of an instruction; None for those that it does not have.
 
     Operands that only concern memory order (MakeTexelAvailable, NonPrivateTexel, …) are in `Site.scopes`
-    or say nothing to a device that executes in order.
+    or have no effect on a device that executes in order.
     """
 
     bias: Value | None = None
@@ -40,25 +40,25 @@ class ImageOperands:
     min_lod: Value | None = None
 
 
-def places(site: Site, fixed: int) -> dict[str, slice]:
-    """Find where optional operands stand among all of an instruction's.
+def optional_operands(site: Site, fixed: int) -> dict[str, slice]:
+    """Return the positions of optional operands among all operands of an instruction, by name.
 
     Parameters
     ----------
-    fixed : how many operands come before them.
+    fixed : number of operands before them.
     """
     mask = site.literals[0] if site.literals else 0
-    found = {}
+    positions = {}
     for name, bit, count in _WITH_OPERANDS:
         if mask & bit:
-            found[name] = slice(fixed, fixed + count)
+            positions[name] = slice(fixed, fixed + count)
             fixed += count
-    return found
+    return positions
 
 
-def gather(found: dict[str, slice], operands: tuple[Value, ...]) -> ImageOperands:
-    """Pick the values of optional operands."""
-    values = {name: operands[place] for name, place in found.items()}
+def gather(positions: dict[str, slice], operands: tuple[Value, ...]) -> ImageOperands:
+    """Return the values of optional operands."""
+    values = {name: operands[position] for name, position in positions.items()}
     gradient = values.pop("gradient", None)
     return ImageOperands(
         gradient=(gradient[0], gradient[1]) if gradient else None,
@@ -67,6 +67,6 @@ def gather(found: dict[str, slice], operands: tuple[Value, ...]) -> ImageOperand
 
 
 def extension(site: Site) -> str | None:
-    """Return ``"int"`` or ``"uint"`` where SignExtend or ZeroExtend says how integers are read."""
+    """Return ``"int"`` for SignExtend, ``"uint"`` for ZeroExtend; None without either."""
     mask = site.literals[0] if site.literals else 0
     return "int" if mask & _SIGN_EXTEND else "uint" if mask & _ZERO_EXTEND else None

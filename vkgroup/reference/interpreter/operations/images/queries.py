@@ -1,4 +1,4 @@
-"""What a shader asks of an image: sizes, levels, samples; and taking sampled images apart."""
+"""Image queries: sizes, levels, samples; and combining and splitting sampled images."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ Make = Callable[[Site], Callable[..., Value | None]]
 
 
 def size(site: Site) -> Callable[..., Value | None]:
-    """Make OpImageQuerySize or OpImageQuerySizeLod: width, height, depth, and layers (of a cube: cubes)."""
+    """Return the function of OpImageQuerySize or OpImageQuerySizeLod: width, height, depth, layers."""
     bad_level = site.cause("bounds", "the size of a level that the image does not have is asked for")
 
     def on_image(frame: Frame, image: ImageMemory, _: Sampler | None, operands: tuple[Value, ...]) -> Value:
         level = operands[1].data.astype(np.int64) if len(operands) > 1 else np.zeros(1, np.int64)
         known = (level >= 0) & (level < image.levels)
-        found = image.extents[np.where(known, level, 0), : image.axes].T
+        sizes = image.extents[np.where(known, level, 0), : image.axes].T
         if image.arrayed:
-            found = np.concatenate([found, np.full((1, found.shape[1]), image.cubes)])
+            sizes = np.concatenate([sizes, np.full((1, sizes.shape[1]), image.cubes)])
         cause = None if known.all() else marked(~known, bad_level)
         if len(operands) > 1:
             cause = combine(cause, operands[1].cause)
         if isinstance(site.type, VectorType):
-            return single(_converted(site, found), cause)
-        return single(_converted(site, found)[0], cause)
+            return single(_converted(site, sizes), cause)
+        return single(_converted(site, sizes)[0], cause)
 
     return lambda frame, *operands: on_each(frame, operands, on_image)
 
 
 def levels(site: Site) -> Callable[..., Value | None]:
-    """Make OpImageQueryLevels."""
+    """Return the function of OpImageQueryLevels."""
     return _number(site, lambda image: image.levels)
 
 
 def samples(site: Site) -> Callable[..., Value | None]:
-    """Make OpImageQuerySamples."""
+    """Return the function of OpImageQuerySamples."""
     return _number(site, lambda image: image.samples)
 
 
@@ -61,7 +61,7 @@ def _converted(site: Site, data: Data) -> Data:
 
 
 def sampled_image(site: Site) -> Callable[..., Value]:
-    """Make OpSampledImage: an image and a sampler become one value."""
+    """Return the function of OpSampledImage, which combines an image and a sampler in one value."""
 
     def run(frame: Frame, image: Value, sampler: Value) -> Value:
         pair = np.broadcast_arrays(image.data, sampler.data)
@@ -71,7 +71,7 @@ def sampled_image(site: Site) -> Callable[..., Value]:
 
 
 def image_of_sampled(site: Site) -> Callable[..., Value]:
-    """Make OpImage: the image of a sampled image."""
+    """Return the function of OpImage: the image of a sampled image."""
 
     def run(frame: Frame, sampled: Value) -> Value:
         return single(sampled.data[0], None if sampled.cause is None else sampled.cause[0])

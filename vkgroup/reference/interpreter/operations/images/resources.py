@@ -1,4 +1,4 @@
-"""Which image and which sampler an instruction works on, and running it once for each of them."""
+"""Image and sampler of an instruction; where invocations use several, the instruction runs once for each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OnImage = Callable[["Frame", ImageMemory, Sampler | None, tuple[Value, ...]], Va
 
 
 def image_and_sampler(frame: Frame, numbers: tuple[int, ...]) -> tuple[ImageMemory, Sampler | None]:
-    """Look up what an image's number, or those of an image and a sampler, stand for.
+    """Return the image and the sampler of one number, or of a number for each.
 
     A combined image sampler is bound as the pair of both.
     """
@@ -30,17 +30,17 @@ def image_and_sampler(frame: Frame, numbers: tuple[int, ...]) -> tuple[ImageMemo
 
 
 def on_each(frame: Frame, operands: tuple[Value, ...], run: OnImage) -> Value | None:
-    """Run a function for the invocations of each image that an id names, and put the results together.
+    """Run a function for the invocations of each image, and return the combined results.
 
     Parameters
     ----------
-    operands : of the instruction; the first is an image, or an image with its sampler. What is undefined
-        about it is so about the result.
-    run : gets a frame of those invocations alone, and their operands.
+    operands : of the instruction; the first is an image, or an image with its sampler. Its causes are added
+        to the result.
+    run : takes a frame of those invocations alone, and their operands.
     """
-    found = _each(frame, operands, run)
+    result = _each(frame, operands, run)
     undefined = overall_cause(operands[0])
-    return found if found is None or undefined is None else tainted(found, undefined)
+    return result if result is None or undefined is None else tainted(result, undefined)
 
 
 def _each(frame: Frame, operands: tuple[Value, ...], run: OnImage) -> Value | None:
@@ -52,27 +52,27 @@ def _each(frame: Frame, operands: tuple[Value, ...], run: OnImage) -> Value | No
     for column in distinct.T:
         where = (numbers == column[:, None]).all(axis=0)
         index = np.flatnonzero(where)
-        found = run(
+        result = run(
             frame.subset(where),
             *image_and_sampler(frame, tuple(column.tolist())),
             tuple(select(operand, index) for operand in operands),
         )
-        if found is not None:
-            parts.append((index, found))
+        if result is not None:
+            parts.append((index, result))
     return _together(parts, frame.count) if parts else None
 
 
 def _together(parts: list[tuple[Data, Value]], count: int) -> Value:
     leaves, causes = [], []
-    for place, first in enumerate(parts[0][1].leaves):
+    for number, first in enumerate(parts[0][1].leaves):
         leaf = np.zeros((*first.shape[:-1], count), first.dtype)
         cause: Causes | None = None
         for index, value in parts:
-            leaf[..., index] = value.leaves[place]
-            found = value.causes[place]
-            if found is not None:
+            leaf[..., index] = value.leaves[number]
+            own = value.causes[number]
+            if own is not None:
                 cause = np.zeros(leaf.shape, np.uint16) if cause is None else cause
-                cause[..., index] = found
+                cause[..., index] = own
         leaves.append(leaf)
         causes.append(cause)
     return Value(tuple(leaves), tuple(causes))

@@ -10,7 +10,7 @@ from vkgroup.reference.interpreter.operations.images.coordinates import scale_fa
 from vkgroup.reference.interpreter.operations.images.filtering import Integers, Lookup, Texels
 from vkgroup.reference.interpreter.operations.images.gradients import ImplicitGradient, with_gradient
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
-from vkgroup.reference.interpreter.operations.images.operands import ImageOperands, gather, places
+from vkgroup.reference.interpreter.operations.images.operands import ImageOperands, gather, optional_operands
 from vkgroup.reference.interpreter.operations.images.resources import on_each
 from vkgroup.reference.interpreter.operations.images.texels import rows, texel_result
 from vkgroup.reference.interpreter.operations.state import Frame
@@ -21,17 +21,17 @@ from vkgroup.sampler import Sampler
 _DEFAULT = Sampler()
 
 
-class _Place:
-    """Coordinates taken apart: where in a level, which layer or cube, and what was undefined about them."""
+class _Coordinates:
+    """Coordinates of a sample: the point in a level, the layer or cube, and their causes."""
 
     def __init__(self, image: ImageMemory, coordinate: Value, divide: bool) -> None:
         given, self.cause = rows(coordinate)
         axes = 3 if image.dimension == "Cube" else image.axes
-        self.place = given[:axes]
+        self.point = given[:axes]
         self.divisor = given[axes] if divide else None
         if self.divisor is not None:
             with np.errstate(all="ignore"):
-                self.place = (self.place / self.divisor).astype(given.dtype)
+                self.point = (self.point / self.divisor).astype(given.dtype)
         self.layer = np.zeros(1, np.int64)
         if image.arrayed:
             rounded = np.rint(np.nan_to_num(given[axes]))
@@ -41,20 +41,20 @@ class _Place:
 
 
 def sample(site: Site) -> Callable[..., Value | None]:
-    """Make OpImageSample[Proj][Dref]{Implicit,Explicit}Lod.
+    """Return the function of OpImageSample[Proj][Dref]{Implicit,Explicit}Lod.
 
-    A shader without quads has no derivatives, so that an implicit level of detail is the sum of the biases.
+    A shader without quads has no derivatives, so its implicit level of detail is the sum of the biases.
     """
     divide, compare = "Proj" in site.name, "Dref" in site.name
     implicit = ImplicitGradient(site, divide) if "Implicit" in site.name else None
-    optional = places(site, 3 if compare else 2)
+    optional = optional_operands(site, 3 if compare else 2)
 
     def on_image(
         frame: Frame, image: ImageMemory, sampler: Sampler | None, operands: tuple[Value, ...]
     ) -> Value:
-        where = _Place(image, operands[1], divide)
+        coordinates = _Coordinates(image, operands[1], divide)
         given = gather(optional, operands)
-        cause = combine(where.cause, _causes(given))
+        cause = combine(coordinates.cause, _causes(given))
         gradient = None
         if given.gradient is not None:
             gradient = (rows(given.gradient[0])[0], rows(given.gradient[1])[0])
@@ -62,35 +62,36 @@ def sample(site: Site) -> Callable[..., Value | None]:
         if compare:
             reference = operands[2].data
             cause = combine(cause, operands[2].cause)
-            if where.divisor is not None:
+            if coordinates.divisor is not None:
                 with np.errstate(all="ignore"):
-                    reference = (reference / where.divisor).astype(reference.dtype)
+                    reference = (reference / coordinates.divisor).astype(reference.dtype)
         state = sampler or _DEFAULT
         if implicit is not None and len(operands) > fixed:
             gradient, undefined = implicit.of(image, operands[fixed:])
             cause = combine(cause, undefined if _depends_on_level(image, state) else None)
         cause = combine(cause, _mismatch(site, state, compare))
-        place, face = where.place, None
+        point, face = coordinates.point, None
         if image.dimension == "Cube":
-            on_face = to_face(place, gradient)
-            place, face, gradient = on_face.place, on_face.face, on_face.gradient
-        lookup = Lookup(frame, site, image, state, where.layer, face, reference)
-        data, found = _in_levels(lookup, place, level_of_detail(image, state, given, gradient), given)
-        return texel_result(site.type, data, combine(found, cause))
+            on_face = to_face(point, gradient)
+            point, face, gradient = on_face.point, on_face.face, on_face.gradient
+        lookup = Lookup(frame, site, image, state, coordinates.layer, face, reference)
+        lod = level_of_detail(image, state, given, gradient)
+        data, undefined = _in_levels(lookup, point, lod, given)
+        return texel_result(site.type, data, combine(undefined, cause))
 
     fixed = len(site.operand_types)
     return lambda frame, *operands: on_each(frame, with_gradient(implicit, frame, operands), on_image)
 
 
 def _depends_on_level(image: ImageMemory, sampler: Sampler) -> bool:
-    """Whether the level of detail changes what is sampled."""
+    """Return whether the level of detail changes the result."""
     return image.levels > 1 or len(set(sampler.filters)) > 1
 
 
 def level_of_detail(
     image: ImageMemory, sampler: Sampler, given: ImageOperands, gradient: tuple[Data, Data] | None
 ) -> Data:
-    """Return the level of detail before it is kept in its range, (n,) or (1,) ("LOD Operation")."""
+    """Return the level of detail before it is clamped, (n,) or (1,) ("LOD Operation")."""
     base: Data = np.zeros(1)
     if given.lod is not None:
         base = given.lod.data.astype(np.float64)
@@ -100,8 +101,8 @@ def level_of_detail(
     return np.nan_to_num(base + bias, nan=0.0, posinf=1e6, neginf=-1e6)
 
 
-def _in_levels(lookup: Lookup, place: Data, lod: Data, given: ImageOperands) -> Texels:
-    """Filter in the level, or between the two levels, that the level of detail means."""
+def _in_levels(lookup: Lookup, point: Data, lod: Data, given: ImageOperands) -> Texels:
+    """Filter in the level, or between the two levels, that the level of detail selects."""
     sampler, last = lookup.sampler, lookup.image.levels - 1
     least: Data | float = sampler.min_lod
     if given.min_lod is not None:
@@ -112,13 +113,13 @@ def _in_levels(lookup: Lookup, place: Data, lod: Data, given: ImageOperands) -> 
     within = np.clip(lod, 0, last)
     if sampler.mipmap == "nearest":
         level = (np.ceil(within + 0.5) - 1).astype(np.int64)
-        return _by_filter(lookup, place, level, minified, offset)
+        return _by_filter(lookup, point, level, minified, offset)
     high = np.floor(within).astype(np.int64)
     fraction = within - high
-    data, cause = _by_filter(lookup, place, high, minified, offset)
+    data, cause = _by_filter(lookup, point, high, minified, offset)
     if not fraction.any() or lookup.image.format.kind != "float":
         return data, cause
-    low, more = _by_filter(lookup, place, np.minimum(high + 1, last), minified, offset)
+    low, more = _by_filter(lookup, point, np.minimum(high + 1, last), minified, offset)
     with np.errstate(invalid="ignore"):
         mixed = (1 - fraction) * data.astype(np.float64) + fraction * low.astype(np.float64)
     between = fraction > 0
@@ -127,13 +128,13 @@ def _in_levels(lookup: Lookup, place: Data, lod: Data, given: ImageOperands) -> 
     return np.where(between, mixed, data).astype(np.float32), combine(cause, more)
 
 
-def _by_filter(lookup: Lookup, place: Data, level: Integers, minified: Data, offset: Data | int) -> Texels:
+def _by_filter(lookup: Lookup, point: Data, level: Integers, minified: Data, offset: Data | int) -> Texels:
     """Filter each invocation with the filter for magnified or for minified images."""
     magnify, minify = lookup.sampler.filters
     if magnify == minify or minified.all() or not minified.any():
-        return lookup.filtered(place, level, minify if minified.all() else magnify, offset)
-    larger, first = lookup.filtered(place, level, magnify, offset)
-    smaller, second = lookup.filtered(place, level, minify, offset)
+        return lookup.filtered(point, level, minify if minified.all() else magnify, offset)
+    larger, first = lookup.filtered(point, level, magnify, offset)
+    smaller, second = lookup.filtered(point, level, minify, offset)
     none = np.zeros(1, np.uint16)
     cause = None
     if first is not None or second is not None:
@@ -142,31 +143,31 @@ def _by_filter(lookup: Lookup, place: Data, level: Integers, minified: Data, off
 
 
 def gather_texels(site: Site) -> Callable[..., Value | None]:
-    """Make OpImageGather or OpImageDrefGather: one component of the four texels of linear filtering."""
+    """Return the function of OpImageGather or OpImageDrefGather: one component of the four texels."""
     compare = "Dref" in site.name
-    optional = places(site, 3)
+    optional = optional_operands(site, 3)
 
     def on_image(
         frame: Frame, image: ImageMemory, sampler: Sampler | None, operands: tuple[Value, ...]
     ) -> Value:
-        where = _Place(image, operands[1], False)
+        coordinates = _Coordinates(image, operands[1], False)
         given = gather(optional, operands)
         state = sampler or _DEFAULT
-        cause = combine(where.cause, _causes(given), _mismatch(site, state, compare), operands[2].cause)
-        place, face = where.place, None
+        cause = combine(coordinates.cause, _causes(given), _mismatch(site, state, compare), operands[2].cause)
+        point, face = coordinates.point, None
         if image.dimension == "Cube":
-            on_face = to_face(place)
-            place, face = on_face.place, on_face.face
+            on_face = to_face(point)
+            point, face = on_face.point, on_face.face
         reference = operands[2].data if compare else None
-        lookup = Lookup(frame, site, image, state, where.layer, face, reference)
+        lookup = Lookup(frame, site, image, state, coordinates.layer, face, reference)
         offset = 0 if given.offset is None else rows(given.offset)[0]
         offsets = None if given.offsets is None else given.offsets.data.astype(np.int64)
         component = np.zeros(1, np.int64) if compare else operands[2].data.astype(np.int64)
-        data, found = [], []
-        for texel, undefined in lookup.four(place, offset, offsets):
+        data, causes = [], []
+        for texel, undefined in lookup.four(point, offset, offsets):
             data.append(_component(texel, component))
-            found.append(None if undefined is None else _component(undefined, component))
-        causes = [combine(cause, one) for one in found]
+            own = None if undefined is None else _component(undefined, component)
+            causes.append(combine(cause, own))
         return texel_result(site.type, np.stack(np.broadcast_arrays(*data)), _stacked(causes))
 
     return lambda frame, *operands: on_each(frame, operands, on_image)
@@ -187,7 +188,7 @@ def _stacked(causes: list[Causes | None]) -> Causes | None:
 
 
 def query_lod(site: Site) -> Callable[..., Value | None]:
-    """Make OpImageQueryLod: the level accessed and the level of detail; 0 where there are no derivatives."""
+    """Return the function of OpImageQueryLod: level and level of detail; 0 where there are no derivatives."""
     implicit = ImplicitGradient(site, False)
 
     def on_image(
@@ -209,18 +210,20 @@ def query_lod(site: Site) -> Callable[..., Value | None]:
 
 
 def _causes(given: ImageOperands) -> Causes | None:
-    """Return what is undefined about any optional operand."""
+    """Return the causes of all optional operands."""
     values = [given.bias, given.lod, given.offset, given.offsets, given.min_lod, *(given.gradient or ())]
-    found: Causes | None = None
+    causes: Causes | None = None
     for value in values:
         if value is not None and value.cause is not None:
             cause = value.cause
-            found = combine(found, cause.max(axis=tuple(range(cause.ndim - 1))) if cause.ndim > 1 else cause)
-    return found
+            causes = combine(
+                causes, cause.max(axis=tuple(range(cause.ndim - 1))) if cause.ndim > 1 else cause
+            )
+    return causes
 
 
 def _mismatch(site: Site, sampler: Sampler, compare: bool) -> Causes | None:
-    """Return what is undefined where instruction and sampler disagree about comparing depths."""
+    """Return the cause where only one of instruction and sampler compares depths; else None."""
     if (sampler.compare is not None) == compare:
         return None
     wanted = "compares depths" if compare else "does not compare depths"

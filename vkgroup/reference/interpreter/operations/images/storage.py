@@ -7,7 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
-from vkgroup.reference.interpreter.operations.images.operands import ImageOperands, extension, gather, places
+from vkgroup.reference.interpreter.operations.images.operands import (
+    ImageOperands,
+    extension,
+    gather,
+    optional_operands,
+)
 from vkgroup.reference.interpreter.operations.images.resources import image_and_sampler, on_each
 from vkgroup.reference.interpreter.operations.images.texels import (
     load_texels,
@@ -23,15 +28,15 @@ from vkgroup.sampler import Sampler
 
 
 def read(site: Site) -> Callable[..., Value | None]:
-    """Make OpImageRead or OpImageFetch: one texel, converted (Vulkan 1.4, "Image Reads")."""
-    optional = places(site, 2)
+    """Return the function of OpImageRead or OpImageFetch: a texel, converted (Vulkan 1.4, "Image Reads")."""
+    optional = optional_operands(site, 2)
     extend = extension(site)
 
     def on_image(frame: Frame, image: ImageMemory, _: Sampler | None, operands: tuple[Value, ...]) -> Value:
         offset, cause = _find(image, operands[1], gather(optional, operands))
         frame.report_undefined(site, cause, "the place of an image read is undefined")
-        data, found = load_texels(frame, site, image, offset, extend)
-        return texel_result(site.type, data, combine(found, cause))
+        data, undefined = load_texels(frame, site, image, offset, extend)
+        return texel_result(site.type, data, combine(undefined, cause))
 
     def run(frame: Frame, *operands: Value) -> Value | None:
         return on_each(frame, operands, on_image)
@@ -40,8 +45,8 @@ def read(site: Site) -> Callable[..., Value | None]:
 
 
 def write(site: Site) -> Callable[..., Value | None]:
-    """Make OpImageWrite: one texel, converted to the image's format (Vulkan 1.4, "Image Writes")."""
-    optional = places(site, 3)
+    """Return the function of OpImageWrite: a texel, converted to the format (Vulkan 1.4, "Image Writes")."""
+    optional = optional_operands(site, 3)
 
     def on_image(frame: Frame, image: ImageMemory, _: Sampler | None, operands: tuple[Value, ...]) -> None:
         offset, cause = _find(image, operands[1], gather(optional, operands))
@@ -64,35 +69,35 @@ def write(site: Site) -> Callable[..., Value | None]:
 
 
 def texel_offset(frame: Frame, image: Value, coordinate: Value, sample: Value) -> Offsets:
-    """Find the texels that OpImageTexelPointer points to.
+    """Return the offsets of the texels that OpImageTexelPointer points to.
 
     Returns
     -------
-    The first byte of each in its image, (n,) or (1,); one behind the image's end where it has no such texel.
+    The first byte of each in its image, (n,) or (1,); the image's end where it has no such texel.
     """
     numbers = image.data
-    found = np.zeros(1, np.int64)
+    offsets = np.zeros(1, np.int64)
     for number in np.unique(numbers).tolist():
         memory, _ = image_and_sampler(frame, (number,))
         offset, _ = _find(memory, coordinate, ImageOperands(sample=sample))
-        found = np.where(numbers == number, offset, found)
-    return found
+        offsets = np.where(numbers == number, offset, offsets)
+    return offsets
 
 
 def _find(image: ImageMemory, coordinate: Value, given: ImageOperands) -> tuple[Offsets, Causes | None]:
-    """Find texels by integer coordinates; a layer, or the face of a cube, stands behind x, y and z."""
-    places, cause = rows(coordinate)
-    place, layer = places[: image.axes].astype(np.int64), np.zeros(1, np.int64)
-    if places.shape[0] > image.axes:
-        layer = places[image.axes].astype(np.int64)
+    """Return the offsets of texels by integer coordinates; a layer or face comes after x, y and z."""
+    components, cause = rows(coordinate)
+    position, layer = components[: image.axes].astype(np.int64), np.zeros(1, np.int64)
+    if components.shape[0] > image.axes:
+        layer = components[image.axes].astype(np.int64)
     level = sample = np.zeros(1, np.int64)
     for operand in (given.offset, given.lod, given.sample):
         if operand is not None:
             cause = combine(cause, rows(operand)[1])
     if given.offset is not None:
-        place = place + rows(given.offset)[0].astype(np.int64)
+        position = position + rows(given.offset)[0].astype(np.int64)
     if given.lod is not None:
         level = given.lod.data.astype(np.int64)
     if given.sample is not None:
         sample = given.sample.data.astype(np.int64)
-    return image.offsets(place, layer, level, sample), cause
+    return image.offsets(position, layer, level, sample), cause

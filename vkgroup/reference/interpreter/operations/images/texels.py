@@ -29,11 +29,11 @@ def load_texels(
     Parameters
     ----------
     offset : the first byte of each texel, (n,).
-    extend : ``"int"`` or ``"uint"`` where integers are read as such whatever the format says.
+    extend : ``"int"`` or ``"uint"`` where integers are read as such in any format.
 
     Returns
     -------
-    (4, n) numbers as `decode` gives them, and what is undefined about them.
+    (4, n) numbers as `decode` returns them, and their causes.
     """
     elements, cause = image.load(frame, site, _element_offsets(image, offset), image.format.dtype)
     data = decode(image.format, elements)
@@ -55,7 +55,7 @@ def store_texels(
     ----------
     offset : the first byte of each texel, (n,) or (1,).
     values : rows of channels, at least one, (channels, n) or (channels, 1).
-    cause : what is undefined about them; broadcasts with them.
+    cause : their causes, which broadcast with them.
     """
     format = image.format
     if cause is not None:
@@ -66,13 +66,13 @@ def store_texels(
         present = np.zeros(values.shape, np.uint16) if cause is None else cause
         cause = np.concatenate([present, np.full((lacking, present.shape[1]), number, np.uint16)])
         values = np.concatenate([values, np.zeros((lacking, values.shape[1]), values.dtype)])
-    elements, wrong = encode(format, values)
+    elements, undefined = encode(format, values)
     if cause is not None:
         cause = cause[: format.channels]
         cause = cause.max(axis=0, keepdims=True) if format.packed else cause
-    if wrong is not None:
+    if undefined is not None:
         number = site.cause("conversion", "the value written cannot be represented in the image's format")
-        cause = combine(cause, marked(wrong, number))
+        cause = combine(cause, marked(undefined, number))
     image.store(frame, site, _element_offsets(image, offset), elements, cause)
 
 
@@ -84,7 +84,7 @@ def _element_offsets(image: ImageMemory, offset: Offsets) -> Offsets:
 
 
 def texel_result(kind: Type | None, data: Data, cause: Causes | None) -> Value:
-    """Give texels (4, n) the shape and the number type of an instruction's result."""
+    """Return texels (4, n) in the shape and the number type of an instruction's result."""
     if isinstance(kind, VectorType):
         rows = data[: kind.count].astype(kind.component.dtype, copy=False)
         return single(rows, None if cause is None else np.broadcast_to(cause, data.shape)[: kind.count])

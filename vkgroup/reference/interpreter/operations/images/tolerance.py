@@ -1,4 +1,4 @@
-"""How far a device may be from the reference where the specification leaves a choice."""
+"""Tolerances for images: bounds on the difference between devices where the specification leaves a choice."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Computation")."""
 def filtered_tolerance(
     image: ImageMemory, sampler: Sampler, limits: Mapping[str, Any], reach: float = 1.0
 ) -> npt.NDArray[np.float64]:
-    """Bound the difference of two devices that sample the same place of an image.
+    """Return a bound on the difference of two devices that sample the same point of an image.
 
     A weight keeps at least `subTexelPrecisionBits` bits, so each is off by less than one unit of the last of
-    them, and the coordinate before it by the rounding of a product of floats. What a filter gives is
-    continuous in each coordinate, and between two texels it changes by no more than they differ. So the
+    them, and the coordinate before it by the rounding of a product of floats. The result of a filter
+    is continuous in each coordinate, and between two texels it changes by no more than they differ. So the
     error along an axis is at most that of the coordinate times the range of the image; errors of axes add
     up. Between levels the same holds with `mipmapPrecisionBits`. Where the nearest texel is taken, values
     differ by arithmetic alone, or by a whole texel where the coordinate lies on an edge between two.
@@ -49,18 +49,18 @@ def filtered_tolerance(
     if sampler.compare is not None:
         values = np.array([[0.0, 1.0]] * 4)
     spread, size = np.ptp(values, axis=1), np.abs(values).max(axis=1)
-    found = _ARITHMETIC * size
+    bound = _ARITHMETIC * size
     if "linear" in sampler.filters:
         extent = float(image.extents[0].max())
         coordinate = 2.0 ** -limits["subTexelPrecisionBits"] + max(reach, 1.0) * extent * 2.0**-23
-        found = found + image.axes * coordinate * spread
+        bound = bound + image.axes * coordinate * spread
     if sampler.mipmap == "linear":
-        found = found + 2.0 ** -limits["mipmapPrecisionBits"] * spread
-    return np.asarray(found)
+        bound = bound + 2.0 ** -limits["mipmapPrecisionBits"] * spread
+    return np.asarray(bound)
 
 
 def stored_tolerance(format: Format, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Bound the difference of what two devices have in an image to which they wrote the same numbers.
+    """Return a bound on the difference of the images of two devices that wrote the same numbers.
 
     Fixed-point numbers are rounded to one of the two neighbours, and so are floats, whose rounding mode is
     not defined (Vulkan 1.4, "Floating-Point Format Conversions").
@@ -73,13 +73,13 @@ def stored_tolerance(format: Format, values: npt.NDArray[Any]) -> npt.NDArray[np
     -------
     (4, n): the distance of neighbouring numbers of the format; zero for integers and 32-bit floats.
     """
-    found = np.zeros(values.shape)
+    bound = np.zeros(values.shape)
     widths = format.packed or (format.dtype.itemsize * 8,) * format.components
     for channel, bits in enumerate(widths):
         if format.numeric in ("unorm", "snorm"):
-            found[channel] = 1 / ((1 << (bits - (format.numeric == "snorm"))) - 1)
+            bound[channel] = 1 / ((1 << (bits - (format.numeric == "snorm"))) - 1)
         elif format.numeric == "float" and bits < 32:
             mantissa = 10 if bits == 16 else bits - 5
             exponent = np.frexp(np.abs(values[channel].astype(np.float64)))[1] - 1
-            found[channel] = np.ldexp(1.0, np.maximum(exponent, -14) - mantissa)
-    return found
+            bound[channel] = np.ldexp(1.0, np.maximum(exponent, -14) - mantissa)
+    return bound

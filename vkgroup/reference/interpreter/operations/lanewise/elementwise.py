@@ -1,4 +1,4 @@
-"""How a NumPy function on arrays becomes an instruction: signedness, causes, values that are the same in all.
+"""Elementwise instructions from NumPy functions: signedness, causes, values that are uniform.
 
 A *kernel* takes the operands' arrays and returns the result's. Their last axis counts invocations or is of
 length one, so that NumPy's broadcasting keeps uniform values uniform and lets a scalar meet a vector.
