@@ -50,7 +50,7 @@ def assemble(topology: str, count: int) -> Integers:
     Raises
     ------
     Unsupported
-        The topology is none of those above.
+        The topology is not supported.
     """
     if topology not in _TOPOLOGIES:
         raise Unsupported(f"The reference device does not draw {topology!r}.", [topology])

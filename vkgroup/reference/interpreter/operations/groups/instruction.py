@@ -99,7 +99,7 @@ class GroupInstruction:
         """Return the causes of results that change when a device leaves helper invocations out.
 
         It may do so in all group operations except those of quads (Vulkan 1.4, "Helper Invocations"). A read
-        It may do so in all group operations except those of quads (Vulkan 1.4, "Helper Invocations"). To read
+        from a helper is then a read from an inactive lane; other operations have several legal results.
         """
         optional, row = subgroups.optional, self._row
         if optional is None or row.category in (Category.QUAD, ExtendedCategory.QUAD_CONTROL):

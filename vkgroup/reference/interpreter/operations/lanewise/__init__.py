@@ -1,4 +1,4 @@
-"""Instructions that work on each invocation alone: opcode name to a factory of functions on `Value`.
+"""Lane-wise instructions, which work on each invocation alone: name to a factory of functions on `Value`.
 
 An extended instruction's name has its set's before it: ``"GLSL.std.450 Sin"``. The pointer forms Modf and
 Frexp are absent: who stores through the pointer calls ModfStruct and FrexpStruct.

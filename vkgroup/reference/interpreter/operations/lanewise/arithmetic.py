@@ -19,7 +19,7 @@ def _zero_divisor(_: Data, divisor: Data) -> Data:
 
 
 def _remainder(kernel: np.ufunc, name: str) -> Factory:
-    """Make a remainder, exact before it is rounded; SPIR-V leaves it undefined by zero."""
+    """Return the function of a remainder, exact before it is rounded; SPIR-V leaves it undefined by zero."""
     return partial(kernel, _zero_divisor, "division", f"{name} divides by zero")
 
 

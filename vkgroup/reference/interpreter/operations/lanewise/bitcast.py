@@ -36,7 +36,7 @@ def regroup_cause(cause: Causes, before: tuple[int, ...], after: tuple[int, ...]
 
 
 def bitcast(site: Site) -> Function:
-    """Make an OpBitcast; pointers are numbers of 64 bits."""
+    """Return the function of an OpBitcast; pointers are numbers of 64 bits."""
     source, before = dtype_of(site.operand_types[0]), dims_of(site.operand_types[0])
     result, after = dtype_of(site.type), dims_of(site.type)
     if source == result:

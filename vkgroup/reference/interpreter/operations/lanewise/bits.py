@@ -19,7 +19,7 @@ from vkgroup.spirv import Type
 
 
 def _shift(kernel: np.ufunc, see: str) -> Factory:
-    """Make a shift; its amount may be of any width and counts as unsigned."""
+    """Return the function of a shift; its amount may be of any width and counts as unsigned."""
 
     def factory(site: Site) -> Function:
         base_type, amount_type = site.operand_types
@@ -34,13 +34,13 @@ def _shift(kernel: np.ufunc, see: str) -> Factory:
         number = 0 if safe else site.cause("shift", f"a shift of {width} bits by {width} or more")
 
         def run(value: Value, by: Value) -> Value:
-            places = by.data.view(amount)
+            shift = by.data.view(amount)
             cause = combine(value.cause, by.cause)
             if not safe:
-                cause = mark(cause, places >= width, number)
-            if places.dtype.itemsize != base.itemsize:
-                places = places.astype(base)
-            return single(kernel(value.data.view(base), places.view(base)).view(result), cause)
+                cause = mark(cause, shift >= width, number)
+            if shift.dtype.itemsize != base.itemsize:
+                shift = shift.astype(base)
+            return single(kernel(value.data.view(base), shift.view(base)).view(result), cause)
 
         return run
 
@@ -75,16 +75,16 @@ def _insert(site: Site) -> Function:
         first, length = _number_of(offset, types[2]), _number_of(count, types[3])
         wrong = first + length > 8 * dtype.itemsize
         cause = mark(combine(base.cause, insert.cause, offset.cause, count.cause), wrong, number)
-        places = np.minimum(first, 8 * dtype.itemsize).astype(dtype)
-        mask = np.left_shift(_ones(np.minimum(length, 8 * dtype.itemsize), dtype), places)
-        moved = np.left_shift(insert.data.view(dtype), places)
+        shift = np.minimum(first, 8 * dtype.itemsize).astype(dtype)
+        mask = np.left_shift(_ones(np.minimum(length, 8 * dtype.itemsize), dtype), shift)
+        moved = np.left_shift(insert.data.view(dtype), shift)
         return single(((base.data.view(dtype) & ~mask) | (moved & mask)).view(result), cause)
 
     return run
 
 
 def _extract(see: str) -> Factory:
-    """Make OpBitFieldSExtract or UExtract: bits from `offset` on, extended as `see` says."""
+    """Return OpBitFieldSExtract or UExtract: bits from `offset` on, extended as `see` says."""
 
     def factory(site: Site) -> Function:
         dtype, number = _field(site, see)
@@ -110,7 +110,7 @@ def reverse(data: Data) -> Data:
     width = 8 * data.dtype.itemsize
     step = 1
     while step < width:
-        # Fields of `step` bits change places: at first bits, then pairs, ...
+        # Fields of `step` bits change shift: at first bits, then pairs, ...
         low = data.dtype.type((2**width - 1) // (2**step + 1))
         data = ((data >> step) & low) | ((data & low) << step)
         step *= 2

@@ -34,7 +34,7 @@ def _unordered_equal(a: Data, b: Data) -> Data:
 
 
 def _decided(cause: Causes, a: Value, b: Value, deciding: bool) -> Causes:
-    """Return `cause` without the places where a defined operand has the value that decides the result."""
+    """Return `cause`, but 0 where a defined operand has the value that decides the result."""
     for operand in (a, b):
         decides = operand.data == deciding
         if operand.cause is not None:
@@ -44,7 +44,7 @@ def _decided(cause: Causes, a: Value, b: Value, deciding: bool) -> Causes:
 
 
 def _logical(kernel: np.ufunc, deciding: bool) -> Factory:
-    """Make a logical and (False decides) or a logical or (True decides)."""
+    """Return the function of a logical and (False decides) or a logical or (True decides)."""
 
     def run(a: Value, b: Value) -> Value:
         cause = combine(a.causes[0], b.causes[0])
@@ -56,7 +56,7 @@ def _logical(kernel: np.ufunc, deciding: bool) -> Factory:
 
 
 def _over_components(kernel: np.ufunc, deciding: bool) -> Factory:
-    """Make OpAny (True decides) or OpAll (False decides)."""
+    """Return the function of OpAny (True decides) or OpAll (False decides)."""
 
     def factory(site: Site) -> Function:
         dims = dims_of(site.operand_types[0])

@@ -1,6 +1,6 @@
 """Composites: SPIR-V 3.52.12, OpVectorExtractDynamic to OpCopyLogical.
 
-What is undefined about a component stays with it.
+The cause of a component stays with it.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ _UNDEFINED_COMPONENT = 0xFFFFFFFF
 
 
 class Part(NamedTuple):
-    """Where a part of a composite is.
+    """The position of a part of a composite.
 
     Attributes
     ----------
     leaves : those that hold it.
-    place : index into the first axes of each of them.
+    path : indices into the first axes of each of them.
     type : of the part.
     """
 
     leaves: slice
-    place: tuple[int, ...]
+    path: tuple[int, ...]
     type: Type
 
 
 def locate(kind: Type, indices: Sequence[int]) -> Part:
-    """Find the part of a composite that literal indices lead to."""
+    """Return the part of a composite at literal indices."""
     start, index = 0, []
     for number in indices:
         if isinstance(kind, StructType):
@@ -79,9 +79,9 @@ def _extract(site: Site) -> Function:
     dims = tuple(leaf.dims for leaf in leaves_of(whole)[part.leaves])
 
     def run(value: Value) -> Value:
-        leaves = tuple(leaf[part.place] for leaf in value.leaves[part.leaves])
+        leaves = tuple(leaf[part.path] for leaf in value.leaves[part.leaves])
         causes = tuple(
-            None if cause is None else spread(cause, shape)[part.place]
+            None if cause is None else spread(cause, shape)[part.path]
             for cause, shape in zip(value.causes[part.leaves], dims, strict=True)
         )
         return Value(leaves, causes)
@@ -118,9 +118,9 @@ def _insert(site: Site) -> Function:
     def run(piece: Value, value: Value) -> Value:
         leaves, causes = list(value.leaves), list(value.causes)
         for offset, shape in enumerate(dims):
-            place = part.leaves.start + offset
-            leaves[place] = _put(leaves[place], shape, part.place, piece.leaves[offset])
-            causes[place] = _put_cause(causes[place], shape, part.place, piece.causes[offset])
+            number = part.leaves.start + offset
+            leaves[number] = _put(leaves[number], shape, part.path, piece.leaves[offset])
+            causes[number] = _put_cause(causes[number], shape, part.path, piece.causes[offset])
         return Value(tuple(leaves), tuple(causes))
 
     return run
@@ -130,19 +130,19 @@ def _stack(arrays: Sequence[Data], dims: Sequence[tuple[int, ...]], leaf: Leaf, 
     """Return parts, of these `dims`, one after the other along the first axis of a leaf."""
     n = np.broadcast_shapes(*(array.shape[-1:] for array in arrays))
     result = np.empty((*leaf.dims, *n), dtype)
-    place = 0
+    start = 0
     for array, shape in zip(arrays, dims, strict=True):
         if len(shape) == len(leaf.dims):  # a vector among the components of a vector
-            result[place : place + shape[0]] = array
-            place += shape[0]
+            result[start : start + shape[0]] = array
+            start += shape[0]
         else:
-            result[place] = array
-            place += 1
+            result[start] = array
+            start += 1
     return result
 
 
 def _construct(site: Site) -> Function:
-    """OpCompositeConstruct: constituents one after the other; a vector's may be vectors."""
+    """OpCompositeConstruct: constituents one after the other; those of a vector may be vectors."""
     if isinstance(site.type, StructType):
         return lambda *parts: Value(
             tuple(leaf for part in parts for leaf in part.leaves),
@@ -164,11 +164,11 @@ def _construct(site: Site) -> Function:
         causes: list[Causes | None] = []
         for number, (leaf, dims) in enumerate(zip(targets, shapes, strict=True)):
             leaves.append(_stack([part.leaves[number] for part in parts], dims, leaf, leaf.scalar.dtype))
-            found = [part.causes[number] for part in parts]
-            if all(cause is None for cause in found):
+            own = [part.causes[number] for part in parts]
+            if all(cause is None for cause in own):
                 causes.append(None)
             else:
-                present = [nothing if cause is None else cause for cause in found]
+                present = [nothing if cause is None else cause for cause in own]
                 causes.append(_stack(present, dims, leaf, np.dtype(np.uint16)))
         return Value(tuple(leaves), tuple(causes))
 
@@ -176,7 +176,7 @@ def _construct(site: Site) -> Function:
 
 
 def _fill(kind: CooperativeMatrixType) -> Function:
-    """Make a cooperative matrix all of whose elements are its one constituent."""
+    """Return the function that makes a cooperative matrix all of whose elements are its one constituent."""
     (leaf,) = leaves_of(kind)
 
     def run(value: Value) -> Value:
@@ -195,7 +195,7 @@ def _shuffle(site: Site) -> Function:
     number = 0
     if absent.any():
         number = site.cause("uninitialised", "a component that OpVectorShuffle leaves undefined")
-    # Components that follow each other need no copy, nor a vector that gives none.
+    # Consecutive components need no copy, and neither does a vector without chosen components.
     run = index == list(range(index[0], index[0] + len(index)))
     choose = slice(index[0], index[-1] + 1) if run else index
     one = max(index) < first
@@ -222,7 +222,7 @@ def _shuffle(site: Site) -> Function:
 
 
 def _dynamic_index(value: Value, dtype: DType, count: int) -> tuple[Data, Data]:
-    """Return an index clipped to the components there are, and where it was none of them."""
+    """Return an index clipped to the components, and where it was outside of them."""
     index = value.data.view(dtype)
     return np.minimum(index, dtype.type(count - 1)).astype(np.intp), index >= count
 
@@ -233,23 +233,23 @@ def _extract_dynamic(site: Site) -> Function:
     number = site.cause("bounds", f"a component outside a vector of {count} is read")
 
     def run(vector: Value, index: Value) -> Value:
-        place, outside = _dynamic_index(index, dtype, count)
+        position, outside = _dynamic_index(index, dtype, count)
         cause = index.cause
         if vector.cause is not None:
-            cause = combine(cause, _pick(spread(vector.cause, (count,)), place))
-        return single(_pick(vector.data, place), mark(cause, outside, number))
+            cause = combine(cause, _pick(spread(vector.cause, (count,)), position))
+        return single(_pick(vector.data, position), mark(cause, outside, number))
 
     return run
 
 
-def _pick(array: Data, place: Data) -> Data:
-    """Return the component at `place` (n,) or (1,) of (count, n) or (count, 1)."""
-    if place.size == 1:
-        return np.asarray(array[place.item()])
+def _pick(array: Data, position: Data) -> Data:
+    """Return the component at `position`, (n,) or (1,), of (count, n) or (count, 1)."""
+    if position.size == 1:
+        return np.asarray(array[position.item()])
     if array.shape[-1] == 1:
-        return np.asarray(array[place, 0])
+        return np.asarray(array[position, 0])
     n = array.shape[-1]
-    return np.asarray(np.ascontiguousarray(array).reshape(-1).take(place * n + np.arange(n)))
+    return np.asarray(np.ascontiguousarray(array).reshape(-1).take(position * n + np.arange(n)))
 
 
 def _insert_dynamic(site: Site) -> Function:
@@ -258,8 +258,8 @@ def _insert_dynamic(site: Site) -> Function:
     number = site.cause("bounds", f"a component outside a vector of {count} is written")
 
     def run(vector: Value, component: Value, index: Value) -> Value:
-        place, outside = _dynamic_index(index, dtype, count)
-        here = np.arange(count)[:, None] == place
+        position, outside = _dynamic_index(index, dtype, count)
+        here = np.arange(count)[:, None] == position
         cause = None
         if vector.cause is not None or component.cause is not None:
             old, new = (np.zeros(1, np.uint16) if v.cause is None else v.cause for v in (vector, component))

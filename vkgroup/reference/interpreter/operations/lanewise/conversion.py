@@ -32,7 +32,7 @@ def _in_range(data: Data, limits: np.iinfo[Any]) -> Data:
 
 
 def _float_to_integer(see: str) -> Factory:
-    """Make OpConvertFToS or FToU: rounded towards zero, undefined out of the integers' range."""
+    """Return OpConvertFToS or FToU: rounded towards zero, undefined out of the integers' range."""
 
     def factory(site: Site) -> Function:
         integer, result = dtype_of(site.type, see), dtype_of(site.type)
@@ -56,7 +56,7 @@ def _float_to_integer(see: str) -> Factory:
 
 
 def _integer_to_float(see: str) -> Factory:
-    """Make OpConvertSToF or UToF, rounded to nearest even."""
+    """Return the function of OpConvertSToF or UToF, rounded to nearest even."""
 
     def factory(site: Site) -> Function:
         views, result = casts(site, see), dtype_of(site.type)
@@ -74,7 +74,7 @@ def _integer_to_float(see: str) -> Factory:
 
 
 def _resize(see: str) -> Factory:
-    """Make OpSConvert or UConvert: low bits kept, or zeros or copies of the sign put before them."""
+    """Return the function of OpSConvert or UConvert: low bits, extended by zeros or copies of the sign."""
 
     def factory(site: Site) -> Function:
         views, wide, result = casts(site, see), dtype_of(site.type, see), dtype_of(site.type)
@@ -89,7 +89,7 @@ def _resize(see: str) -> Factory:
 
 
 def _saturate(source: str, target: str) -> Factory:
-    """Make OpSatConvertSToU or UToS: the nearest number of the result's type."""
+    """Return the function of OpSatConvertSToU or UToS: the nearest number of the result's type."""
 
     def factory(site: Site) -> Function:
         views, wanted, result = casts(site, source), dtype_of(site.type, target), dtype_of(site.type)
@@ -124,7 +124,7 @@ def _convert_float(site: Site) -> Function:
 
 
 def quantize(data: Data) -> Data:
-    """Return float32 rounded to what float16 can hold; what is no normal number there becomes zero.
+    """Return float32 rounded to what float16 can hold; subnormal numbers become zero.
 
     SPIR-V 3.52.11, OpQuantizeToF16. The zero keeps the sign.
     """

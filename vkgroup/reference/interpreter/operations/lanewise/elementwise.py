@@ -23,7 +23,7 @@ Mask = Callable[..., Data]
 
 
 def scalar_of(kind: Type | None) -> ScalarType:
-    """Return the scalar that a type is made of; of a structure that of its first member."""
+    """Return the scalar of a type's components; of a structure that of its first member."""
     if kind is None:
         raise TypeError("an operand without a type has no scalar")
     return leaves_of(kind)[0].scalar
@@ -37,7 +37,7 @@ def dims_of(kind: Type | None) -> tuple[int, ...]:
 
 
 def dtype_of(kind: Type | None, see: str | None = None) -> DType:
-    """Return NumPy's type of the scalar, its integers seen as ``"signed"`` or ``"unsigned"`` ones."""
+    """Return NumPy's type of the scalar, its integers read as ``"signed"`` or ``"unsigned"``."""
     dtype = scalar_of(kind).dtype
     if see is not None and dtype.kind in "iu":
         return np.dtype(f"<{'i' if see == 'signed' else 'u'}{dtype.itemsize}")
@@ -52,14 +52,14 @@ def spread(cause: Causes, dims: tuple[int, ...]) -> Causes:
 
 
 def mark(cause: Causes | None, undefined: Data, number: int) -> Causes | None:
-    """Return `cause` with `number` added where `undefined` is true; the very same where it never is."""
+    """Return `cause` with `number` added where `undefined` is true; `cause` itself where it never is."""
     if not undefined.any():
         return cause
     return combine(cause, undefined * np.uint16(number))
 
 
 def casts(site: Site, see: str | None) -> tuple[DType | None, ...] | None:
-    """Return the types to view the operands in, None for one that has it, or None where all have theirs.
+    """Return the types to view the operands in, None for an unchanged operand, or None for all unchanged.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def arrays(operands: tuple[Value, ...], views: tuple[DType | None, ...] | None) 
 
 
 def elementwise(kernel: Kernel, see: str | None = None) -> Factory:
-    """Make an instruction that is defined in each component where its operands are.
+    """Return the function of an instruction that is defined in each component where its operands are.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def partial(
     see: str | None = None,
     safe: Callable[[Site], bool] | None = None,
 ) -> Factory:
-    """Make an instruction that is undefined for some operands.
+    """Return the function of an instruction that is undefined for some operands.
 
     Parameters
     ----------
@@ -150,6 +150,6 @@ def partial(
 
 
 def constant_data(site: Site, index: int) -> Data | None:
-    """Return the array of a constant operand that is defined altogether, else None."""
+    """Return the array of a constant operand without undefined components, else None."""
     constant = site.constants[index]
     return None if constant is None or constant.cause is not None else constant.data

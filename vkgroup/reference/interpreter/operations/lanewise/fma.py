@@ -26,14 +26,14 @@ def fma(a: Data, b: Data, c: Data) -> Data:
 
 
 def two_sum(a: Data, b: Data) -> tuple[Data, Data]:
-    """Return a + b rounded, and what that lacks, exactly (Knuth)."""
+    """Return a + b rounded, and its exact error (Knuth)."""
     total = a + b
     added = total - a
     return total, (a - (total - added)) + (b - added)
 
 
 def two_product(a: Data, b: Data) -> tuple[Data, Data]:
-    """Return a * b rounded, and what that lacks, exactly (Dekker, with Veltkamp's splitting)."""
+    """Return a * b rounded, and its exact error (Dekker, with Veltkamp's splitting)."""
     product = a * b
     a_scaled, b_scaled = a * _SPLITTER, b * _SPLITTER
     a_high, b_high = a_scaled - (a_scaled - a), b_scaled - (b_scaled - b)
@@ -66,9 +66,9 @@ def _fma64(a: Data, b: Data, c: Data) -> Data:
     return result
 
 
-def _repair(result: Data, places: tuple[Data, ...], a: Data, b: Data, c: Data) -> None:
-    """Compute the elements at `places` of `result` anew, in rational numbers where they are not exact."""
-    a, b, c = a[places], b[places], c[places]
+def _repair(result: Data, indices: tuple[Data, ...], a: Data, b: Data, c: Data) -> None:
+    """Compute some elements of `result` again, in rational numbers where they are not exact."""
+    a, b, c = a[indices], b[indices], c[indices]
     fixed = a * b + c  # right where the product is exact: of a zero, an infinity or a NaN
     inexact = (a != 0) & (b != 0) & np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
     for index in np.nonzero(inexact)[0]:
@@ -77,4 +77,4 @@ def _repair(result: Data, places: tuple[Data, ...], a: Data, b: Data, c: Data) -
             fixed[index] = float(exact)
         except OverflowError:
             fixed[index] = np.inf if exact > 0 else -np.inf
-    result[places] = fixed
+    result[indices] = fixed

@@ -44,7 +44,7 @@ def smoothstep(edge0: Data, edge1: Data, x: Data) -> Data:
 
 
 def _minimum(kernel: np.ufunc, name: str) -> Factory:
-    """Make FMin or FMax: `kernel` lets a NaN through, so the result shows whether an operand is one."""
+    """Return FMin or FMax; `kernel` passes NaN on, so the result shows whether an operand is NaN."""
 
     def factory(site: Site) -> Function:
         number = site.cause("math_domain", f"{name}() of a NaN")
@@ -59,7 +59,7 @@ def _minimum(kernel: np.ufunc, name: str) -> Factory:
 
 
 def _clamp(low: np.ufunc, high: np.ufunc, undefined: Callable[[Data, Data, Data], Data]) -> Factory:
-    """Make FClamp or NClamp: the smaller of `maximum` and the larger of `x` and `minimum`."""
+    """Return FClamp or NClamp: the smaller of `maximum` and the larger of `x` and `minimum`."""
     return partial(
         lambda x, minimum, maximum: np.asarray(high(low(x, minimum), maximum)),
         undefined,

@@ -71,7 +71,7 @@ def _overall(operand: Value, dims: tuple[int, ...]) -> Causes | None:
 def _geometry(
     kernel: Callable[..., Data], undefined: Callable[[Data], Data] | None = None, detail: str = ""
 ) -> Factory:
-    """Make an instruction on vectors whose every component needs all components of all operands.
+    """Return a function of vectors whose every component needs all components of all operands.
 
     `undefined` says, of the first operand, where there is no result, and `detail` why.
     """

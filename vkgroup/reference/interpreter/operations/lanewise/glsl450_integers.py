@@ -11,20 +11,20 @@ _EXPONENT_BITS, _EXPONENT_BIAS = np.uint64(52), 1023
 
 
 def find_msb(data: Data) -> Data:
-    """Return the place of the highest bit set of unsigned integers; all bits set for 0."""
+    """Return the position of the highest bit set of unsigned integers; all bits set for 0."""
     # Without the bit after the highest one, no rounding to float64 reaches the next power of two.
     exact = (data & ~(data >> data.dtype.type(1))).astype(np.float64)
-    place = (exact.view(np.uint64) >> _EXPONENT_BITS).astype(np.int64) - _EXPONENT_BIAS
-    return np.where(data == 0, -1, place).astype(data.dtype)
+    position = (exact.view(np.uint64) >> _EXPONENT_BITS).astype(np.int64) - _EXPONENT_BIAS
+    return np.where(data == 0, -1, position).astype(data.dtype)
 
 
 def find_lsb(data: Data) -> Data:
-    """Return the place of the lowest bit set of unsigned integers; all bits set for 0."""
+    """Return the position of the lowest bit set of unsigned integers; all bits set for 0."""
     return find_msb(data & (~data + data.dtype.type(1)))
 
 
 def find_signed_msb(data: Data) -> Data:
-    """Return the place of the highest bit unlike the sign of signed integers; -1 for 0 and -1."""
+    """Return the position of the highest bit unlike the sign of signed integers; -1 for 0 and -1."""
     flipped = data ^ (data >> data.dtype.type(8 * data.dtype.itemsize - 1))
     return find_msb(flipped.view(f"<u{data.dtype.itemsize}")).view(data.dtype)
 

@@ -32,7 +32,7 @@ def _from_fixed(x: Data) -> Data:
 
 
 def _pack(dtype: str, convert: Callable[[Data, DType], Data], detail: str) -> Factory:
-    """Make an instruction that converts each component to `dtype` and joins them to 32 bits."""
+    """Return a function that converts each component to `dtype` and joins them to 32 bits."""
     part = np.dtype(dtype)
     count = 4 // part.itemsize
 
@@ -54,7 +54,7 @@ def _pack(dtype: str, convert: Callable[[Data, DType], Data], detail: str) -> Fa
 
 
 def _unpack(dtype: str, convert: Callable[[Data], Data]) -> Factory:
-    """Make an instruction that splits 32 bits into components of `dtype` and converts each."""
+    """Return a function that splits 32 bits into components of `dtype` and converts each."""
     part = np.dtype(dtype)
     count = 4 // part.itemsize
 

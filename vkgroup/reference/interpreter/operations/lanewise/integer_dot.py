@@ -34,7 +34,7 @@ def _letter(see: str) -> str:
 
 
 def dot(first: str, second: str, saturating: bool) -> Factory:
-    """Make a dot product of vectors seen as ``"signed"`` or ``"unsigned"``; modulo two to the result's bits.
+    """Return a dot product of ``"signed"`` or ``"unsigned"`` vectors, modulo two to the result's bits.
 
     A saturating one adds the third operand at last, and ends at the least or greatest number of its type.
     """

@@ -70,7 +70,7 @@ def _divisor_harmless(site: Site) -> bool:
 
 
 def pair(kernel: Callable[[Data, Data], tuple[Data, Data]], see: str) -> Factory:
-    """Make an instruction whose result is a structure of two."""
+    """Return the function of an instruction whose result is a structure of two."""
 
     def factory(site: Site) -> Function:
         if not isinstance(site.type, StructType):

@@ -45,7 +45,7 @@ def _outer(column: Data, row: Data) -> Data:
 
 
 def _product(kernel: Kernel, causes: Kernel) -> Factory:
-    """Make a product; `causes` takes those of both operands to the result's components."""
+    """Return the function of a product; `causes` takes those of both operands to the result's components."""
 
     def factory(site: Site) -> Function:
         first, second = (dims_of(kind) for kind in site.operand_types)
@@ -66,8 +66,8 @@ def _product(kernel: Kernel, causes: Kernel) -> Factory:
 
 def _largest(a: Causes, b: Causes) -> Causes:
     """Return the largest cause over the first axis of both."""
-    found = combine(a, b)
-    return np.zeros(1, np.uint16) if found is None else np.asarray(found.max(axis=0))
+    cause = combine(a, b)
+    return np.zeros(1, np.uint16) if cause is None else np.asarray(cause.max(axis=0))
 
 
 def _transpose(site: Site) -> Function:
