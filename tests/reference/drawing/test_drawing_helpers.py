@@ -221,4 +221,4 @@ def test_a_discard_that_depends_on_an_undefined_value_leaves_the_pixel_undefined
     _, causes, outcome = lanes(source, (4, 2))
     assert (causes[:, 0] >= HARD).all()
     assert not causes[:, 1:].any()
-    assert outcome.events[0].message.startswith("where the shader goes on")
+    assert outcome.events[0].message.startswith("control flow depends")

@@ -201,4 +201,4 @@ def test_an_undefined_position_leaves_everything_undefined() -> None:
     found = reference().draw(fragment, (2, 2), vertex=vertex, vertices={"position": FULL}, depth="d32f")
     assert not found.defined["color"].any()
     assert not found.defined["depth"].any()
-    assert found.events[0].message == "where a primitive lies depends on an undefined value"
+    assert found.events[0].message == "the position of a primitive depends on an undefined value"

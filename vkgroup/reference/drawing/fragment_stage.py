@@ -56,7 +56,7 @@ class FragmentStage:
             "Sample" in port.decorations for port in program.ports["Input"]
         )
         site = Site("", None, (), (), (), (), -1, program.causes)
-        self._no_sample = site.cause("bounds", "a value is interpolated at a sample that there is not")
+        self._no_sample = site.cause("bounds", "a value is interpolated at a sample that does not exist")
         self._missing = site.cause("uninitialised", "the vertex shader has no such output")
 
     def run(self, batch: Fragments) -> None:

@@ -64,7 +64,7 @@ class Outputs:
         """Make all attachments undefined, since the positions of primitives are undefined."""
         for image in self.images:
             image.causes = np.full(image.granules, cause, np.uint16)
-        message = "where a primitive lies depends on an undefined value"
+        message = "the position of a primitive depends on an undefined value"
         log.add_one("undefined", -1, -1, message, memory="", offset=-1, cause=cause, count=1)
 
     def test(

@@ -23,8 +23,8 @@ from vkgroup.reference.interpreter.execution.arrangement import (
 from vkgroup.reference.interpreter.execution.event_log import EventLog
 from vkgroup.reference.interpreter.execution.initial_values import initialise
 from vkgroup.reference.interpreter.execution.machine import Machine
+from vkgroup.reference.interpreter.execution.memory_order import Order
 from vkgroup.reference.interpreter.execution.program import Program
-from vkgroup.reference.interpreter.execution.races import Order
 from vkgroup.reference.interpreter.execution.resources import Bindings, Resources
 from vkgroup.reference.interpreter.execution.trace import Executed, Trace
 from vkgroup.reference.interpreter.operations.memory import Memory

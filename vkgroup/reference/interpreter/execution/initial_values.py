@@ -6,7 +6,8 @@ import numpy as np
 
 from vkgroup.reference.interpreter.execution.built_ins import built_in
 from vkgroup.reference.interpreter.execution.machine import Machine
-from vkgroup.reference.interpreter.execution.races import Accesses, Order
+from vkgroup.reference.interpreter.execution.memory_order import Order
+from vkgroup.reference.interpreter.execution.races import Accesses
 from vkgroup.reference.interpreter.program.interface import StageInputs, with_declared_types
 from vkgroup.reference.interpreter.program.layout import numbers
 from vkgroup.reference.interpreter.values.value import Value, undefined

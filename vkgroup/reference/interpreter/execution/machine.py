@@ -113,7 +113,7 @@ class Machine:
     def _shared_memory(self, identifier: int, name: str, nbytes: int) -> Memory:
         memory = Memory(np.zeros(nbytes, np.uint8), name, kind="workgroup")
         memory.refine(self.program.variables.granule(identifier))
-        detail = f"nobody has written to this place of {name}, which is shared"
+        detail = f"no invocation has written to this part of {name}, which is shared memory"
         cause = Cause("uninitialised", detail, self.program.variables.shared_positions[identifier])
         memory.causes = np.full(memory.granules, self.program.causes.number(cause), np.uint16)
         return memory

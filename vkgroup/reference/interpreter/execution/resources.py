@@ -9,7 +9,8 @@ import numpy as np
 
 from vkgroup.errors import InvalidDispatch
 from vkgroup.reference.interpreter.execution.event_log import EventLog
-from vkgroup.reference.interpreter.execution.races import Accesses, Order
+from vkgroup.reference.interpreter.execution.memory_order import Order
+from vkgroup.reference.interpreter.execution.races import Accesses
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.program.form import ProgramForm
 from vkgroup.reference.interpreter.values.causes import BEFORE_HARD

@@ -16,7 +16,7 @@ from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.lane_set import LaneSet
 from vkgroup.reference.interpreter.values.value import HARD, Causes, Value
 
-_DEPENDS = "where the shader goes on depends on an undefined value"
+_DEPENDS = "control flow depends on an undefined value"
 Flags = npt.NDArray[np.bool_]
 Copies = tuple[tuple[int, int], ...]
 
@@ -134,7 +134,7 @@ def _switch(number: int, slot: int, literals: tuple[int, ...], edges: tuple[Edge
 def _unreachable(site: Site) -> Finish:
     def finish(frame: Frame, paths: Paths) -> None:
         everywhere = np.ones(frame.count, np.bool_)
-        frame.report("undefined", site, everywhere, "the shader gets where it says that it never does")
+        frame.report("undefined", site, everywhere, "the shader reaches an OpUnreachable")
         paths.end(frame.lanes)
 
     return finish

@@ -55,7 +55,9 @@ def atomic(program: ProgramForm, chain: Chain, site: Site) -> Atomic:
         raise Unsupported(f"{site.name} on {target.type.glsl}, which is no single number.", [site.name])
     dtype = target.type.dtype
     order = site.order_cause(_ORDER)
-    no_effect = site.cause("helper", "an atomic returns anything in a helper invocation, and changes nothing")
+    no_effect = site.cause(
+        "helper", "an atomic in a helper invocation returns an undefined value and changes nothing"
+    )
 
     def run(frame: Frame, *operands: Value) -> Value | None:
         references = resolve(frame)
@@ -129,7 +131,7 @@ def _depends_on_order(frame: Frame) -> bool:
 def _bounds(site: Site, inside: Flags) -> Causes | None:
     if inside.all():
         return None
-    number = site.cause("bounds", "an atomic outside of its memory returns anything")
+    number = site.cause("bounds", "an atomic outside of its memory returns an undefined value")
     return marked(~inside, number)
 
 

@@ -141,7 +141,7 @@ def _member(kind: Type | None) -> Member:
 def _clock(program: ProgramForm, op: Op, site: Site) -> Step:
     """Return the step of OpReadClockKHR: it counts executed segments; its values depend on the order."""
     result, kind = op.result, site.type
-    order = np.array([site.order_cause("a clock shows what it will")], np.uint16)
+    order = np.array([site.order_cause("the value of a clock is arbitrary")], np.uint16)
     wide = kind is not None and getattr(kind, "count", 1) == 2
 
     def run(frame: Frame) -> None:

@@ -44,7 +44,7 @@ def demote(program: ProgramForm, op: Op, site: Site) -> Step:
     (SPV_EXT_demote_to_helper_invocation).
     """
     cell = program.built_ins.get("HelperInvocation")
-    stale = site.cause("helper", "gl_HelperInvocation is asked after demotion; helperInvocationEXT() says it")
+    stale = site.cause("helper", "gl_HelperInvocation is undefined after demotion; use helperInvocationEXT()")
 
     def run(frame: Frame) -> None:
         frame.demote()

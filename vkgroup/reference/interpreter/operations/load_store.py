@@ -159,7 +159,7 @@ def _element_indices(
 def _cell_loader(path: CellPath, cell: int, site: Site) -> Load:
     if not path.indices:
         return lambda frame: frame.machine.cells[cell].read_part(path.leaves, (), frame.lanes)
-    bounds = site.cause("bounds", "an index outside of its array reads anything")
+    bounds = site.cause("bounds", "an index outside of its array reads an undefined value")
 
     def load(frame: Frame) -> Value:
         indices, outside, cause = _element_indices(frame, path, site)

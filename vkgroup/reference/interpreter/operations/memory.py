@@ -303,8 +303,8 @@ class Memory:
             self.causes[first + step] = 0 if cause is None else cause
 
 
-_RACE = "invocations access it in no order, and one writes"
-_BOUNDS = "an access outside of its memory reads anything"
+_RACE = "invocations access it, one of them writes, and nothing orders the accesses"
+_BOUNDS = "an access outside of its memory reads an undefined value"
 
 
 def _is_aligned(offset: Offsets, itemsize: int) -> bool:

@@ -18,8 +18,8 @@ class CauseTable:
 
     def __init__(self) -> None:
         self._records: dict[int, Cause] = {
-            BEFORE_SOFT: Cause("order", "an earlier dispatch left it to the order of atomics", -1),
-            BEFORE_HARD: Cause("before", "an earlier dispatch, or nobody, wrote it", -1),
+            BEFORE_SOFT: Cause("order", "an earlier dispatch made it depend on the order of atomics", -1),
+            BEFORE_HARD: Cause("before", "it was undefined before this dispatch", -1),
         }
         self._numbers: dict[Cause, int] = {}
         self._next = {False: BEFORE_SOFT + 1, True: BEFORE_HARD + 1}

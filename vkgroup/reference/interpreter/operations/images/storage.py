@@ -34,7 +34,7 @@ def read(site: Site) -> Callable[..., Value | None]:
 
     def on_image(frame: Frame, image: ImageMemory, _: Sampler | None, operands: tuple[Value, ...]) -> Value:
         offset, cause = _find(image, operands[1], gather(optional, operands))
-        frame.report_undefined(site, cause, "the place of an image read is undefined")
+        frame.report_undefined(site, cause, "the coordinates of an image read are undefined")
         data, undefined = load_texels(frame, site, image, offset, extend)
         return texel_result(site.type, data, combine(undefined, cause))
 
@@ -50,7 +50,7 @@ def write(site: Site) -> Callable[..., Value | None]:
 
     def on_image(frame: Frame, image: ImageMemory, _: Sampler | None, operands: tuple[Value, ...]) -> None:
         offset, cause = _find(image, operands[1], gather(optional, operands))
-        frame.report_undefined(site, cause, "the place of an image write is undefined")
+        frame.report_undefined(site, cause, "the coordinates of an image write are undefined")
         texel = operands[2]
         values = np.atleast_2d(texel.data)
         undefined = combine(texel.cause, cause, overall_cause(operands[0]), frame.control)
