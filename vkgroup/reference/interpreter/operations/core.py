@@ -14,7 +14,7 @@ from vkgroup.reference.interpreter.operations.references import resolver
 from vkgroup.reference.interpreter.operations.state import Frame, Step
 from vkgroup.reference.interpreter.program.chains import cell_path
 from vkgroup.reference.interpreter.program.form import ProgramForm
-from vkgroup.reference.interpreter.program.layout import element, member
+from vkgroup.reference.interpreter.program.layout import element_of, member_of
 from vkgroup.reference.interpreter.program.segments import Op
 from vkgroup.reference.interpreter.program.site import Site
 from vkgroup.reference.interpreter.values.value import Value, combine, overall_cause, single, undefined
@@ -52,8 +52,8 @@ def _array_length(program: ProgramForm, op: Op, site: Site) -> Step:
     chain, result = op.chains[0], op.result
     resolve, target = resolver(program, chain, site)
     assert isinstance(target.type, StructType)
-    start, array = member(target, site.literals[0])
-    stride = element(array)[0] if isinstance(array.type, ArrayType) else 1
+    start, array = member_of(target, site.literals[0])
+    stride = element_of(array)[0] if isinstance(array.type, ArrayType) else 1
 
     def run(frame: Frame) -> None:
         references = resolve(frame)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vkgroup.errors import InvalidModule
-from vkgroup.reference.interpreter.program import layout
-from vkgroup.reference.interpreter.program.layout import LaidOutType
+from vkgroup.reference.interpreter.program.layout import LaidOutType, element_of, member_of
 from vkgroup.reference.interpreter.values.value import leaves_of, member_leaves
 from vkgroup.spirv import ArrayType, CooperativeMatrixType, MatrixType, StructType, Type, VectorType
 
@@ -152,10 +151,10 @@ def memory_path(chain: Chain, root_type: LaidOutType) -> MemoryPath:
             target = LaidOutType(target.type.element)
     for index in indices:
         if isinstance(target.type, StructType):
-            start, target = layout.member(target, _member_number(index))
+            start, target = member_of(target, _member_number(index))
             offset += start
         elif isinstance(target.type, ArrayType | MatrixType | VectorType):
-            stride, length, target = layout.element(target)
+            stride, length, target = element_of(target)
             if not index.is_slot and 0 <= index.number < (_SMALL_INDEX if length is None else length):
                 offset += stride * index.number
             else:

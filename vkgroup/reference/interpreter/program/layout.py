@@ -54,14 +54,14 @@ class Numbers:
     is_bool: bool = False
 
 
-def member(laid_out: LaidOutType, index: int) -> tuple[int, LaidOutType]:
+def member_of(laid_out: LaidOutType, index: int) -> tuple[int, LaidOutType]:
     """Return the offset of a structure's member, and its type."""
     assert isinstance(laid_out.type, StructType)
     entry = laid_out.type.members[index]
     return entry.offset or 0, LaidOutType(entry.type, entry.matrix_stride or 0, entry.row_major)
 
 
-def element(laid_out: LaidOutType) -> tuple[int, int | None, LaidOutType]:
+def element_of(laid_out: LaidOutType) -> tuple[int, int | None, LaidOutType]:
     """Return stride, number (None: the memory's size decides) and type of the elements."""
     kind = laid_out.type
     if isinstance(kind, ArrayType):
@@ -88,10 +88,10 @@ def numbers(laid_out: LaidOutType) -> tuple[Numbers, ...]:
     if isinstance(kind, StructType):
         leaves = []
         for index in range(len(kind.members)):
-            start, inner = member(laid_out, index)
+            start, inner = member_of(laid_out, index)
             leaves += [replace(entry, offsets=entry.offsets + start) for entry in numbers(inner)]
         return tuple(leaves)
-    stride, length, inner = element(laid_out)
+    stride, length, inner = element_of(laid_out)
     assert length is not None
     steps = np.arange(length, dtype=np.int64) * stride
     return tuple(
