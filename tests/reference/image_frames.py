@@ -79,7 +79,7 @@ SAMPLED = single(np.array([[0], [0]], np.int32))
 def sample(image: ImageMemory, sampler: Sampler, s: np.ndarray, *more: Any, mask: int = LOD) -> np.ndarray:
     """Sample at coordinates (axes, n) with an explicit level of detail; gives (4, n), all defined."""
     coordinate = vec(*s) if len(s) > 1 else number(s[0])
-    found = run(
+    result = run(
         frame_of(s.shape[1], (image, sampler)),
         "OpImageSampleExplicitLod",
         VEC4,
@@ -88,5 +88,5 @@ def sample(image: ImageMemory, sampler: Sampler, s: np.ndarray, *more: Any, mask
         *more,
         mask=mask,
     )
-    assert found.cause is None
-    return np.broadcast_to(found.data, (4, s.shape[1]))
+    assert result.cause is None
+    return np.broadcast_to(result.data, (4, s.shape[1]))

@@ -32,13 +32,13 @@ def source_extensions(module: Module) -> frozenset[str]:
 
 
 def add_source_extension(module: Module, name: str) -> Module:
-    """Return `module` with one more `OpSourceExtension`, behind the others."""
+    """Return `module` with one more `OpSourceExtension`, after the others."""
     codes = grammar().opcodes
     opcodes = module.words[module.instruction_starts] & 0xFFFF
     before = np.isin(opcodes, [codes[known] for known in BEFORE_NAMES])
     last = int(np.flatnonzero(before)[-1]) + 1 if before.any() else 0
     ends = [*module.instruction_starts.tolist(), len(module.words)]
-    place = ends[last] if before.any() else HEADER_WORDS
+    end = ends[last] if before.any() else HEADER_WORDS
     added = instruction(codes["OpSourceExtension"], literal(name.encode()))
-    words = np.concatenate([module.words[:place], added, module.words[place:]])
+    words = np.concatenate([module.words[:end], added, module.words[end:]])
     return Module.from_bytes(words.astype("<u4").tobytes())
