@@ -24,7 +24,7 @@ class Binding:
 
     Attributes
     ----------
-    set, binding : its place.
+    set, binding : its descriptor set, and its number in the set.
     name : the variable's name, or the block's where the variable has none.
     kind : ``"storage_buffer"``, ``"uniform_buffer"``, ``"storage_image"``, ``"sampled_image"``,
         ``"combined_image_sampler"``, ``"sampler"``, ``"uniform_texel_buffer"``,
