@@ -1,4 +1,4 @@
-"""Running single image instructions: frames without a program, sites, values."""
+"""Helpers that run single image instructions: frames without a program, sites, values."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from vkgroup.reference.interpreter.frame import Frame
-from vkgroup.reference.interpreter.images import IMAGES, ImageMemory
-from vkgroup.reference.interpreter.site import CauseTable, Site
-from vkgroup.reference.interpreter.values import Value, single
+from vkgroup.reference.interpreter.execution.frame import MachineFrame
+from vkgroup.reference.interpreter.operations.images import IMAGES, ImageMemory
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.causes import CauseTable
+from vkgroup.reference.interpreter.values.lane_set import LaneSet
+from vkgroup.reference.interpreter.values.value import Value, single
 from vkgroup.sampler import Sampler
 from vkgroup.spirv import ScalarType, Type, VectorType
 
@@ -28,7 +30,7 @@ class Events(list[Any]):
         self.append((kind, lanes[where].tolist(), message))
 
 
-def frame_of(count: int, *resources: Any) -> Frame:
+def frame_of(count: int, *resources: Any) -> MachineFrame:
     """Make a frame of `count` invocations with these resources, numbered from 0."""
     machine = SimpleNamespace(
         has_derivatives=False,
@@ -40,9 +42,9 @@ def frame_of(count: int, *resources: Any) -> Frame:
         control=None,
         soft_control=None,
         helpers=None,
-        helpers_of=lambda index: None,
+        helpers_of=lambda lanes: None,
     )
-    return Frame(machine, None)  # type: ignore[arg-type]
+    return MachineFrame(machine, LaneSet.all(count))  # type: ignore[arg-type]
 
 
 def vec(*components: Any, dtype: Any = np.float32) -> Value:
@@ -60,7 +62,9 @@ def number(value: Any, dtype: Any = np.float32) -> Value:
     return single(np.atleast_1d(np.asarray(value, dtype)))
 
 
-def run(frame: Frame, name: str, kind: Type | None, *operands: Value, mask: int | None = None) -> Value:
+def run(
+    frame: MachineFrame, name: str, kind: Type | None, *operands: Value, mask: int | None = None
+) -> Value:
     """Execute one instruction."""
     literals = () if mask is None else (mask,)
     types = (None,) * len(operands)
@@ -75,7 +79,7 @@ SAMPLED = single(np.array([[0], [0]], np.int32))
 def sample(image: ImageMemory, sampler: Sampler, s: np.ndarray, *more: Any, mask: int = LOD) -> np.ndarray:
     """Sample at coordinates (axes, n) with an explicit level of detail; gives (4, n), all defined."""
     coordinate = vec(*s) if len(s) > 1 else number(s[0])
-    found = run(
+    result = run(
         frame_of(s.shape[1], (image, sampler)),
         "OpImageSampleExplicitLod",
         VEC4,
@@ -84,5 +88,5 @@ def sample(image: ImageMemory, sampler: Sampler, s: np.ndarray, *more: Any, mask
         *more,
         mask=mask,
     )
-    assert found.cause is None
-    return np.broadcast_to(found.data, (4, s.shape[1]))
+    assert result.cause is None
+    return np.broadcast_to(result.data, (4, s.shape[1]))

@@ -29,13 +29,13 @@ def wrapped(i: int, size: int, mode: str) -> int | None:
 
 def texel(level: np.ndarray, place: tuple[int, ...], sampler: Sampler, border: list[float]) -> np.ndarray:
     """One texel of a level (…, height, width, 4); x comes first in `place`."""
-    found: list[int] = []
+    result: list[int] = []
     for axis, i in enumerate(place):
         at = wrapped(i, level.shape[-2 - axis], sampler.addresses[axis])
         if at is None:
             return np.array(border)
-        found.insert(0, at)
-    return level[tuple(found)]
+        result.insert(0, at)
+    return level[tuple(result)]
 
 
 def in_level(level: np.ndarray, at: tuple[float, ...], filter: str, sampler: Sampler, border: Any) -> Any:

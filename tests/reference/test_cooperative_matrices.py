@@ -1,4 +1,4 @@
-"""Cooperative matrices on the reference device: the product, bfloat16, and what is undefined."""
+"""Cooperative matrices on the reference device: the product, bfloat16, and undefined results."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def test_integer_products_are_those_of_pythons_integers(types, saturating) -> No
     )
     c[0] = np.iinfo(types[2]).max
     c[1] = np.iinfo(types[2]).min
-    found = multiply_add(a, b, c, np.dtype(types[2]), saturating=saturating)
+    result = multiply_add(a, b, c, np.dtype(types[2]), saturating=saturating)
     signed = types[2][0] == "i"
     for row, wanted in enumerate(plain(a, b, c, 32, signed, saturating)):
         for column, number in enumerate(wanted):
-            assert found.defined[row, column] == (number is not None)
-            assert number is None or found.value[row, column] == number
+            assert result.defined[row, column] == (number is not None)
+            assert number is None or result.value[row, column] == number
 
 
 def test_bfloat16_is_the_nearest_of_its_numbers() -> None:
@@ -80,8 +80,8 @@ def test_bfloat16_is_the_nearest_of_its_numbers() -> None:
     every = np.sort(bfloat16.widened(bits[bits >> 7 & 0xFF != 0xFF]).astype(np.float64))
     for kind in (np.float32, np.float64):
         given = numbers.astype(kind)
-        found = bfloat16.widened(bfloat16.rounded(given)).astype(np.float64)
-        for number, one in zip(given.tolist(), found.tolist(), strict=True):
+        result = bfloat16.widened(bfloat16.rounded(given)).astype(np.float64)
+        for number, one in zip(given.tolist(), result.tolist(), strict=True):
             at = int(np.searchsorted(every, number))
             near = every[max(0, at - 2) : at + 3]
             least = min(abs(Fraction(number) - Fraction(other)) for other in near.tolist())

@@ -1,4 +1,4 @@
-"""Derivatives in compute shaders on the reference device: who makes a quad, and what differs in it."""
+"""Derivatives in compute shaders on the reference device: the invocations of each quad, and differences."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import vkgroup
 from vkgroup.compiler import Target, compile_source
 from vkgroup.errors import Unsupported
 from vkgroup.reference.interpreter import Program, execute
-from vkgroup.reference.interpreter.arrangement import in_quads, shuffled
-from vkgroup.reference.interpreter.memory import Memory
+from vkgroup.reference.interpreter.execution.arrangement import in_quads, shuffled
+from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.spirv import Module
 
 SHAPE = (6, 4, 2)

@@ -1,4 +1,4 @@
-"""Group instructions called directly: values, what is undefined and why, how causes move between lanes."""
+"""Group instructions called directly: values, causes of undefined results, and causes of operands."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from inputs import SIZES, generators, masks_of, operand_of, values_of
 from test_semantics_extended import ballots_of
 
 from vkgroup.errors import Unsupported
-from vkgroup.reference.interpreter.groups import GROUPS
-from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.subgroups import Subgroups
-from vkgroup.reference.interpreter.values import Value, single
+from vkgroup.reference.interpreter.operations.groups import GROUPS
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.subgroups import Subgroups
+from vkgroup.reference.interpreter.values.value import Value, single
 from vkgroup.reference.registry import reference_of
 from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS
 from vkgroup.spec.operations import OPERATIONS, OperandKind

@@ -17,9 +17,9 @@ from inputs import SIZES, values_of
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.reference.dtypes import dtype_of
-from vkgroup.reference.interpreter.execute import execute
-from vkgroup.reference.interpreter.memory import Memory
-from vkgroup.reference.interpreter.program import Program
+from vkgroup.reference.interpreter.execution.execute import execute
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.registry import reference_of
 from vkgroup.spec.categories import ExtendedCategory
 from vkgroup.spec.extended_operations import EXTENDED_OPERATIONS

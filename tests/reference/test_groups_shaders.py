@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from vkgroup.compiler import compile_source
-from vkgroup.reference.interpreter.execute import execute
-from vkgroup.reference.interpreter.memory import Memory
-from vkgroup.reference.interpreter.program import Program
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.execution.execute import execute
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.values.value import HARD
 
 
-def run(extensions, body, found, invocations=16, **options):
+def run(extensions, body, result, invocations=16, **options):
     """Run a shader over `found`, a uint for each invocation; return memory, program and outcome."""
     lines = "\n".join(f"#extension {name} : require" for name in extensions.split())
     source = f"""#version 460
@@ -24,8 +24,8 @@ void main() {{
     {body}
 }}"""
     program = Program(compile_source(source, stage="compute"))
-    memory = Memory(found.view(np.uint8), "found")
-    outcome = execute(program, (found.size // invocations, 1, 1), {(0, 0): [memory]}, **options)
+    memory = Memory(result.view(np.uint8), "found")
+    outcome = execute(program, (result.size // invocations, 1, 1), {(0, 0): [memory]}, **options)
     return memory, program, outcome
 
 
@@ -63,9 +63,9 @@ ARB = "GL_ARB_shader_ballot GL_ARB_gpu_shader_int64"
     ],
 )
 def test_the_older_functions(extensions, expression, expected) -> None:
-    found = np.zeros(16, np.uint32)
-    memory, _, outcome = run(extensions, f"found[i] = {expression};", found, subgroup_size=8)
-    assert found.tolist() == expected
+    result = np.zeros(16, np.uint32)
+    memory, _, outcome = run(extensions, f"found[i] = {expression};", result, subgroup_size=8)
+    assert result.tolist() == expected
     assert memory.causes is None or not memory.causes.any()
     assert outcome.events == ()
 
@@ -73,14 +73,14 @@ def test_the_older_functions(extensions, expression, expected) -> None:
 @pytest.mark.parametrize("size", [4, 16, 64])
 def test_lanes_may_be_assigned_in_any_order(size) -> None:
     """A scan counts through the lanes as they are assigned, which the built-in variables say."""
-    found = np.zeros(4 * 48, np.uint32)
+    result = np.zeros(4 * 48, np.uint32)
     body = """
     uint sum = subgroupInclusiveAdd(i);
     uint place = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
     found[i] = sum << 8 | place;"""
-    run("GL_KHR_shader_subgroup_arithmetic", body, found, invocations=48, subgroup_size=size, shuffle=3)
-    place = (found & 0xFF).reshape(4, 48)
-    sums = (found >> 8).reshape(4, 48)
+    run("GL_KHR_shader_subgroup_arithmetic", body, result, invocations=48, subgroup_size=size, shuffle=3)
+    place = (result & 0xFF).reshape(4, 48)
+    sums = (result >> 8).reshape(4, 48)
     assert (np.sort(place, axis=1) == np.arange(48)).all()
     assert (place != np.arange(48)).any()
     for workgroup in range(4):
@@ -97,44 +97,44 @@ def test_lanes_may_be_assigned_in_any_order(size) -> None:
 
 def test_a_tree_of_shuffles_reports_only_lanes_beyond_the_end() -> None:
     """The sum of lane 0 is defined; what the upper lanes add up is not, each step spoiling more of them."""
-    found = np.arange(16, dtype=np.uint32)
+    result = np.arange(16, dtype=np.uint32)
     body = """
     uint sum = found[i];
     for (uint step = 4u; step > 0u; step /= 2u) sum += subgroupShuffleDown(sum, step);
     found[i] = sum;"""
-    memory, program, _ = run("GL_KHR_shader_subgroup_shuffle_relative", body, found, subgroup_size=8)
-    assert found[[0, 8]].tolist() == [28, 92]
+    memory, program, _ = run("GL_KHR_shader_subgroup_shuffle_relative", body, result, subgroup_size=8)
+    assert result[[0, 8]].tolist() == [28, 92]
     assert kinds(memory, program) == ([None] + ["lane_out_of_range"] * 7) * 2
 
 
 def test_an_undefined_value_spoils_the_reduction_it_enters() -> None:
-    found = np.ones(16, np.uint32)
+    result = np.ones(16, np.uint32)
     body = """
     uint read = subgroupShuffle(found[i], i == 3u ? 99u : 0u);
     found[i] = subgroupAdd(read);"""
     extensions = "GL_KHR_shader_subgroup_shuffle GL_KHR_shader_subgroup_arithmetic"
-    memory, program, _ = run(extensions, body, found, subgroup_size=8)
+    memory, program, _ = run(extensions, body, result, subgroup_size=8)
     assert kinds(memory, program) == ["lane_out_of_range"] * 8 + [None] * 8
-    assert found[8:].tolist() == [8] * 8
+    assert result[8:].tolist() == [8] * 8
 
 
 def test_the_sign_of_a_zero_that_a_minimum_chooses_is_not_called_undefined() -> None:
-    found = np.zeros(16, np.uint32)
+    result = np.zeros(16, np.uint32)
     body = "found[i] = floatBitsToUint(subgroupMin(i % 2u == 0u ? 0.0 : uintBitsToFloat(0x80000000u)));"
-    memory, program, outcome = run("GL_KHR_shader_subgroup_arithmetic", body, found, subgroup_size=8)
+    memory, program, outcome = run("GL_KHR_shader_subgroup_arithmetic", body, result, subgroup_size=8)
     assert set(kinds(memory, program)) == {"order"}
     assert (memory.causes < HARD).all()
     assert outcome.events == ()
 
 
 def test_a_branch_on_an_undefined_vote_is_noticed_with_its_cause() -> None:
-    found = np.zeros(16, np.uint32)
+    result = np.zeros(16, np.uint32)
     body = "if (subgroupAny(subgroupShuffleXor(found[i], 8u) == 1u)) found[i] = 1u;"
     extensions = "GL_KHR_shader_subgroup_shuffle GL_KHR_shader_subgroup_vote"
-    _, _, outcome = run(extensions, body, found, subgroup_size=8)
+    _, _, outcome = run(extensions, body, result, subgroup_size=8)
     assert [event.kind for event in outcome.events] == ["undefined"]
     cause = outcome.events[0].cause
     assert cause is not None
     assert cause.detail == "subgroupShuffleXor() reads a lane that a subgroup of 8 does not have"
-    _, _, outcome = run(extensions, body, found, subgroup_size=16)
+    _, _, outcome = run(extensions, body, result, subgroup_size=16)
     assert outcome.events == ()

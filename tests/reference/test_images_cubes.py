@@ -9,7 +9,7 @@ import pytest
 from image_frames import number, sample
 
 from vkgroup.formats import FORMATS
-from vkgroup.reference.interpreter.images import image_of
+from vkgroup.reference.interpreter.operations.images import image_of
 from vkgroup.sampler import Sampler
 
 
@@ -46,8 +46,8 @@ def test_texels_of_cubes_lie_where_their_directions_point(filter: str) -> None:
     for axis in range(3):
         image = image_of([points[..., axis]], "cube", FORMATS["R32f"], dimension="Cube")
         directions = points.reshape(-1, 3).T
-        found = sample(image, Sampler(filter), directions, number(0))
-        assert np.allclose(found[0], directions[axis], atol=1e-6)
+        result = sample(image, Sampler(filter), directions, number(0))
+        assert np.allclose(result[0], directions[axis], atol=1e-6)
 
 
 def test_linear_filtering_crosses_edges_and_corners() -> None:
@@ -71,5 +71,5 @@ def test_linear_filtering_crosses_edges_and_corners() -> None:
 def test_layers_of_cube_arrays() -> None:
     texels = np.arange(12, dtype=np.float32).reshape(12, 1, 1)
     image = image_of([texels], "cubes", FORMATS["R32f"], dimension="Cube", arrayed=True)
-    found = sample(image, Sampler(), np.array([[0, 0], [1, 0], [0, -1], [0, 1]], np.float32), number(0))
-    assert found[0].tolist() == [2, 11]
+    result = sample(image, Sampler(), np.array([[0, 0], [1, 0], [0, -1], [0, 1]], np.float32), number(0))
+    assert result[0].tolist() == [2, 11]

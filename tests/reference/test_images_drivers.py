@@ -1,4 +1,4 @@
-"""Images on drivers against the reference device: exact, and where texels are filtered within bounds."""
+"""Images on drivers against the reference device: exact, or within bounds where texels are filtered."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from vkgroup.dispatch import Device
 from vkgroup.dispatch.vulkan import VulkanDevice
 from vkgroup.errors import Unsupported
 from vkgroup.formats import FORMATS, Format
-from vkgroup.reference.interpreter.images import image_of
-from vkgroup.reference.interpreter.images.conversions import decode
-from vkgroup.reference.interpreter.images.tolerance import filtered_tolerance, stored_tolerance
+from vkgroup.reference.interpreter.operations.images import image_of
+from vkgroup.reference.interpreter.operations.images.conversions import decode
+from vkgroup.reference.interpreter.operations.images.tolerance import filtered_tolerance, stored_tolerance
 from vkgroup.sampler import ADDRESS_MODES, Sampler
 
 

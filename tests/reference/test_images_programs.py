@@ -11,8 +11,8 @@ from vkgroup.compiler import compile_source
 from vkgroup.dispatch import Device
 from vkgroup.formats import FORMATS
 from vkgroup.reference.interpreter import Event, Memory, Program, execute
-from vkgroup.reference.interpreter.images import ImageMemory, image_of
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
+from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.sampler import Sampler
 
 HEAD = """#version 460
@@ -27,13 +27,13 @@ layout(binding = 2, r32ui) uniform uimageBuffer cells;
 def run(body: str, image: ImageMemory, *, races: bool = False) -> tuple[Memory, tuple[Event, ...]]:
     """Run one workgroup of 32; gives the memory of what it found, and what happened."""
     program = Program(compile_source(f"{HEAD}void main() {{\n{body}\n}}", stage="compute"))
-    found = Memory(np.zeros(32 * 4, np.uint8), "found")
+    result = Memory(np.zeros(32 * 4, np.uint8), "found")
     cells = ImageMemory(
         np.zeros(8 * 4, np.uint8), "cells", FORMATS["R32ui"], dimension="Buffer", extent=(8, 1, 1)
     )
-    places = {(0, 0): [image], (0, 1): [found], (0, 2): [cells]}
+    places = {(0, 0): [image], (0, 1): [result], (0, 2): [cells]}
     outcome = execute(program, (1, 1, 1), places, subgroup_size=8, races=races)
-    return found, outcome.events
+    return result, outcome.events
 
 
 def picture(**how: Any) -> ImageMemory:
@@ -45,9 +45,9 @@ AT = "uint i = gl_LocalInvocationIndex; ivec2 at = ivec2(i % 8, i / 8);"
 
 def test_atomics_count_on_texels() -> None:
     image = picture()
-    found, events = run(f"{AT} found[i] = imageAtomicAdd(picture, at / 2, i);", image, races=True)
+    result, events = run(f"{AT} found[i] = imageAtomicAdd(picture, at / 2, i);", image, races=True)
     assert events == ()
-    found_before = found.data.view(np.uint32)
+    found_before = result.data.view(np.uint32)
     for y, x in np.ndindex(2, 4):
         here = [i for i in range(32) if (i // 16, i % 8 // 2) == (y, x)]
         total = 0
@@ -80,18 +80,18 @@ def test_races_on_texels(body: str, race: bool) -> None:
 def test_unwritten_texels_are_undefined() -> None:
     image = picture(defined=False)
     body = f"{AT} if (i < 16) imageStore(picture, at, uvec4(i)); found[i] = imageLoad(picture, at).x;"
-    found, _ = run(body, image)
-    assert found.data.view(np.uint32)[:16].tolist() == list(range(16))
-    assert found.causes is not None
-    assert (found.causes >= HARD).tolist() == [False] * 16 + [True] * 16
+    result, _ = run(body, image)
+    assert result.data.view(np.uint32)[:16].tolist() == list(range(16))
+    assert result.causes is not None
+    assert (result.causes >= HARD).tolist() == [False] * 16 + [True] * 16
 
 
 def test_places_outside_are_named() -> None:
-    found, events = run(f"{AT} found[i] = imageLoad(picture, at + ivec2(0, 2)).x;", picture())
+    result, events = run(f"{AT} found[i] = imageLoad(picture, at + ivec2(0, 2)).x;", picture())
     assert [(event.kind, event.memory) for event in events if event.kind == "bounds"] == [
         ("bounds", "picture")
     ]
-    assert not found.data[64:].any()
+    assert not result.data[64:].any()
 
 
 def test_each_invocation_chooses_its_texture() -> None:
@@ -107,10 +107,10 @@ void main() {
 }"""
     program = Program(compile_source(source, stage="compute"))
     pictures = [image_of([np.full((1, 1), n, np.float32)], "picture", FORMATS["R32f"]) for n in range(3)]
-    found = Memory(np.zeros(32 * 4, np.uint8), "found")
-    places = {(0, 0): [(image, Sampler()) for image in pictures], (0, 1): [found]}
+    result = Memory(np.zeros(32 * 4, np.uint8), "found")
+    places = {(0, 0): [(image, Sampler()) for image in pictures], (0, 1): [result]}
     assert execute(program, (1, 1, 1), places).events == ()
-    assert found.data.view(np.float32).tolist() == [n % 3 + 1 for n in range(32)]
+    assert result.data.view(np.float32).tolist() == [n % 3 + 1 for n in range(32)]
 
 
 def test_textures_chosen_by_each_invocation_on_devices(device: Device) -> None:
@@ -122,6 +122,6 @@ void main() {
     imageStore(pictures[0], at, imageLoad(pictures[1], at.yx) + 1u);
 }"""
     texels = np.arange(4, dtype=np.uint32).reshape(2, 2)
-    found = device.run(source, 1, {"pictures": [np.zeros_like(texels), texels]})["pictures"]
-    assert np.array_equal(found[0], texels.T + 1)
-    assert np.array_equal(found[1], texels)
+    result = device.run(source, 1, {"pictures": [np.zeros_like(texels), texels]})["pictures"]
+    assert np.array_equal(result[0], texels.T + 1)
+    assert np.array_equal(result[1], texels)

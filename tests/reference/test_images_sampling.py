@@ -27,8 +27,8 @@ from image_frames import (
 
 from vkgroup.errors import InvalidDispatch
 from vkgroup.formats import FORMATS
-from vkgroup.reference.interpreter.images import ImageMemory, image_of
-from vkgroup.reference.interpreter.values import HARD, Value, single
+from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
+from vkgroup.reference.interpreter.values.value import HARD, Value, single
 from vkgroup.sampler import ADDRESS_MODES, COMPARES, Sampler
 from vkgroup.spirv import ScalarType, VectorType
 
@@ -60,10 +60,10 @@ def test_filters_and_address_modes(dimension: str, mode: str, filter: str) -> No
     image, levels = mipmapped(dimension)
     sampler = Sampler(filter, address=mode, border_color="float_opaque_black")
     s = somewhere(len(SHAPES[dimension]))
-    found = sample(image, sampler, s, number(0))
+    result = sample(image, sampler, s, number(0))
     for lane in range(s.shape[1]):
         expected = plain_images.sampled(levels, tuple(s[:, lane]), sampler, 0.0, (0, 0, 0, 1))
-        assert np.allclose(found[:, lane], expected, rtol=1e-6, atol=1e-6), (lane, s[:, lane])
+        assert np.allclose(result[:, lane], expected, rtol=1e-6, atol=1e-6), (lane, s[:, lane])
 
 
 @pytest.mark.parametrize("mipmap", ["nearest", "linear"])
@@ -78,10 +78,10 @@ def test_levels(mipmap: str, filter: str, min_filter: str, state: dict[str, floa
     lods = np.concatenate(
         [[-1, 0, 0.5, 1, 1.5, 2.5, 9], np.random.default_rng(13).uniform(-1, 4, 33)]
     ).astype(np.float32)
-    found = sample(image, sampler, s, number(lods))
+    result = sample(image, sampler, s, number(lods))
     for lane, lod in enumerate(lods):
         expected = plain_images.sampled(levels, tuple(s[:, lane]), sampler, float(lod))
-        assert np.allclose(found[:, lane], expected, rtol=1e-6, atol=1e-6), (lane, lod)
+        assert np.allclose(result[:, lane], expected, rtol=1e-6, atol=1e-6), (lane, lod)
 
 
 @pytest.mark.parametrize("filter", ["nearest", "linear"])
@@ -89,10 +89,10 @@ def test_offsets_count_texels_of_the_level(filter: str) -> None:
     image, levels = mipmapped("2D")
     sampler = Sampler(filter, address="repeat")
     s = somewhere(2)
-    found = sample(image, sampler, s, number(1), ivec(-3, 2), mask=LOD | CONST_OFFSET)
+    result = sample(image, sampler, s, number(1), ivec(-3, 2), mask=LOD | CONST_OFFSET)
     for lane in range(s.shape[1]):
         expected = plain_images.sampled(levels, tuple(s[:, lane]), sampler, 1.0, offset=(-3, 2))
-        assert np.allclose(found[:, lane], expected, rtol=1e-6, atol=1e-6)
+        assert np.allclose(result[:, lane], expected, rtol=1e-6, atol=1e-6)
 
 
 def test_gradients_choose_the_level() -> None:
@@ -100,11 +100,11 @@ def test_gradients_choose_the_level() -> None:
     sampler = Sampler("nearest", mipmap="linear")
     s = somewhere(2)
     dx, dy = np.random.default_rng(13).uniform(-0.6, 0.6, (2, 2, s.shape[1])).astype(np.float32)
-    found = sample(image, sampler, s, vec(*dx), vec(*dy), mask=GRAD)
+    result = sample(image, sampler, s, vec(*dx), vec(*dy), mask=GRAD)
     for lane in range(s.shape[1]):
         rho = max(np.hypot(8 * d[0, lane], 5 * d[1, lane]) for d in (dx.astype(float), dy.astype(float)))
         expected = plain_images.sampled(levels, tuple(s[:, lane]), sampler, float(np.log2(rho)))
-        assert np.allclose(found[:, lane], expected, rtol=1e-5, atol=1e-5)
+        assert np.allclose(result[:, lane], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_implicit_levels_are_those_of_the_bias_alone() -> None:
@@ -116,7 +116,7 @@ def test_implicit_levels_are_those_of_the_bias_alone() -> None:
         (BIAS, (number(0.75),), 0.75, 0.0),
         (MIN_LOD, (number(1.25),), 0.0, 1.25),
     ):
-        found = run(
+        result = run(
             frame_of(9, (image, sampler)),
             "OpImageSampleImplicitLod",
             VEC4,
@@ -129,16 +129,16 @@ def test_implicit_levels_are_those_of_the_bias_alone() -> None:
             expected = plain_images.sampled(
                 levels, tuple(s[:, lane]), Sampler("nearest", mipmap="linear"), max(lod + 0.5, least)
             )
-            assert np.allclose(found.data[:, lane], expected, rtol=1e-6, atol=1e-6)
-    found = run(frame_of(1, (image, sampler)), "OpImageQueryLod", VectorType(FLOAT, 2), SAMPLED, vec(0, 0))
-    assert found.data[:, 0].tolist() == [0.5, 0.5]
+            assert np.allclose(result.data[:, lane], expected, rtol=1e-6, atol=1e-6)
+    result = run(frame_of(1, (image, sampler)), "OpImageQueryLod", VectorType(FLOAT, 2), SAMPLED, vec(0, 0))
+    assert result.data[:, 0].tolist() == [0.5, 0.5]
 
 
 def test_projection_divides() -> None:
     image, levels = mipmapped("2D")
     sampler = Sampler("linear", address="repeat")
     s, q = somewhere(2), np.random.default_rng(13).choice([0.5, 2.0, 4.0], 40).astype(np.float32)
-    found = run(
+    result = run(
         frame_of(40, (image, sampler)),
         "OpImageSampleProjExplicitLod",
         VEC4,
@@ -149,34 +149,34 @@ def test_projection_divides() -> None:
     )
     for lane in range(40):
         expected = plain_images.sampled(levels, tuple(s[:, lane]), sampler, 0.0)
-        assert np.allclose(found.data[:, lane], expected, rtol=1e-6, atol=1e-6)
+        assert np.allclose(result.data[:, lane], expected, rtol=1e-6, atol=1e-6)
 
 
 def test_unnormalized_coordinates_count_texels() -> None:
     image, levels = mipmapped("2D")
     sampler = Sampler("linear", unnormalized=True)
     where = np.array([[0.5, 3.25, 7.75, -4], [0.5, 2.5, 4.9, 9]], np.float32)
-    found = sample(image, sampler, where, number(0))
+    result = sample(image, sampler, where, number(0))
     for lane in range(4):
         expected = plain_images.in_level(
             levels[0], tuple(where[:, lane].tolist()), "linear", sampler, [0] * 4
         )
-        assert np.allclose(found[:, lane], expected)
+        assert np.allclose(result[:, lane], expected)
 
 
 def test_layers_are_rounded_to_even_and_clamped() -> None:
     texels = np.arange(4, dtype=np.float32).reshape(4, 1, 1)
     image = image_of([texels], "layers", FORMATS["R32f"], arrayed=True)
     layers = np.array([-5, 0.4, 0.5, 1.5, 2.5, 2.6, 99, np.nan], np.float32)
-    found = sample(image, Sampler(), np.stack([layers * 0, layers * 0, layers]), number(0))
-    assert found[0].tolist() == [0, 0, 0, 2, 2, 3, 3, 0]
+    result = sample(image, Sampler(), np.stack([layers * 0, layers * 0, layers]), number(0))
+    assert result[0].tolist() == [0, 0, 0, 2, 2, 3, 3, 0]
 
 
 def test_integers_are_sampled_as_they_are() -> None:
     big = np.array([[2**31 + 1, 7]], np.uint32)
     image = image_of([big], "numbers", FORMATS["R32ui"])
     kind = VectorType(ScalarType("uint", 32), 4)
-    found = run(
+    result = run(
         frame_of(2, (image, Sampler())),
         "OpImageSampleExplicitLod",
         kind,
@@ -185,7 +185,7 @@ def test_integers_are_sampled_as_they_are() -> None:
         number(0),
         mask=LOD,
     )
-    assert found.data[0].tolist() == [2**31 + 1, 7]
+    assert result.data[0].tolist() == [2**31 + 1, 7]
 
 
 @pytest.mark.parametrize(
@@ -194,14 +194,14 @@ def test_integers_are_sampled_as_they_are() -> None:
 def test_borders_take_missing_channels_from_the_format(color: str, expected: list[float]) -> None:
     image = image_of([np.full((1, 1), 0.5, np.float32)], "red", FORMATS["R32f"])
     sampler = Sampler(address="clamp_to_border", border_color=color)
-    found = sample(image, sampler, np.array([[-1.0], [0.5]], np.float32), number(0))
-    assert found[:, 0].tolist() == [expected[0], 0, 0, expected[1]]
+    result = sample(image, sampler, np.array([[-1.0], [0.5]], np.float32), number(0))
+    assert result[:, 0].tolist() == [expected[0], 0, 0, expected[1]]
 
 
 def test_borders_of_another_kind_are_undefined() -> None:
     image = image_of([np.full((1, 1), 0.5, np.float32)], "red", FORMATS["R32f"])
     sampler = Sampler(address="clamp_to_border", border_color="int_opaque_white")
-    found = run(
+    result = run(
         frame_of(2, (image, sampler)),
         "OpImageSampleExplicitLod",
         VEC4,
@@ -210,8 +210,8 @@ def test_borders_of_another_kind_are_undefined() -> None:
         number(0),
         mask=LOD,
     )
-    assert found.cause is not None
-    assert (found.cause[0] >= HARD).tolist() == [False, True]
+    assert result.cause is not None
+    assert (result.cause[0] >= HARD).tolist() == [False, True]
 
 
 # --- comparison ---------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def test_depths_are_compared_before_they_are_filtered(compare: str) -> None:
     references = np.array([0.25, 0.5, 0.5, 0.6], np.float32)
     for filter in ("nearest", "linear"):
         sampler = Sampler(filter, compare=compare)
-        found = run(
+        result = run(
             frame_of(4, (image, sampler)),
             "OpImageSampleDrefExplicitLod",
             FLOAT,
@@ -250,13 +250,13 @@ def test_depths_are_compared_before_they_are_filtered(compare: str) -> None:
             passed = np.array([[float(ORDER[compare](reference, d)) for d in row] for row in depths])
             level = np.repeat(passed[..., None], 4, -1)
             expected = plain_images.sampled([level], tuple(s[:, lane]), sampler, 0.0)[0]
-            assert found.data[lane] == pytest.approx(expected)
+            assert result.data[lane] == pytest.approx(expected)
 
 
 def test_references_are_divided_and_clamped() -> None:
     image = image_of([np.full((1, 1), 0xFFFF, np.uint16)], "shadow", FORMATS["D16"])
     sampler = Sampler(compare="equal")
-    found = run(
+    result = run(
         frame_of(3, (image, sampler)),
         "OpImageSampleProjDrefExplicitLod",
         FLOAT,
@@ -266,7 +266,7 @@ def test_references_are_divided_and_clamped() -> None:
         number(0),
         mask=LOD,
     )
-    assert found.data.tolist() == [1, 1, 0]
+    assert result.data.tolist() == [1, 1, 0]
 
 
 @pytest.mark.parametrize("compare", [None, "less"])
@@ -277,9 +277,9 @@ def test_samplers_and_instructions_must_agree_about_comparing(compare: str | Non
         ("OpImageSampleExplicitLod", ()) if compare else ("OpImageSampleDrefExplicitLod", (number(0),))
     )
     kind = VEC4 if compare else FLOAT
-    found = run(frame, name, kind, SAMPLED, vec(0, 0), *reference, number(0), mask=LOD)
-    assert found.cause is not None
-    assert (found.cause >= HARD).all()
+    result = run(frame, name, kind, SAMPLED, vec(0, 0), *reference, number(0), mask=LOD)
+    assert result.cause is not None
+    assert (result.cause >= HARD).all()
 
 
 # --- gathering ----------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def test_samplers_and_instructions_must_agree_about_comparing(compare: str | Non
 def gathered(*more: Value, mask: int | None = None, component: Any = 1) -> np.ndarray:
     texels = np.arange(12, dtype=np.float32).reshape(3, 4)
     image = image_of([np.stack([texels, texels + 100], -1)], "image", FORMATS["Rg32f"])
-    found = run(
+    result = run(
         frame_of(2, (image, Sampler(address="clamp_to_border"))),
         "OpImageGather",
         VEC4,
@@ -298,7 +298,7 @@ def gathered(*more: Value, mask: int | None = None, component: Any = 1) -> np.nd
         *more,
         mask=mask,
     )
-    return found.data
+    return result.data
 
 
 def test_gathers() -> None:
@@ -314,7 +314,7 @@ def test_gathers() -> None:
 
 def test_comparisons_are_gathered() -> None:
     image = image_of([np.array([[0.1, 0.2], [0.3, 0.4]], np.float32)], "shadow", FORMATS["D32f"])
-    found = run(
+    result = run(
         frame_of(1, (image, Sampler(compare="less"))),
         "OpImageDrefGather",
         VEC4,
@@ -322,7 +322,7 @@ def test_comparisons_are_gathered() -> None:
         vec(0.5, 0.5),
         number(0.25),
     )
-    assert found.data[:, 0].tolist() == [1, 1, 0, 0]
+    assert result.data[:, 0].tolist() == [1, 1, 0, 0]
 
 
 # --- states -------------------------------------------------------------------------------------------

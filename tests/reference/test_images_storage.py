@@ -10,8 +10,8 @@ import pytest
 from image_frames import IMAGE, INT, LOD, SAMPLE, SAMPLED, UINT, VEC4, frame_of, ivec, number, run, vec
 
 from vkgroup.formats import FORMATS, Format
-from vkgroup.reference.interpreter.images import ImageMemory, image_of, texel_offset
-from vkgroup.reference.interpreter.values import HARD, single
+from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of, texel_offset
+from vkgroup.reference.interpreter.values.value import HARD, single
 from vkgroup.spirv import ScalarType, VectorType
 
 SHAPES = {"1D": (5,), "2D": (3, 4), "3D": (2, 3, 4), "Cube": (6, 3, 3), "Buffer": (7,)}
@@ -36,23 +36,23 @@ def expected_channels(format: Format, raw: bytes) -> list[float]:
     """Decode one texel with Python's integers."""
     word = int.from_bytes(raw, "little")
     widths = format.packed or (format.dtype.itemsize * 8,) * format.components
-    found: list[float] = []
+    result: list[float] = []
     for bits in widths:
         value = word & ((1 << bits) - 1)
         word >>= bits
         signed = value - (1 << bits) if value >> (bits - 1) else value
         if format.numeric == "unorm":
-            found.append(value / ((1 << bits) - 1))
+            result.append(value / ((1 << bits) - 1))
         elif format.numeric == "snorm":
-            found.append(max(signed / ((1 << (bits - 1)) - 1), -1.0))
+            result.append(max(signed / ((1 << (bits - 1)) - 1), -1.0))
         elif format.numeric == "float" and bits in (16, 32):
             code = "e" if bits == 16 else "f"
-            found.append(struct.unpack(f"<{code}", value.to_bytes(bits // 8, "little"))[0])
+            result.append(struct.unpack(f"<{code}", value.to_bytes(bits // 8, "little"))[0])
         elif format.numeric == "float":
-            found.append(small_float(value, bits - 5))
+            result.append(small_float(value, bits - 5))
         else:
-            found.append(signed if format.numeric == "int" else value)
-    return found + [0, 0, 0, 1][len(found) :]
+            result.append(signed if format.numeric == "int" else value)
+    return result + [0, 0, 0, 1][len(result) :]
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
@@ -60,12 +60,12 @@ def test_every_format_is_read(name: str) -> None:
     format = FORMATS[name]
     data = np.random.default_rng(3).integers(0, 256, 64 * format.nbytes, np.uint8)
     image = ImageMemory(data, "image", format, dimension="1D", extent=(64, 1, 1))
-    found = run(frame_of(64, image), "OpImageRead", vec4_of(format), IMAGE, number(range(64), np.int32))
+    result = run(frame_of(64, image), "OpImageRead", vec4_of(format), IMAGE, number(range(64), np.int32))
     for at in range(64):
         expected = expected_channels(format, data[at * format.nbytes : (at + 1) * format.nbytes].tobytes())
-        got = found.data[:, at]
+        got = result.data[:, at]
         assert np.array_equal(got, np.array(expected, got.dtype), equal_nan=True), (at, got, expected)
-    assert found.cause is None
+    assert result.cause is None
 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
@@ -160,18 +160,18 @@ def test_coordinates_find_texels(dimension: str, arrayed: bool) -> None:
     layered = arrayed or dimension == "Cube"
     order = [*range(len(shape) - 1, int(layered) - 1, -1), *([0] if layered else [])]
     place = ivec(*(indices[:, axis] for axis in order)) if len(order) > 1 else number(indices[:, 0], np.int32)
-    found = run(frame_of(len(indices), image), "OpImageRead", VectorType(UINT, 4), IMAGE, place)
-    assert np.array_equal(found.data[0], texels.reshape(-1))
-    assert np.array_equal(found.data[1:], np.repeat([[0], [0], [1]], len(indices), 1))
+    result = run(frame_of(len(indices), image), "OpImageRead", VectorType(UINT, 4), IMAGE, place)
+    assert np.array_equal(result.data[0], texels.reshape(-1))
+    assert np.array_equal(result.data[1:], np.repeat([[0], [0], [1]], len(indices), 1))
 
 
 def test_reads_outside_are_reported_and_undefined() -> None:
     image = image_of([np.full((2, 3), 7, np.uint32)], "picture", FORMATS["R32ui"])
     frame = frame_of(5, image)
-    found = run(frame, "OpImageRead", VectorType(UINT, 4), IMAGE, ivec([0, 3, -1, 2, 0], [0, 0, 0, 1, 2]))
-    assert found.data[0].tolist() == [7, 0, 0, 7, 0]
-    assert found.cause is not None
-    assert (found.cause[0] >= HARD).tolist() == [False, True, True, False, True]
+    result = run(frame, "OpImageRead", VectorType(UINT, 4), IMAGE, ivec([0, 3, -1, 2, 0], [0, 0, 0, 1, 2]))
+    assert result.data[0].tolist() == [7, 0, 0, 7, 0]
+    assert result.cause is not None
+    assert (result.cause[0] >= HARD).tolist() == [False, True, True, False, True]
     (event,) = frame.machine.events
     assert event[:2] == ("bounds", [1, 2, 4])
     assert "picture" in event[2]
@@ -198,9 +198,9 @@ def test_undefined_texels_read_as_undefined() -> None:
     )
     frame = frame_of(8, image)
     run(frame, "OpImageWrite", None, IMAGE, number(3, np.int32), vec(1, 2, 0, 0, dtype=np.uint32))
-    found = run(frame, "OpImageRead", VectorType(UINT, 4), IMAGE, number(range(8), np.int32))
-    assert found.cause is not None
-    undefined = np.broadcast_to(found.cause, (4, 8)) >= HARD
+    result = run(frame, "OpImageRead", VectorType(UINT, 4), IMAGE, number(range(8), np.int32))
+    assert result.cause is not None
+    undefined = np.broadcast_to(result.cause, (4, 8)) >= HARD
     assert undefined[0].tolist() == undefined[1].tolist() == [at != 3 for at in range(8)]
     assert not undefined[2:].any(), "channels that the format does not have are 0 and 1"
 
@@ -212,15 +212,15 @@ def test_fetches_choose_levels_and_samples() -> None:
     ]
     image = image_of(levels, "image", FORMATS["R32f"])
     frame = frame_of(4, image)
-    found = run(frame, "OpImageFetch", VEC4, IMAGE, ivec(1, 1), number([0, 1, 2, -1], np.int32), mask=LOD)
-    assert found.data[0].tolist() == [5, 103, 0, 0]
+    result = run(frame, "OpImageFetch", VEC4, IMAGE, ivec(1, 1), number([0, 1, 2, -1], np.int32), mask=LOD)
+    assert result.data[0].tolist() == [5, 103, 0, 0]
     assert frame.machine.events[0][1] == [2, 3]
     data = np.arange(8, dtype=np.float32).view(np.uint8)
     many = ImageMemory(data, "image", FORMATS["R32f"], extent=(2, 1, 1), samples=4)
-    found = run(
+    result = run(
         frame_of(5, many), "OpImageFetch", VEC4, IMAGE, ivec(1, 0), number(range(5), np.int32), mask=SAMPLE
     )
-    assert found.data[0].tolist() == [4, 5, 6, 7, 0]
+    assert result.data[0].tolist() == [4, 5, 6, 7, 0]
 
 
 @pytest.mark.parametrize(("mask", "kind", "expected"), [(0x1000, INT, -2), (0x2000, UINT, 0xFE)])
@@ -228,10 +228,10 @@ def test_sign_and_zero_extension(mask: int, kind: ScalarType, expected: int) -> 
     for stored in ("R8ui", "R8i"):
         texels = np.array([0xFE], np.uint8).view(FORMATS[stored].dtype)
         image = image_of([texels], "image", FORMATS[stored], dimension="1D")
-        found = run(
+        result = run(
             frame_of(1, image), "OpImageRead", VectorType(kind, 4), IMAGE, number(0, np.int32), mask=mask
         )
-        assert found.data[0].tolist() == [expected]
+        assert result.data[0].tolist() == [expected]
 
 
 def test_each_invocation_may_have_its_own_image() -> None:
@@ -254,8 +254,8 @@ def test_each_invocation_may_have_its_own_image() -> None:
         [10, 10, 3, 10],
         [1, 5, 20, 20],
     ]
-    found = run(frame, "OpImageRead", VectorType(UINT, 4), numbers, number([0, 1, 2, 9, 1], np.int32))
-    assert found.data[0].tolist() == [1, 2, 3, 0, 5]
+    result = run(frame, "OpImageRead", VectorType(UINT, 4), numbers, number([0, 1, 2, 9, 1], np.int32))
+    assert result.data[0].tolist() == [1, 2, 3, 0, 5]
     assert frame.machine.events[0][:2] == ("bounds", [3])
     offset = texel_offset(frame, numbers, number([0, 1, 2, 9, 3], np.int32), number(0, np.int32))
     assert offset.tolist() == [0, 4, 8, 16, 12]
@@ -265,9 +265,9 @@ def test_an_undefined_place_is_reported() -> None:
     image = image_of([np.zeros(4, np.uint32)], "image", FORMATS["R32ui"], dimension="1D")
     frame = frame_of(2, image)
     place = single(np.array([1, 2], np.int32), np.array([0, HARD + 5], np.uint16))
-    found = run(frame, "OpImageRead", VectorType(UINT, 4), IMAGE, place)
-    assert found.cause is not None
-    assert (np.broadcast_to(found.cause, (4, 2))[0] >= HARD).tolist() == [False, True]
+    result = run(frame, "OpImageRead", VectorType(UINT, 4), IMAGE, place)
+    assert result.cause is not None
+    assert (np.broadcast_to(result.cause, (4, 2))[0] >= HARD).tolist() == [False, True]
     assert frame.machine.events[0][:2] == ("undefined", [1])
 
 
@@ -298,9 +298,9 @@ def test_sizes(dimension: str, arrayed: bool, shape: Any, level: int, expected: 
     )
     frame = frame_of(2, image)
     kind = VectorType(INT, len(expected)) if len(expected) > 1 else INT
-    found = run(frame, "OpImageQuerySizeLod", kind, IMAGE, number(level, np.int32))
-    assert found.data.reshape(-1).tolist() == expected
-    assert found.cause is None
+    result = run(frame, "OpImageQuerySizeLod", kind, IMAGE, number(level, np.int32))
+    assert result.data.reshape(-1).tolist() == expected
+    assert result.cause is None
     if level == 0:
         assert run(frame, "OpImageQuerySize", kind, IMAGE).data.reshape(-1).tolist() == expected
     levels = run(frame, "OpImageQueryLevels", INT, IMAGE)

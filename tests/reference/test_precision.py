@@ -1,4 +1,4 @@
-"""The legal range of Add and Mul: no order and no rounding leaves it, and wrong results do."""
+"""The legal range of Add and Mul: every order and rounding stays inside, and wrong results do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reference device declares it does: for every feature a module that needs it, and its result."""
+"""Features of the reference device: for each declared one a module that needs it, and its result."""
 
 from __future__ import annotations
 

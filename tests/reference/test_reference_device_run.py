@@ -1,4 +1,4 @@
-"""The reference device in use: subgroup sizes, time-outs, bounds, what is defined, what it notices."""
+"""The reference device in use: subgroup sizes, time-outs, bounds, undefined results, reported events."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_a_buffer_over_the_limit_names_it(reference: Device) -> None:
 def test_too_little_memory_for_variables_is_an_error_of_ours(
     reference: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vkgroup.reference.interpreter import machine
+    from vkgroup.reference.interpreter.execution import machine
 
     def refuse(*arguments: Any) -> None:
         raise MemoryError("Unable to allocate 128. GiB")

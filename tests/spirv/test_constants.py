@@ -1,4 +1,4 @@
-"""Specialization constants, constant expressions, and the size of workgroups that comes from them."""
+"""Specialization constants, constant expressions, and the workgroup sizes that depend on them."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_every_type_with_its_default() -> None:
         "layout(constant_id = 7) const float16_t tiny = 1.5hf;\n"
         "void main() {}"
     )
-    found = module.reflection.specialization_constants
-    assert [(c.id, c.name, c.type.glsl, c.default) for c in found] == [
+    result = module.reflection.specialization_constants
+    assert [(c.id, c.name, c.type.glsl, c.default) for c in result] == [
         (0, "negative", "int", -3),
         (1, "large", "uint", 4000000000),
         (2, "half_", "float", 0.5),
@@ -52,7 +52,7 @@ def test_every_type_with_its_default() -> None:
         (8, "off", "bool", False),
         (9, "flag", "bool", True),
     ]
-    assert [type(c.default) for c in found[-2:]] == [bool, bool]
+    assert [type(c.default) for c in result[-2:]] == [bool, bool]
 
 
 def test_literal_local_size() -> None:

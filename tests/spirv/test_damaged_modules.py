@@ -1,4 +1,4 @@
-"""Modules with bytes changed, cut and swapped: read, or refused with InvalidModule, never anything else."""
+"""Modules with bytes changed, cut and swapped: read, or refused with InvalidModule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptor bindings: every kind, arrays of them, names, and who reads and writes them."""
+"""Descriptor bindings: every kind, arrays of them, names, and their readers and writers."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def bindings(
 )
 @pytest.mark.parametrize("target", [Target.VULKAN_1_0, Target.VULKAN_1_1, Target.VULKAN_1_3])
 def test_kinds(declaration: str, kind: str, glsl: str, target: Target) -> None:
-    found = bindings(f"layout(set = 3, binding = 7) {declaration};\nvoid main() {{}}", target=target)
-    binding = found["x"]
+    result = bindings(f"layout(set = 3, binding = 7) {declaration};\nvoid main() {{}}", target=target)
+    binding = result["x"]
     assert (binding.set, binding.binding, binding.kind, binding.count) == (3, 7, kind, 1)
     # SPIR-V 1.6 has no sampler in a texel buffer; the descriptor is the same.
     assert binding.type.glsl in (glsl, glsl.replace("samplerBuffer", "textureBuffer"))
@@ -96,17 +96,17 @@ def test_acceleration_structure() -> None:
 
 
 def test_arrays_of_descriptors() -> None:
-    found = bindings(
+    result = bindings(
         "#extension GL_EXT_nonuniform_qualifier : require\n"
         "layout(binding = 0) uniform sampler2D fixed_[3];\n"
         "layout(binding = 1) uniform sampler2D open_[];\n"
         "layout(binding = 2) buffer B { uint a; } blocks[5];\n"
         "void main() { blocks[4].a = uint(textureLod(open_[gl_LocalInvocationIndex], vec2(0), 0).x); }"
     )
-    assert (found["fixed_"].count, found["open_"].count, found["blocks"].count) == (3, None, 5)
-    assert isinstance(found["fixed_"].type, SampledImageType)
-    assert isinstance(found["blocks"].type, StructType)
-    assert (found["blocks"].written, found["fixed_"].written) == (True, False)
+    assert (result["fixed_"].count, result["open_"].count, result["blocks"].count) == (3, None, 5)
+    assert isinstance(result["fixed_"].type, SampledImageType)
+    assert isinstance(result["blocks"].type, StructType)
+    assert (result["blocks"].written, result["fixed_"].written) == (True, False)
 
 
 def test_names_and_order() -> None:
@@ -161,8 +161,8 @@ void main() {
 @pytest.mark.parametrize("optimize", [False, "performance", "size"])
 def test_who_reads_and_writes(optimize: str | bool) -> None:
     module = compile_source(f"#version 460\n{ACCESS}", stage="compute", optimize=optimize)
-    found = {binding.name: binding for binding in module.reflection.bindings}
-    assert {name: (b.readable, b.writable, b.read, b.written) for name, b in found.items()} == {
+    result = {binding.name: binding for binding in module.reflection.bindings}
+    assert {name: (b.readable, b.writable, b.read, b.written) for name, b in result.items()} == {
         "declared_readonly": (True, False, True, False),
         "declared_writeonly": (False, True, False, True),
         "only_read": (True, True, True, False),
@@ -180,22 +180,22 @@ def test_who_reads_and_writes(optimize: str | bool) -> None:
 
 
 def test_partly_readonly_block_is_writable() -> None:
-    found = bindings(
+    result = bindings(
         "layout(binding = 0) buffer B { readonly uint a; uint b; } x;\nvoid main() { x.b = x.a; }"
     )
-    assert (found["x"].readable, found["x"].writable) == (True, True)
-    members = found["x"].type.members
+    assert (result["x"].readable, result["x"].writable) == (True, True)
+    members = result["x"].type.members
     assert [(m.readable, m.writable) for m in members] == [(True, False), (True, True)]
 
 
 def test_image_passed_to_a_function_counts_as_read_and_written() -> None:
-    found = bindings(
+    result = bindings(
         "layout(binding = 0) uniform writeonly uimage2D x;\n"
         "void store(writeonly uimage2D image) { imageStore(image, ivec2(0), uvec4(1)); }\n"
         "void main() { store(x); }"
     )
-    assert (found["x"].read, found["x"].written) == (True, True)
-    assert (found["x"].readable, found["x"].writable) == (False, True)
+    assert (result["x"].read, result["x"].written) == (True, True)
+    assert (result["x"].readable, result["x"].writable) == (False, True)
 
 
 VARIABLE_POINTERS = """
@@ -243,18 +243,18 @@ VARIABLE_POINTERS = """
 def test_variable_pointers_count_for_all_they_may_point_to() -> None:
     module = assemble(VARIABLE_POINTERS)
     validate(module)
-    found = {b.name: (b.read, b.written) for b in module.reflection.bindings}
-    assert found == {"a": (True, True), "b": (True, True), "c": (True, False)}
+    result = {b.name: (b.read, b.written) for b in module.reflection.bindings}
+    assert result == {"a": (True, True), "b": (True, True), "c": (True, False)}
 
 
 def test_buffer_block_of_spirv_1_0_is_a_storage_buffer() -> None:
-    found = bindings(
+    result = bindings(
         "layout(binding = 0) buffer B { uint a; } x;\nlayout(binding = 1) uniform U { uint a; } y;\n"
         "void main() { x.a = y.a; }",
         target=Target.VULKAN_1_0,
     )
-    assert (found["x"].kind, found["y"].kind) == ("storage_buffer", "uniform_buffer")
-    assert (found["x"].written, found["x"].writable, found["y"].writable) == (True, True, False)
+    assert (result["x"].kind, result["y"].kind) == ("storage_buffer", "uniform_buffer")
+    assert (result["x"].written, result["x"].writable, result["y"].writable) == (True, True, False)
 
 
 def test_variable_of_no_pointer_type_is_invalid() -> None:

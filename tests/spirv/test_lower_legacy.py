@@ -1,4 +1,4 @@
-"""SPV_KHR_shader_ballot: its tokens, its type rules, and what its instructions are lowered to."""
+"""SPV_KHR_shader_ballot: its tokens, its type rules, and the lowering of its instructions."""
 
 from __future__ import annotations
 

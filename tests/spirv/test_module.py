@@ -1,4 +1,4 @@
-"""Reading modules: header, instructions, equality, and what is refused."""
+"""Reading modules: header, instructions, equality, and refused input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reflection says of the stages of ray tracing."""
+"""Reflection of the stages of ray tracing."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def test_rays_and_callables_of_a_shader() -> None:
 
 
 def test_acceleration_structures_are_bindings() -> None:
-    found = {binding.name: binding for binding in _module(RAYGEN, "raygen").reflection.bindings}
-    scene, scenes = found["scene"], found["scenes"]
+    result = {binding.name: binding for binding in _module(RAYGEN, "raygen").reflection.bindings}
+    scene, scenes = result["scene"], result["scenes"]
     assert {scene.kind, scenes.kind} == {"acceleration_structure"}
     assert scene.type == OpaqueType("accelerationStructureEXT")
     assert ((scene.set, scene.binding), (scene.count, scenes.count)) == ((2, 5), (1, 3))

@@ -1,4 +1,4 @@
-"""Entry points, capabilities, extensions, subgroup operations, and what reflection costs."""
+"""Reflection: entry points, capabilities, extensions, subgroup operations, and its cost."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_subgroup_uses(body: str, extension: str, expected: SubgroupUse) -> None
 
 
 def test_subgroup_uses_on_extended_types() -> None:
-    found = uses(
+    result = uses(
         "b.w = subgroupMax(b.w); bool e = subgroupAllEqual(b.w);",
         "KHR_shader_subgroup_arithmetic",
         "KHR_shader_subgroup_vote",
@@ -163,7 +163,7 @@ def test_subgroup_uses_on_extended_types() -> None:
         "EXT_shader_subgroup_extended_types_int64",
     )
     wide = ScalarType("int", 64)
-    assert found == {
+    assert result == {
         SubgroupUse("OpGroupNonUniformSMax", wide, "Reduce"),
         SubgroupUse("OpGroupNonUniformAllEqual", wide),
     }

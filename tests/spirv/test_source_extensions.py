@@ -1,4 +1,4 @@
-"""The extensions that a module names as those of its source."""
+"""Source extensions that a module names."""
 
 from __future__ import annotations
 

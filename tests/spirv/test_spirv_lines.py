@@ -51,14 +51,14 @@ def test_instructions_have_the_lines_of_their_statements(module: Module) -> None
 
 def test_variables_are_found_where_they_are_declared(module: Module) -> None:
     table = LineTable(module)
-    found = {}
+    result = {}
     for entry in module.instructions:
         if entry.name == "OpVariable":
-            found.setdefault(table.names[entry.result_id], []).append(
+            result.setdefault(table.names[entry.result_id], []).append(
                 table.declaration(entry.result_id).number
             )
-    assert found["total"] == [5]
-    assert sorted(found["r"]) == [7, 11]
+    assert result["total"] == [5]
+    assert sorted(result["r"]) == [7, 11]
 
 
 def test_lines_of_included_files_name_them(tmp_path: Path) -> None:

@@ -33,7 +33,8 @@ from vkgroup.compiler import Target, assemble, compile_file, validate
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.blocks import pack_specialization
 from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
-from vkgroup.reference.interpreter.program import Instrument, Program
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.operations.steps import Instrument
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import Module
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from vkgroup.check.fields import Field
 from vkgroup.check.inputs import Input, Inputs, numbers_of
 from vkgroup.check.runs import Place, Run
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.values.value import HARD
 
 Flags = npt.NDArray[np.bool_]
 

@@ -14,8 +14,8 @@ from vkgroup.check.flow import Flow
 from vkgroup.check.module_usage import WHOLE, atomic_members
 from vkgroup.check.runs import Dispatch, outputs_of
 from vkgroup.reference.interpreter import Executed, Invocation, Memory
-from vkgroup.reference.interpreter.frame import Frame
-from vkgroup.reference.interpreter.site import Site
+from vkgroup.reference.interpreter.operations.accessor import Accessor
+from vkgroup.reference.interpreter.program.site import Site
 
 InvocationKey = tuple[tuple[int, int, int], tuple[int, int, int]]
 """An invocation, by its workgroup id and its local id."""
@@ -51,7 +51,7 @@ class _Writers:
         memory.store = self._watched  # type: ignore[method-assign]
 
     def _watched(
-        self, frame: Frame, site: Site, offset: npt.NDArray[np.int64], data: Any, *rest: Any, **more: Any
+        self, frame: Accessor, site: Site, offset: npt.NDArray[np.int64], data: Any, *rest: Any, **more: Any
     ) -> None:
         self._store(frame, site, offset, data, *rest, **more)
         size = data.dtype.itemsize
@@ -59,7 +59,7 @@ class _Writers:
         lanes = np.flatnonzero(touched.reshape(-1, touched.shape[-1]).any(axis=0))
         if lanes.size:
             lane = int(lanes[-1]) if touched.shape[-1] == frame.count else 0
-            self.number = int(frame.machine.invocations(frame.index)[lane])
+            self.number = int(frame.invocations[lane])
             self.position = site.position
 
 

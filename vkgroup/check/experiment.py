@@ -21,8 +21,8 @@ from vkgroup.check.flow import Flow
 from vkgroup.check.runs import Dispatch, Run
 from vkgroup.check.size_constants import COMPARISONS, Candidate, operand_word
 from vkgroup.errors import VkgroupError
-from vkgroup.reference.interpreter.program import Program
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spirv import Instruction, Module, grammar
 from vkgroup.spirv.edit import replace_constants
 

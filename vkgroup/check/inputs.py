@@ -17,9 +17,9 @@ from vkgroup.dispatch.blocks import check_array, pack_push, suggestion
 from vkgroup.dispatch.buffer import checked_array
 from vkgroup.errors import InvalidDispatch, InvalidInput, Unsupported
 from vkgroup.formats import FORMATS, Format, fitting
-from vkgroup.reference.interpreter.images import ImageMemory, image_of
-from vkgroup.reference.interpreter.memory import Memory
-from vkgroup.reference.interpreter.site import BEFORE_HARD
+from vkgroup.reference.interpreter.operations.images import ImageMemory, image_of
+from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.values.causes import BEFORE_HARD
 from vkgroup.sampler import Sampler
 from vkgroup.spirv import Binding, ImageType, Module, SampledImageType, StructType
 

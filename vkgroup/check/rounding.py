@@ -24,11 +24,12 @@ from vkgroup.check.compare import Tolerance, places_of
 from vkgroup.check.inputs import numbers_of
 from vkgroup.check.runs import Dispatch, Run
 from vkgroup.formats import Format
-from vkgroup.reference.interpreter.precision import legal_range
-from vkgroup.reference.interpreter.program import Instrument, Program
-from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.subgroups import Subgroups
-from vkgroup.reference.interpreter.values import Data, Value
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.operations.precision import legal_range
+from vkgroup.reference.interpreter.operations.steps import Instrument
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.subgroups import Subgroups
+from vkgroup.reference.interpreter.values.value import Data, Value
 from vkgroup.reference.precision import interval
 from vkgroup.spirv import MatrixType, ScalarType, Type, VectorType, grammar
 

@@ -1,1 +1,1 @@
-"""What the specifications say about subgroups: types, the table of operations, semantics in NumPy."""
+"""The reference model: semantics of subgroup operations, the SPIR-V interpreter, and the reference device."""

@@ -1,4 +1,4 @@
-"""The type bfloat16, which NumPy has not: the upper half of a float32, kept as uint16 (SPV_KHR_bfloat16)."""
+"""The type bfloat16, which NumPy lacks: the upper half of a float32, stored as uint16 (SPV_KHR_bfloat16)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _QUIET = np.uint16(0x0040)
 
 
 def widened(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
-    """Return the numbers that bits stand for; every bfloat16 is a float32.
+    """Return the numbers with these bits; every bfloat16 is a float32.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ def rounded(numbers: NDArray[Any]) -> NDArray[np.uint16]:
 
     Parameters
     ----------
-    numbers : float16, float32 or float64, of any shape. What float32 does not hold is first rounded to odd
-        there, so that it is rounded once in effect.
+    numbers : float16, float32 or float64, of any shape. Numbers that are no float32 are first rounded to an
+        odd float32, which avoids double rounding.
     """
     single = numbers.astype(np.float32)
     if numbers.dtype == np.float64:
@@ -39,7 +39,7 @@ def rounded(numbers: NDArray[Any]) -> NDArray[np.uint16]:
 
 
 def _to_odd(numbers: NDArray[np.float64], nearest: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return float32 rounded to odd: towards zero, with the last bit set where anything was lost."""
+    """Return float32 rounded to odd: towards zero, with the last bit set where the number is inexact."""
     back = nearest.astype(np.float64)
     word = nearest.view(np.uint32)
     inexact = (back != numbers) & np.isfinite(numbers)

@@ -1,10 +1,10 @@
-"""The legal range of a floating-point Add or Mul reduction or scan, whatever order the device takes.
+"""Legal range of a floating-point Add or Mul reduction or scan, for every order of evaluation.
 
-The order of the operations is the implementation's (KHR_shader_subgroup, section 8.18, subgroupAdd(): "The
-method ... is implementation defined"); each one is correctly rounded, towards either neighbour, since
-Vulkan leaves the rounding mode open (Vulkan 1.4, "Precision and Operation of SPIR-V Instructions"). With p
+The implementation chooses the order of the operations (KHR_shader_subgroup, section 8.18, subgroupAdd(): "The
+method ... is implementation defined"). Each operation is correctly rounded, to either neighbour, since Vulkan
+does not define the rounding mode (Vulkan 1.4, "Precision and Operation of SPIR-V Instructions"). With p
 the bits of the significand and u = 2^(1-p), every operation gives the exact result times (1 + d), |d| <= u.
-Of the 64-bit type Vulkan asks for the precision of the 32-bit one and no more (ibid.), so its u is 2^-23.
+For the 64-bit type Vulkan requires only the precision of the 32-bit one (ibid.), so its u is 2^-23.
 Any order is a binary tree: the n active values are its leaves, the k = n - 1 operations its inner nodes.
 
 **Sums.** The computed sum is that of each x times the factors (1 + d) of the operations above x. Where these
@@ -15,18 +15,18 @@ and M = max |x|, W(v) <= min(S, (i+1) M). Hence for any t between 1 and n
 
     |computed - exact| <= u (1+u)^k (M (t(t+1)/2 - 1) + (n-t) S),  smallest near t = S/M.
 
-A device may flush subnormal operands and results to zero, which loses less than the smallest normal number
-each time, three times an operation: where subnormal numbers can occur at all, (3k + 1)(1+u)^k times that
-number is added. They cannot where every x != 0 is so large that it, and with it each sum, is a multiple of
-that number.
+A device may flush subnormal operands and results to zero. Each flush loses less than the smallest normal
+number, and an operation has up to three. So where subnormal numbers can occur, (3k + 1)(1+u)^k times that
+number is added. They cannot occur where every x != 0 is so large that it, and with it each sum, is a multiple
+of that number.
 
 **Products.** The computed product is the exact one times k factors between 1-u and 1+u, unless a partial
 product overflows or is subnormal. Every partial product lies between the product of the |x| < 1 and that of
 the |x| > 1, each times such factors.
 
-The exact values are taken as unevaluated sums of two float64 (error-free transformations of Knuth and
-Dekker); what that leaves out is a small part of the 2^-40 by which each bound is enlarged. The ends are
-rounded inwards at last, since every result is itself a float64.
+The exact values are unevaluated sums of two float64 (error-free transformations of Knuth and Dekker). Their
+error is a small part of the 2^-40 by which each bound is enlarged. Finally the ends are rounded inwards,
+since every result is a float64.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from vkgroup.reference.semantics.partitions import subsets_of
 Float64 = npt.NDArray[np.float64]
 
 _INFLATION = 1 + 2.0**-40
-_SLACK = 2.0**-20  # more than the error of summing 128 logarithms
+_SLACK = 2.0**-20  # More than the error of the sum of 128 logarithms.
 _SPLITTER = 2.0**27 + 1
 
 
@@ -63,7 +63,7 @@ class Interval(NamedTuple):
 
 
 def unit_roundoff(dtype: np.dtype[Any] | type[np.floating[Any]]) -> float:
-    """Return u: what one operation of a floating-point type may be wrong by, relative to its exact result."""
+    """Return u: the largest relative error of one operation of a floating-point type."""
     return max(float(np.finfo(dtype).eps), float(np.finfo(np.float32).eps) if dtype == np.float64 else 0.0)
 
 
@@ -102,8 +102,8 @@ def interval(
         return Interval(*(subsets.scattered(part, shape) for part in rows))
     if group_operation == "ClusteredReduce":
         if not other or other > shape[1] or other & (other - 1):
-            nothing = np.zeros(shape)
-            return Interval(nothing, nothing, np.zeros(shape, dtype=np.bool_))
+            zeros = np.zeros(shape)
+            return Interval(zeros, zeros, np.zeros(shape, dtype=np.bool_))
         value = value.reshape(-1, other, shape[2])
         active = active.reshape(-1, other)
     with np.errstate(all="ignore"):
@@ -129,7 +129,7 @@ def _operations(active: Flags) -> Float64:
 
 
 def _sums(value: Values, active: Flags) -> tuple[Float64, Float64, Flags]:
-    """Return low and high end of the inclusive scan of Add, and where they hold."""
+    """Return low and high end of the inclusive scan of Add, and where they are valid."""
     limits = np.finfo(value.dtype)
     unit, tiny = unit_roundoff(value.dtype), float(limits.smallest_normal)
     used = active[:, :, None]
@@ -152,7 +152,7 @@ def _sums(value: Values, active: Flags) -> tuple[Float64, Float64, Flags]:
 
 
 def _rounded_sum(a: Float64, b: Float64) -> tuple[Float64, Float64]:
-    """Return a + b exactly as two float64 (Knuth's sum): rounded, and what that lacks."""
+    """Return a + b exactly as two float64 (Knuth's sum): the rounded sum, and its error."""
     rounded = a + b
     added = rounded - a
     return rounded, (a - (rounded - added)) + (b - added)
@@ -170,14 +170,14 @@ def _to(a: Float64, b: Float64) -> Float64:
 
 
 def _exact_sums(x: Float64) -> tuple[Float64, Float64]:
-    """Return the inclusive scan of Add as two float64 each: the rounded sums, and what they lack."""
+    """Return the inclusive scan of Add as two float64 each: the rounded sums, and their errors."""
     rounded = np.add.accumulate(x, axis=1)
     _, lost = _rounded_sum(before(rounded, 0.0), x)
     return rounded, np.add.accumulate(lost, axis=1)
 
 
 def _products(value: Values, active: Flags) -> tuple[Float64, Float64, Flags]:
-    """Return low and high end of the inclusive scan of Mul, and where they hold."""
+    """Return low and high end of the inclusive scan of Mul, and where they are valid."""
     limits = np.finfo(value.dtype)
     unit, tiny = unit_roundoff(value.dtype), float(limits.smallest_normal)
     used = active[:, :, None]
@@ -203,7 +203,7 @@ def _products(value: Values, active: Flags) -> tuple[Float64, Float64, Flags]:
 def _scaled_products(x: Float64, grow: Float64, shrink: Float64) -> tuple[Float64, Float64]:
     """Return the inclusive scan of Mul, each product P as the ends of P(1 + shrink) ... P(1 + grow).
 
-    The significands are multiplied apart from the exponents, so that nothing here over- or underflows.
+    Significands and exponents are computed separately, so that no step over- or underflows.
     """
     significand, exponent = np.frexp(np.abs(x))
     rounded = np.multiply.accumulate(significand, axis=1)

@@ -1,7 +1,7 @@
-"""Which variables a module reads and writes: who loads, stores or updates through their pointers.
+"""Access analysis: the variables that a module reads, and those that it writes.
 
-Static use only: an instruction in a branch never taken counts. What cannot be followed (a pointer
-that is chosen at run time or handed to a function) counts as read and written.
+The analysis is static: an instruction in a branch never taken counts. A variable whose pointer is chosen at
+run time or passed to a function counts as read and written.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import Module
 
 
 class Access(NamedTuple):
-    """Ids of the variables that are read, and of those that are written."""
+    """Ids of the variables that a module reads, and of those that it writes."""
 
     read: frozenset[int]
     written: frozenset[int]
 
 
 class _Roles(NamedTuple):
-    """Per opcode: which word holds the pointer that the instruction follows, reads, or writes.
+    """By opcode: the word with the pointer that the instruction derives from, reads, or writes.
 
-    0 means none; every array has shape (65536,).
+    0 means none. Every array has shape (65536,).
     """
 
     base: npt.NDArray[np.uint8]
@@ -34,7 +34,7 @@ class _Roles(NamedTuple):
     written: npt.NDArray[np.uint8]
 
 
-#: Instructions whose result stands for (part of) what their operand of this name points to.
+#: Instructions whose result refers to (part of) the object that their operand of this name points to.
 _FOLLOWED = {
     "OpAccessChain": "Base",
     "OpInBoundsAccessChain": "Base",
@@ -67,7 +67,7 @@ _NO_ACCESS = ("OpLifetimeStart", "OpLifetimeStop", "OpSizeOf", "OpConvertPtrToU"
 
 @cache
 def _roles() -> _Roles:
-    """Derive the tables from the grammar: an operand named "Pointer" is what an access goes through."""
+    """Return the tables, derived from the grammar: an access uses the operand named "Pointer"."""
     table = grammar()
     base, read, written = (np.zeros(1 << 16, np.uint8) for _ in range(3))
 
@@ -100,7 +100,7 @@ class _Body(NamedTuple):
     bound: int
 
     def operand(self, index: npt.NDArray[np.int64], wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """Word `index` of each instruction; 0 (no id) where not `wanted`, absent, or no id."""
+        """Return word `index` of each instruction; 0 (no id) where not `wanted`, absent, or no id."""
         present = wanted & (index > 0) & (index < self.lengths)
         values = np.zeros(len(self.starts), np.int64)
         values[present] = self.words[self.starts[present] + index[present]]
@@ -108,8 +108,8 @@ class _Body(NamedTuple):
         return values
 
 
-def find_access(module: Module, variables: frozenset[int]) -> Access:
-    """Find out which of `variables` (result ids) the module's functions read and write."""
+def find_access(module: Binary, variables: frozenset[int]) -> Access:
+    """Return which of `variables` (result ids) the module's functions read and write."""
     starts = module.instruction_starts
     first = module.words[starts].astype(np.int64)
     body = _Body(module.words, starts, first & 0xFFFF, first >> 16, module.bound)
@@ -123,14 +123,14 @@ def find_access(module: Module, variables: frozenset[int]) -> Access:
         return frozenset(np.unique(root[pointers]).tolist()) | unfollowed
 
     return Access(
-        # Loading a storage image's handle is not yet reading the image.
+        # A load of a storage image's handle does not read the image.
         read=variables & through(roles.read, ~storage_images),
         written=variables & through(roles.written, np.ones(len(starts), np.bool_)),
     )
 
 
 def _handle_loads(body: _Body) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Which instructions are an `OpLoad` of an image, sampler or pointer; which of a storage image."""
+    """Return which instructions load an image, sampler or pointer, and which load a storage image."""
     names = grammar().opcodes
     everywhere = np.ones(len(body.starts), np.bool_)
     declared = body.operand(np.full(len(body.starts), 1), everywhere)
@@ -143,7 +143,7 @@ def _handle_loads(body: _Body) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bo
 
 
 def _roots(body: _Body, roles: _Roles, handles: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """For each id, the id that its chain of access chains and loads starts from; shape (bound,)."""
+    """Return for each id the id at the start of its access chains and loads; shape (bound,)."""
     followed = (body.opcodes != grammar().opcodes["OpLoad"]) | handles
     bases = body.operand(roles.base[body.opcodes].astype(np.int64), followed)
     results = body.operand(np.full(len(body.starts), 2), bases > 0)
@@ -160,12 +160,12 @@ def _roots(body: _Body, roles: _Roles, handles: npt.NDArray[np.bool_]) -> npt.ND
 
 
 def _unfollowed(body: _Body, root: npt.NDArray[np.int64]) -> frozenset[int]:
-    """Roots of pointers that calls, selections and phis take: anything may happen to these."""
+    """Return the roots of pointers in calls, selections and phis, through which any access is possible."""
     names = grammar().opcodes
-    found: set[int] = set()
+    roots: set[int] = set()
     indirect = [names[name] for name in ("OpFunctionCall", "OpSelect", "OpPhi")]
     for position in np.flatnonzero(np.isin(body.opcodes, indirect)).tolist():
         start = int(body.starts[position])
         operands = body.words[start + 3 : start + int(body.lengths[position])].astype(np.int64)
-        found.update(root[operands[operands < body.bound]].tolist())
-    return frozenset(found)
+        roots.update(root[operands[operands < body.bound]].tolist())
+    return frozenset(roots)

@@ -1,4 +1,4 @@
-"""Reads what a module says about itself before its types: capabilities, entry points, names, decorations."""
+"""Declarations of a module before its types: capabilities, entry points, names, decorations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vkgroup.spirv.grammar import grammar
 
 @dataclass(slots=True)
 class EntryPointDeclaration:
-    """An `OpEntryPoint` and the execution modes given to it; modes of ids are told apart by name."""
+    """An `OpEntryPoint` with its execution modes by name."""
 
     id: int
     execution_model: str
@@ -23,7 +23,7 @@ Decorations = dict[str, tuple[int, ...]]
 
 
 class Annotations:
-    """What the instructions before the types declare, by the id that they speak of.
+    """The declarations before the types, by the id that they refer to.
 
     Each method named after an instruction takes its words without the first.
     """
@@ -44,7 +44,7 @@ class Annotations:
         self._position = 0
 
     def string(self, words: list[int], skip: int = 0) -> tuple[str, int]:
-        """Read the literal that starts `skip` words in; return it and the words up to its end."""
+        """Return the literal that starts `skip` words in, and the number of words up to its end."""
         first = 4 * (self._position + 1 + skip)
         raw = self._bytes[first : 4 * (self._position + 1 + len(words))]
         end = raw.find(b"\0")
@@ -114,6 +114,6 @@ class Annotations:
             self.member_decorations.setdefault((target, member), {}).update(group)
 
     def decoration(self, identifier: int, name: str) -> int | None:
-        """Return the literal of a decoration such as ``"Binding"``; None where it is not there."""
+        """Return the literal of a decoration such as ``"Binding"``; None without it."""
         literals = self.decorations.get(identifier, {}).get(name)
         return literals[0] if literals else None

@@ -1,4 +1,4 @@
-"""Whether a module writes a built-in output, and not only declares it as a part of ``gl_PerVertex``."""
+"""Built-in outputs that a module writes, as opposed to those that it only declares in ``gl_PerVertex``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ACCESS_CHAINS = ("OpAccessChain", "OpInBoundsAccessChain")
 
 
 def writes_built_in(module: Module, name: str) -> bool:
-    """Tell whether a module stores to the built-in output of that name (SPIR-V's: ``"PointSize"``).
+    """Return whether a module stores to the built-in output of a name (SPIR-V's: ``"PointSize"``).
 
     Static use only: an instruction in a branch never taken counts, and so does a pointer to it.
     """
@@ -42,6 +42,6 @@ def writes_built_in(module: Module, name: str) -> bool:
 
 
 def _is(decorations: Decorations, name: str) -> bool:
-    """Whether a variable or member is the built-in."""
+    """Return whether a variable or member is the built-in."""
     number = decorations.get("BuiltIn")
     return number is not None and grammar().enumerant("BuiltIn", number[0]) == name

@@ -1,7 +1,7 @@
-"""Constants of a module as small expressions that specialization can change.
+"""Constants of a module as small expressions, which specialization can change.
 
 Sizes of workgroups and lengths of arrays may be specialization constants or integer arithmetic
-on them (`OpSpecConstantOp`); they are kept as expressions and evaluated when asked for.
+on them (`OpSpecConstantOp`). They are stored as expressions and evaluated on request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class SpecializationConstant:
     id : the specialization id (``layout(constant_id = …)``), not SPIR-V's result id.
     name : as in the source; empty where the module has no debug names.
     type : scalar type.
-    default : its value where none is given.
+    default : its value unless specialized.
     """
 
     id: int
@@ -73,7 +73,7 @@ class Constant:
 
 
 def _evaluate(constant: Constant, specialization: Mapping[int, Value], done: dict[int, Value]) -> Value:
-    """Evaluate; `done` holds what was computed, for operands are shared between expressions."""
+    """Evaluate a constant; `done` has the results so far, since expressions share operands."""
     if constant.specialization is not None:
         return wrap(
             specialization.get(constant.specialization.id, constant.value), constant.specialization.type
@@ -97,9 +97,9 @@ def _evaluate(constant: Constant, specialization: Mapping[int, Value], done: dic
 
 
 def combine(type_: ScalarType | None, operation: str | None, operands: tuple[Constant, ...]) -> Constant:
-    """Make an operation on constants, or (without `operation`) a composite of them.
+    """Return an operation on constants, or (without `operation`) a composite of them.
 
-    Deep expressions are refused, for evaluating them recurses.
+    Raises InvalidModule for deep expressions, since their evaluation recurses.
     """
     depth = 1 + max((operand.depth for operand in operands), default=0)
     if depth > _MAXIMUM_DEPTH:
@@ -114,7 +114,7 @@ def combine(type_: ScalarType | None, operation: str | None, operands: tuple[Con
 
 
 def literal_value(words: list[int], type_: ScalarType) -> Value:
-    """Read the number that `OpConstant` holds: low word first, narrow ones in the low bits."""
+    """Return the number of an `OpConstant`: low word first, narrow types in the low bits."""
     bits = sum(word << (32 * index) for index, word in enumerate(words))
     if type_.kind == "float" and type_.bits in (16, 32, 64):
         raw = (bits & ((1 << type_.bits) - 1)).to_bytes(type_.bits // 8, "little")
@@ -123,7 +123,7 @@ def literal_value(words: list[int], type_: ScalarType) -> Value:
 
 
 def wrap(value: Value, type_: ScalarType) -> Value:
-    """Bring a number into the range of its type, modulo two to its width."""
+    """Return a number in the range of its type, modulo two to the power of its width."""
     if type_.kind == "bool":
         return bool(value)
     if type_.kind not in ("int", "uint"):
@@ -143,7 +143,7 @@ def _unsigned(value: Value, bits: int) -> int:
 def _integers(
     compute: Callable[[int, int], int | bool], as_type: Callable[[Value, int], int] = _unsigned
 ) -> Callable[[list[Value], tuple[Constant, ...]], Value]:
-    """Make an operation on two integers, both read as signed or as unsigned."""
+    """Return an operation on two integers, both read as signed or as unsigned."""
 
     def apply(values: list[Value], operands: tuple[Constant, ...]) -> Value:
         bits = [operand.type.bits if operand.type else 32 for operand in operands]

@@ -1,7 +1,7 @@
-"""Reads the part of a module before its first function: types, constants, variables and what is said of them.
+"""Declarations: types, constants and variables of a module, with their names and decorations.
 
-SPIR-V's logical layout (specification 2.4) puts every declaration there, each before its use, so
-one pass over it is enough and nothing here recurses.
+SPIR-V's logical layout (specification 2.4) puts every declaration before the first function and before its
+use, so one pass without recursion reads them all.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 
 from vkgroup.errors import InvalidModule
 from vkgroup.spirv.annotations import Annotations
+from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant, SpecializationConstant, Value, combine, literal_value
 from vkgroup.spirv.grammar import grammar
 from vkgroup.spirv.layout import LayoutChecker
-from vkgroup.spirv.module import Module
 from vkgroup.spirv.types import (
     ArrayType,
     CooperativeMatrixType,
@@ -48,10 +48,10 @@ class Variable:
 class Declarations(Annotations):
     """Everything that a module declares, by result id.
 
-    Raises InvalidModule where a declaration refers to what does not exist or has too few words.
+    Raises InvalidModule where a declaration refers to an id that does not exist, or has too few words.
     """
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Binary) -> None:
         super().__init__(module.to_bytes())
         self.types: dict[int, Type] = {}
         self.constants: dict[int, Constant] = {}
@@ -60,7 +60,7 @@ class Declarations(Annotations):
         self.layouts = LayoutChecker()
         self._read(module)
 
-    def _read(self, module: Module) -> None:
+    def _read(self, module: Binary) -> None:
         starts = module.instruction_starts
         functions = np.flatnonzero(module.words[starts] & 0xFFFF == _OP_FUNCTION)
         if functions.size:
@@ -84,23 +84,23 @@ class Declarations(Annotations):
 
     def type(self, identifier: int) -> Type:
         """Return the type with this result id."""
-        found = self.types.get(identifier)
-        if found is None:
+        kind = self.types.get(identifier)
+        if kind is None:
             raise InvalidModule(f"%{identifier} is used as a type at word {self._position}, and is none")
-        return found
+        return kind
 
     def _scalar(self, identifier: int) -> ScalarType:
-        found = self.type(identifier)
-        if not isinstance(found, ScalarType):
+        kind = self.type(identifier)
+        if not isinstance(kind, ScalarType):
             raise InvalidModule(f"%{identifier} is used as a scalar at word {self._position}, and is none")
-        return found
+        return kind
 
     def constant(self, identifier: int) -> Constant:
         """Return the constant with this result id."""
-        found = self.constants.get(identifier)
-        if found is None:
+        constant = self.constants.get(identifier)
+        if constant is None:
             raise InvalidModule(f"%{identifier} is used as a constant at word {self._position}, and is none")
-        return found
+        return constant
 
     # Types -------------------------------------------------------------------------------------
 
@@ -212,7 +212,7 @@ class Declarations(Annotations):
     def _constant(self, words: list[int]) -> None:
         kind = self.type(words[0])
         if isinstance(kind, ScalarType):
-            # By far the most constants are of the first two sorts.
+            # Most constants are of the first two types.
             value: Value
             if kind.bits == 32 and kind.kind == "uint":
                 value = words[2]
@@ -231,7 +231,7 @@ class Declarations(Annotations):
             self.constants[words[1]] = Constant(kind, False if kind.kind == "bool" else 0)
 
     def _composite(self, words: list[int]) -> None:
-        # A composite of what is no number (a null structure, say) can be no size: it is left out.
+        # A composite of other things than numbers (a null structure, say) is no size and is left out.
         if all(part in self.constants for part in words[2:]):
             self.constants[words[1]] = combine(None, None, tuple(self.constants[part] for part in words[2:]))
 
@@ -277,7 +277,7 @@ _TABLE: dict[int, _Handler] = {}
 
 
 def _handlers() -> dict[int, _Handler]:
-    """Handler by opcode; the opcodes come from the grammar, once."""
+    """Return the handler by opcode; opcodes are looked up in the grammar once."""
     if not _TABLE:
         by_name = _named_handlers()
         codes = grammar().opcodes
@@ -288,7 +288,7 @@ def _handlers() -> dict[int, _Handler]:
     return _TABLE
 
 
-#: Declarations called OpType… that make no type a variable could have a size from.
+#: Instructions named OpType… that declare no type of a variable.
 _TYPELESS = ("OpTypeFunction",)
 
 _OPAQUE_NAMES = {

@@ -1,4 +1,4 @@
-"""Changes to whole modules that need no understanding of what they compute."""
+"""Changes to whole modules that do not depend on what the module computes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from vkgroup.spirv.binary import HEADER_WORDS
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import HEADER_WORDS, Module
+from vkgroup.spirv.module import Module
 from vkgroup.spirv.words import instruction, literal, literal_length
 
 _Words = npt.NDArray[np.uint32]
 
-#: Bytes of text that fit into one `OpSource`, whose length in words is a 16-bit number.
+#: Bytes of text in one `OpSource`, whose length in words is a 16-bit number.
 _LONGEST_TEXT = 4 * (0xFFFF - 4) - 1
 
 
@@ -30,7 +31,7 @@ def rename_entry_point(module: Module, name: str) -> Module:
 
 
 def set_source(module: Module, file: str, text: str) -> Module:
-    """Return `module` with `file` and `text` as its debug source, in place of what it carries.
+    """Return `module` with `file` and `text` as its debug source, instead of its own.
 
     Line numbers (`OpLine`) that refer to the old source's file refer to `file` afterwards. A module
     without any `OpSource` stays as it is.
@@ -74,7 +75,7 @@ def set_version(module: Module, version: tuple[int, int]) -> Module:
 
 
 def replace_constants(module: Module, values: Mapping[int, int]) -> Module:
-    """Return `module` with other integers in the place of constants, at single uses of these.
+    """Return `module` with other integers instead of constants, at single uses of them.
 
     The new constants stand before all functions, so that every instruction of a function lies the same number
     of words further on.
@@ -113,7 +114,7 @@ def _joined(module: Module, instructions: list[_Words], bound: int | None = None
 
 
 def _split(text: bytes) -> list[bytes]:
-    """Cut text into parts that fit an instruction, between characters."""
+    """Return text in parts that fit into an instruction, split between characters."""
     parts = []
     while len(text) > _LONGEST_TEXT:
         end = _LONGEST_TEXT

@@ -1,4 +1,4 @@
-"""Rewriting a module instruction by instruction, with new types and constants where they are needed."""
+"""Editor of modules: rewrites single instructions, and adds types and constants that they need."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from itertools import pairwise
 
 import numpy as np
 
+from vkgroup.spirv.binary import HEADER_WORDS
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import HEADER_WORDS, Module
+from vkgroup.spirv.module import Module
 
 Words = list[int]
 """One instruction: its words, the first with length and opcode."""
 
 Rewrite = Callable[["Editor", Words], Iterable[Words]]
-"""Returns the instructions that take the place of one."""
+"""Returns the instructions that replace one instruction."""
 
 
 class Editor:
-    """A module that is being rewritten.
+    """A module to rewrite.
 
     Types and constants that a rewrite asks for are those that the module has, or else are declared before its
     first function.
@@ -65,26 +66,26 @@ class Editor:
                 self._keep(words, 2 if spec.has_type else 1)
 
     def _keep(self, words: Words, result: int) -> None:
-        """Remember a declaration by its words but for its result."""
+        """Record a declaration by its words without the result."""
         self._defining[words[result]] = words
         self._declared.setdefault((*words[:result], *words[result + 1 :]), words[result])
 
     def fresh(self) -> int:
-        """Return an id that nothing has."""
+        """Return an unused id."""
         self._bound += 1
         return self._bound - 1
 
     def definition(self, identifier: int) -> tuple[str, Words]:
-        """Return the name and the words of the instruction that makes an id; ("", []) where none does."""
+        """Return the name and the words of the instruction with a result id; ("", []) without one."""
         words = self._defining.get(identifier)
         return (grammar().name(words[0] & 0xFFFF), words) if words else ("", [])
 
     def instruction(self, name: str, *operands: int) -> Words:
-        """Return an instruction of these words, type and result among them."""
+        """Return an instruction of these words, which include type and result."""
         return [(len(operands) + 1) << 16 | self._codes[name], *operands]
 
     def declare(self, name: str, *operands: int) -> int:
-        """Return the id of a type, declared with these operands (the result left out)."""
+        """Return the id of a type, declared with these operands (without the result)."""
         return self._declare(1, self.instruction(name, 0, *operands))
 
     def integer(self, bits: int = 32, *, signed: bool = False) -> int:
@@ -112,7 +113,7 @@ class Editor:
         return self._declare(2, self.instruction("OpConstantTrue", self.declare("OpTypeBool"), 0))
 
     def variable(self, pointer: int, storage_class: int, *initializer: int) -> int:
-        """Return the id of a new variable of the module's, of a pointer type's id, initialised or not."""
+        """Return the id of a new global variable of a pointer type, with or without an initializer."""
         made = self.fresh()
         self._added.append(self.instruction("OpVariable", pointer, made, storage_class, *initializer))
         self.type_of[made] = pointer
@@ -123,7 +124,7 @@ class Editor:
         self._decorations.append(self.instruction("OpDecorate", identifier, decoration, *literals))
 
     def add(self, name: str, *operands: int) -> None:
-        """Declare a variable, or a type that shall be no other's (for its decorations), by all its words."""
+        """Declare a variable, or a type that is not shared (because of its decorations), by all its words."""
         words = self.instruction(name, *operands)
         spec = grammar().instruction(words[0] & 0xFFFF)
         self._added.append(words)
@@ -149,7 +150,7 @@ class Editor:
         return self.joined(changed)
 
     def joined(self, instructions: Sequence[Words]) -> Module:
-        """Return the module of these instructions and of all that was declared and decorated."""
+        """Return the module of these instructions and of all added declarations and decorations."""
         functions = self._first(instructions, lambda name: name == "OpFunction")
         types = self._first(instructions, lambda name: name.startswith(("OpType", "OpConstant")))
         parts = (
@@ -165,7 +166,7 @@ class Editor:
         return Module.from_bytes(np.array(flat, "<u4").tobytes())
 
     def _first(self, instructions: Sequence[Words], wanted: Callable[[str], bool]) -> int:
-        """Return the place of the first instruction of a wanted name, the end where there is none."""
+        """Return the index of the first instruction with one of some names; the end without one."""
         codes = {code for name, code in self._codes.items() if wanted(name)}
-        places = (place for place, words in enumerate(instructions) if words[0] & 0xFFFF in codes)
-        return next(places, len(instructions))
+        indices = (index for index, words in enumerate(instructions) if words[0] & 0xFFFF in codes)
+        return next(indices, len(instructions))

@@ -32,7 +32,7 @@ class OperandSpec:
 
 @dataclass(frozen=True, slots=True)
 class InstructionSpec:
-    """What the grammar says about an instruction.
+    """The grammar of an instruction.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class InstructionSpec:
     minimum_words: int
 
     def operand_index(self, name: str) -> int | None:
-        """Word of the operand called `name`, counted from the instruction's first word."""
+        """Return the word of an operand by name, counted from the instruction's first word."""
         for index, operand in enumerate(self.operands):
             if operand.name == name:
                 return 1 + self.has_type + self.has_result + index
@@ -60,7 +60,7 @@ class InstructionSpec:
 
 
 class Grammar:
-    """The tables of one grammar file, each built when first asked for."""
+    """The tables of one grammar file, each built on first use."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self._instructions: list[dict[str, Any]] = data["instructions"]
@@ -87,7 +87,7 @@ class Grammar:
         return names
 
     def instruction(self, opcode: int) -> InstructionSpec | None:
-        """Return what is known of `opcode`; None where the grammar has no such instruction."""
+        """Return the grammar of an opcode; None where there is no such instruction."""
         if opcode not in self._specs:
             entry = self._by_opcode.get(opcode)
             self._specs[opcode] = None if entry is None else _spec(entry)

@@ -1,4 +1,4 @@
-"""What goes into a stage and out of it: variables with locations, and the built-ins that it uses."""
+"""Interface of a stage: its inputs and outputs with locations, and the built-in variables that it uses."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class StageVariable:
 
     Attributes
     ----------
-    name : the variable's, or the block member's.
-    location, component : its place; `component` counts inside of the location.
+    name : of the variable, or of the block's member.
+    location, component : the first location that it takes, and the first component in it.
     index : 1 for the second source of dual-source blending, else 0.
-    type : what it holds; of a block, one entry stands for each member. Where a stage sees one for each vertex
-        of a patch or primitive, what it holds for one vertex.
+    type : its type; a block has one entry for each member. Where a stage has an element for each vertex of a
+        patch or primitive, the type for one vertex.
     interpolation : ``"smooth"``, ``"flat"`` or ``"noperspective"``.
     auxiliary : ``"centroid"``, ``"sample"``, ``"patch"``, ``"primitive"`` (one for each primitive of a mesh),
         or empty.
@@ -37,7 +37,7 @@ class StageVariable:
 
     @property
     def scalar(self) -> ScalarType | None:
-        """The type of its components; None where it holds no numbers of one type."""
+        """The type of its components; None for a type without numbers of one type."""
         kind = self.type
         while isinstance(kind, ArrayType):
             kind = kind.element
@@ -65,7 +65,7 @@ class StageVariable:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """What a stage takes and gives.
+    """Inputs and outputs of a stage.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ _BY_VERTEX = frozenset(
 
 
 def interface_of(declared: Declarations, entry: EntryPointDeclaration) -> Interface:
-    """Collect the inputs and outputs that an entry point names."""
+    """Return the inputs and outputs that an entry point names."""
     named = frozenset(entry.interface)
     variables: dict[str, list[StageVariable]] = {"Input": [], "Output": []}
     built_ins: dict[str, set[str]] = {"Input": set(), "Output": set()}
@@ -102,8 +102,8 @@ def interface_of(declared: Declarations, entry: EntryPointDeclaration) -> Interf
             variables[variable.storage_class] += _located(declared, variable, by_vertex)
             built_ins[variable.storage_class] |= _built_ins(declared, variable)
     inputs, outputs = (
-        tuple(sorted(found, key=lambda item: (item.location, item.component, item.index)))
-        for found in variables.values()
+        tuple(sorted(located, key=lambda item: (item.location, item.component, item.index)))
+        for located in variables.values()
     )
     return Interface(inputs, outputs, frozenset(built_ins["Input"]), frozenset(built_ins["Output"]))
 

@@ -1,8 +1,8 @@
-"""Which of Vulkan's layout rules a block keeps: std140, std430, or only scalar alignment.
+"""Layout rules of a block: std140, std430, or only scalar alignment.
 
-Vulkan 1.3 §15.6.4 "Offset and Stride Assignment". A uniform buffer that keeps std430 alone needs
-the feature ``uniformBufferStandardLayout``, and any block that keeps neither needs
-``scalarBlockLayout``. Vectors follow the relaxed rule that is part of Vulkan since 1.1.
+Vulkan 1.3 §15.6.4 "Offset and Stride Assignment". A uniform buffer that satisfies only std430 needs
+the feature ``uniformBufferStandardLayout``, and a block that satisfies neither needs
+``scalarBlockLayout``. Vectors follow the relaxed rule of Vulkan 1.1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from vkgroup.spirv.types import ArrayType, MatrixType, Member, ScalarType, Struc
 
 
 class _Facts(NamedTuple):
-    """What is remembered of a structure under one set of rules."""
+    """The classification of a structure under one set of rules."""
 
     structure: StructType  # held, so that its id() stays its own
     alignment: int
@@ -21,7 +21,7 @@ class _Facts(NamedTuple):
 
 
 class LayoutChecker:
-    """Classifies structures; each is looked at once, so shared and deep nesting stay cheap.
+    """Classifies structures, each once, so that shared and deep nesting stay cheap.
 
     Structures are to be shown to `remember` in the order of declaration, inner ones first.
     """
@@ -31,13 +31,13 @@ class LayoutChecker:
         self._shared: dict[int, tuple[int | None, int]] = {}
 
     def remember(self, structure: StructType) -> None:
-        """Classify a structure ahead of the ones that hold it."""
+        """Classify a structure before those that contain it."""
         self._of(structure, True)
         self._of(structure, False)
         self.shared_size(structure)
 
     def rules(self, block: StructType) -> str | None:
-        """Return ``"std140"``, ``"std430"`` or ``"scalar"``: the strictest rules that `block` keeps.
+        """Return ``"std140"``, ``"std430"`` or ``"scalar"``: the strictest rules that `block` satisfies.
 
         None where the block has no layout at all.
         """
@@ -97,7 +97,7 @@ class LayoutChecker:
         return facts
 
     def _keeps(self, block: StructType, extended: bool) -> bool:
-        """Whether each member of `block`, and of the structures within, is aligned by the rules."""
+        """Return whether each member of `block`, nested ones included, is aligned by the rules."""
         end_of_previous = 0
         for member in block.members:
             offset = member.offset or 0
@@ -108,14 +108,14 @@ class LayoutChecker:
                 return False
             if not self._strides_keep(member, extended):
                 return False
-            # The next member may not live in the padding of an aggregate before it.
+            # The next member may not lie in the padding of an aggregate before it.
             end_of_previous = offset + (member.size or 0)
             if isinstance(member.type, ArrayType | StructType | MatrixType):
                 end_of_previous = _round_up(end_of_previous, alignment)
         return True
 
     def _strides_keep(self, member: Member, extended: bool) -> bool:
-        """Whether array and matrix strides within one member are multiples of what they align to."""
+        """Return whether array and matrix strides in one member are multiples of their alignment."""
         kind = member.type
         while isinstance(kind, ArrayType):
             alignment = self._alignment(kind, member, extended)
@@ -133,7 +133,7 @@ class LayoutChecker:
         return self._alignment(member.type, member, extended)
 
     def _alignment(self, kind: Type, member: Member, extended: bool) -> int:
-        """Base alignment of `kind`, or its extended alignment (rounded up to 16 for aggregates)."""
+        """Return the base alignment of `kind`, or its extended one (aggregates: rounded up to 16)."""
         in_array = isinstance(kind, ArrayType | MatrixType)
         while isinstance(kind, ArrayType):
             kind = kind.element
@@ -155,7 +155,7 @@ def _vector_alignment(kind: Type) -> int:
 
 
 def _straddles(offset: int, size: int) -> bool:
-    """Vulkan's "improperly straddles": a vector that crosses a boundary of 16 bytes needlessly."""
+    """Return whether a vector "improperly straddles" (Vulkan): it need not cross its boundary of 16 bytes."""
     if size <= 16:
         return size > 0 and offset // 16 != (offset + size - 1) // 16
     return offset % 16 != 0

@@ -13,7 +13,7 @@ from vkgroup.spirv.module import Module
 
 _WORD = 32
 
-#: Extensions under which the values may be of 16 bits as well.
+#: Extensions that also allow values of 16 bits.
 _HALVES = frozenset({"SPV_AMD_gpu_shader_half_float", "SPV_AMD_gpu_shader_int16"})
 
 
@@ -42,7 +42,7 @@ def check_legacy(module: Module) -> None:
 
 
 class _Types:
-    """Looks up what a type or a value's type is, in words."""
+    """The types of a module, as kind, bits and components."""
 
     def __init__(self, module: Module) -> None:
         self.editor = Editor(module)

@@ -1,4 +1,4 @@
-"""Which source line an instruction comes from: `OpLine`, or `DebugLine` of NonSemantic.Shader.DebugInfo."""
+"""Source lines of instructions: from `OpLine`, or from `DebugLine` of NonSemantic.Shader.DebugInfo."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from vkgroup.spirv.module import Instruction, Module
+from vkgroup.spirv.binary import Instruction
+from vkgroup.spirv.module import Module
 
 _DEBUG_INFORMATION = "NonSemantic.Shader.DebugInfo"
 _DEBUG_SOURCE, _DEBUG_LINE, _DEBUG_NO_LINE = 35, 103, 104
@@ -21,8 +22,8 @@ class Line:
 
     Attributes
     ----------
-    file : as the compiler was given it; empty where nothing is known.
-    number : counted from 1; 0 where nothing is known.
+    file : as passed to the compiler; empty for an unknown line.
+    number : counted from 1; 0 for an unknown line.
     """
 
     file: str
@@ -41,7 +42,7 @@ class LineTable:
 
     Attributes
     ----------
-    sources : text by file, as far as the module carries it.
+    sources : text by file, of the files whose text the module has.
     """
 
     def __init__(self, module: Module) -> None:
@@ -57,19 +58,19 @@ class LineTable:
 
     def __getitem__(self, position: int) -> Line:
         """Return the line of the instruction whose first word is at `position` in `Module.words`."""
-        place = bisect.bisect_right(self._positions, position) - 1
-        return self._lines[place] if place >= 0 and position >= 0 else NOWHERE
+        last = bisect.bisect_right(self._positions, position) - 1
+        return self._lines[last] if last >= 0 and position >= 0 else NOWHERE
 
     def text(self, line: Line) -> str:
-        """Return the text of a line; empty where the module does not carry its source."""
+        """Return the text of a line; empty where the module does not have its source."""
         lines = self.sources.get(line.file, "").split("\n")
         return lines[line.number - 1].rstrip() if 0 < line.number <= len(lines) else ""
 
     def declaration(self, identifier: int) -> Line:
-        """Return the line where a variable is declared, found by its name in the source.
+        """Return the line where a variable is declared, by a search for its name in the source.
 
-        Compilers give variables no line of their own. A variable of a function is looked for from the
-        function's line on, a global one from the beginning; a name in a comment does not count.
+        Compilers emit no line for a variable. The search begins at the function of a local variable, and at
+        the first line for a global one. Comments are skipped.
         """
         name = self.names.get(identifier, "")
         start = self._owners.get(identifier, NOWHERE)
@@ -77,14 +78,14 @@ class LineTable:
         if not name:
             return start
         for file in sources:
-            found = _find_word(self.sources[file], name, start.number)
-            if found:
-                return Line(file, found)
+            number = _find_word(self.sources[file], name, start.number)
+            if number:
+                return Line(file, number)
         return start
 
     @cached_property
     def names(self) -> dict[int, str]:
-        """Names of ids, as `OpName` gives them."""
+        """Names of ids from `OpName`."""
         return {
             entry.operands[0]: _string(entry.operands[1:])
             for entry in self._module.instructions
@@ -93,7 +94,7 @@ class LineTable:
 
     @cached_property
     def _owners(self) -> dict[int, Line]:
-        """The line of the function that a local variable belongs to."""
+        """The line of the function of each local variable."""
         owners, current = {}, NOWHERE
         for entry in self._module.instructions:
             if entry.name == "OpFunction":
@@ -112,7 +113,7 @@ class LineTable:
                 current = line
 
     def _step(self, entry: Instruction, current: Line) -> Line:
-        """Take one instruction; return the line that holds from it on."""
+        """Read one instruction; return the line from it on."""
         words = entry.operands
         match entry.name:
             case "OpString":
@@ -136,7 +137,7 @@ class LineTable:
         return current
 
     def _debug(self, result: int, words: tuple[int, ...], current: Line) -> Line:
-        """Take an instruction of NonSemantic.Shader.DebugInfo, whose operands are ids of constants."""
+        """Read an instruction of NonSemantic.Shader.DebugInfo, whose operands are ids of constants."""
         if words[1] == _DEBUG_SOURCE:
             file = self._strings.get(words[2], "")
             self._files[result] = file
@@ -150,13 +151,13 @@ class LineTable:
 
 
 def _string(words: tuple[int, ...]) -> str:
-    """Read a literal string from the words that start with it."""
+    """Return the literal string at the start of some words."""
     raw = b"".join(word.to_bytes(4, "little") for word in words)
     return raw.split(b"\0")[0].decode("utf-8", "replace")
 
 
 def _find_word(source: str, name: str, first: int) -> int:
-    """Return the first line from `first` on that has a word outside of comments; 0 where none has."""
+    """Return the first line from `first` on with a word outside of comments; 0 without one."""
     pattern = re.compile(rf"(?<![\w.]){re.escape(name)}\b")
     for number, text in _without_comments(source):
         if number >= first and not text.lstrip().startswith("#") and pattern.search(text):
@@ -165,10 +166,10 @@ def _find_word(source: str, name: str, first: int) -> int:
 
 
 def _without_comments(source: str) -> Iterator[tuple[int, str]]:
-    """Give the lines of a source, numbered from 1, with comments blanked."""
+    """Yield the lines of a source, numbered from 1, with comments blanked."""
     blank = re.sub(
         r"//[^\n]*|/\*.*?\*/",
-        lambda found: re.sub(r"[^\n]", " ", found[0]),
+        lambda comment: re.sub(r"[^\n]", " ", comment[0]),
         source,
         flags=re.DOTALL,
     )

@@ -1,8 +1,8 @@
-"""SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote expressed by the core's group instructions.
+"""Lowering of SPV_KHR_shader_ballot and SPV_KHR_subgroup_vote to the group instructions of core SPIR-V.
 
-The older instructions have no scope: it is the subgroup. Otherwise each has a core instruction of the same
-meaning (SPIR-V 3.49.24, "Non-Uniform Instructions"), and the five masks are the same built-ins under another
-capability, of the same numbers.
+The older instructions have no scope operand; they work on the subgroup. Each has a core instruction of the
+same meaning (SPIR-V 3.49.24, "Non-Uniform Instructions"). The five masks are the same built-ins, with the
+same numbers, under another capability.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EXTENSIONS = frozenset({"SPV_KHR_shader_ballot", "SPV_KHR_subgroup_vote"})
 """The extensions that `lower_legacy` replaces."""
 
 CAPABILITIES = {"SubgroupBallotKHR": "GroupNonUniformBallot", "SubgroupVoteKHR": "GroupNonUniformVote"}
-"""Their capabilities, and what takes each one's place."""
+"""Their capabilities, and the replacement of each."""
 
 _SUBGROUP = 3  # Scope (SPIR-V 3.27)
 _FIRST_VERSION = (1, 3)  # of OpGroupNonUniform…
@@ -26,7 +26,7 @@ _DYNAMIC_BROADCAST = (1, 5)  # before, the id of OpGroupNonUniformBroadcast must
 
 
 def uses_legacy(module: Module) -> bool:
-    """Whether the module declares either capability, which is what `lower_legacy` changes."""
+    """Return whether the module declares either capability, so that `lower_legacy` changes it."""
     return not CAPABILITIES.keys().isdisjoint(module.reflection.capabilities)
 
 
@@ -95,7 +95,7 @@ def _scope(editor: Editor) -> int:
 
 
 def _named(name: str) -> Rewrite:
-    """Return the rewrite to an instruction that differs in its scope alone."""
+    """Return the rewrite to an instruction that differs only in its scope."""
 
     def rewrite(editor: Editor, words: Words) -> list[Words]:
         return [editor.instruction(name, words[1], words[2], _scope(editor), *words[3:])]
@@ -104,7 +104,7 @@ def _named(name: str) -> Rewrite:
 
 
 def _ballot(editor: Editor, words: Words) -> list[Words]:
-    """The core's ballot is a vector of unsigned integers; the older one's may be signed."""
+    """Rewrite a ballot: the core result is a vector of unsigned integers; the older one may be signed."""
     _, type_, result, predicate = words
     unsigned = editor.vector(editor.integer(), 4)
     if type_ == unsigned:
@@ -117,7 +117,7 @@ def _ballot(editor: Editor, words: Words) -> list[Words]:
 
 
 def _read_invocation(editor: Editor, words: Words) -> list[Words]:
-    """The core's ids are unsigned; the older index may be signed, and need not be a constant."""
+    """Rewrite a read: the core id is unsigned; the older index may be signed and need not be constant."""
     _, type_, result, value, index = words
     before: list[Words] = []
     constant = _is_constant(editor, index)
@@ -135,14 +135,14 @@ def _read_invocation(editor: Editor, words: Words) -> list[Words]:
 
 
 def _is_constant(editor: Editor, identifier: int) -> bool:
-    """Whether an index can be the constant of a broadcast: a signed one must be plain, to be converted."""
+    """Return whether an index can be the constant of a broadcast; a signed one must be an OpConstant."""
     name, _ = editor.definition(identifier)
     _, type_ = editor.definition(editor.type_of[identifier])
     return name == "OpConstant" or (name.startswith(("OpConstant", "OpSpecConstant")) and not type_[3])
 
 
 def _shuffles(editor: Editor, words: Words) -> bool:
-    """Whether an instruction will become a shuffle."""
+    """Return whether an instruction becomes a shuffle."""
     if grammar().name(words[0] & 0xFFFF) != "OpSubgroupReadInvocationKHR":
         return False
     return editor.version < _DYNAMIC_BROADCAST and not _is_constant(editor, words[4])

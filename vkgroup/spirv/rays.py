@@ -1,4 +1,4 @@
-"""What a stage of ray tracing hands on and takes: the rays that it traces, the callables, and their data."""
+"""Ray interface of a stage: its traces and calls, its payload, callable data and hit attributes."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.errors import InvalidModule
+from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.constants import Constant
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import Module
 from vkgroup.spirv.types import ArrayType, MatrixType, StructType, Type
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """An instruction that traces rays; what it takes at run time is None.
+    """An instruction that traces rays. Operands that are computed at run time are None.
 
     Attributes
     ----------
     structure : set and binding of the acceleration structure.
-    record_offset, record_stride, miss_index : which records of the shader binding table it means.
-    payload : what the ray carries.
+    record_offset, record_stride, miss_index : its indices into the shader binding table.
+    payload : type of the ray's payload.
     """
 
     structure: tuple[int, int] | None
@@ -35,12 +35,12 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An instruction that executes a callable shader; what it takes at run time is None.
+    """An instruction that executes a callable shader. Operands that are computed at run time are None.
 
     Attributes
     ----------
-    index : which record of the shader binding table it means.
-    data : what the callable shader gets and gives back.
+    index : of its record in the shader binding table.
+    data : type of the callable data.
     """
 
     index: Constant | None
@@ -49,14 +49,15 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class RayInterface:
-    """What a stage of ray tracing hands on and takes.
+    """Ray-tracing instructions and data of a stage.
 
     Attributes
     ----------
-    traces, calls : its instructions, those in branches never taken too.
-    payload, callable_data : what it is started with (``rayPayloadInEXT``, ``callableDataInEXT``); None where
-        it looks at nothing.
-    attribute : of hits (``hitAttributeEXT``), which intersection shaders give and others take; None without.
+    traces, calls : its instructions, including those in branches never taken.
+    payload, callable_data : types of its incoming data (``rayPayloadInEXT``, ``callableDataInEXT``); None
+        where it declares none.
+    attribute : type of the hit attribute (``hitAttributeEXT``), which intersection shaders write and hit
+        shaders read; None without.
     has_record : whether it reads its record of the shader binding table (``shaderRecordEXT``).
     """
 
@@ -86,8 +87,8 @@ def _packed_size(kind: Type) -> int:
 _NOTHING = RayInterface()
 
 
-def find_rays(module: Module, declared: Declarations) -> RayInterface:
-    """Find what a module hands on and takes.
+def find_rays(module: Binary, declared: Declarations) -> RayInterface:
+    """Return the ray-tracing instructions and data of a module.
 
     Raises
     ------
@@ -111,32 +112,34 @@ def find_rays(module: Module, declared: Declarations) -> RayInterface:
     )
 
 
-def _starts(module: Module, name: str) -> npt.NDArray[np.int64]:
-    """Where the instructions of a name begin."""
+def _starts(module: Binary, name: str) -> npt.NDArray[np.int64]:
+    """Return the first word of each instruction of a name."""
     starts = module.instruction_starts
-    found: npt.NDArray[np.int64] = starts[module.words[starts] & 0xFFFF == grammar().opcodes[name]]
-    return found
+    named: npt.NDArray[np.int64] = starts[module.words[starts] & 0xFFFF == grammar().opcodes[name]]
+    return named
 
 
-def _instructions(module: Module, name: str) -> list[list[int]]:
+def _instructions(module: Binary, name: str) -> list[list[int]]:
     """Return the words of each instruction of a name."""
     spec = grammar().instruction(grammar().opcodes[name])
-    found = []
+    instructions = []
     for start in _starts(module, name).tolist():
         length = int(module.words[start]) >> 16
         if spec is None or length < spec.minimum_words:
             raise InvalidModule(f"{name} at word {start} has {length} words, too few")
-        found.append(module.words[start : start + length].tolist())
-    return found
+        instructions.append(module.words[start : start + length].tolist())
+    return instructions
 
 
-def _trace(declared: Declarations, words: list[int], types: dict[int, Type], module: Module) -> Trace:
+def _trace(declared: Declarations, words: list[int], types: dict[int, Type], module: Binary) -> Trace:
     """Read an OpTraceRayKHR: structure, flags, mask, three indices, the ray in four words, the payload."""
     _, structure, _, _, offset, stride, miss, _, _, _, _, payload = words[:12]
     binding = declared.decoration(variable := _loaded(module, structure), "Binding")
-    place = None if binding is None else (declared.decoration(variable, "DescriptorSet") or 0, binding)
+    structure_binding = (
+        None if binding is None else (declared.decoration(variable, "DescriptorSet") or 0, binding)
+    )
     return Trace(
-        place,
+        structure_binding,
         declared.constants.get(offset),
         declared.constants.get(stride),
         declared.constants.get(miss),
@@ -144,9 +147,9 @@ def _trace(declared: Declarations, words: list[int], types: dict[int, Type], mod
     )
 
 
-def _loaded(module: Module, value: int) -> int:
+def _loaded(module: Binary, value: int) -> int:
     """Return the id of the pointer that a value was loaded from; 0 where it was not loaded."""
     loads = _starts(module, "OpLoad")
     loads = loads[(module.words[loads] >> 16) > 3]
-    found = loads[module.words[loads + 2] == value]
-    return int(module.words[found[0] + 3]) if found.size else 0
+    matching = loads[module.words[loads + 2] == value]
+    return int(module.words[matching[0] + 3]) if matching.size else 0

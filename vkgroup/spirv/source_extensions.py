@@ -1,12 +1,13 @@
-"""The extensions of the source language that a module says it was written with (`OpSourceExtension`)."""
+"""Source extensions: the language extensions that a module names in `OpSourceExtension`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from vkgroup.errors import InvalidModule
+from vkgroup.spirv.binary import HEADER_WORDS
 from vkgroup.spirv.grammar import grammar
-from vkgroup.spirv.module import HEADER_WORDS, Module
+from vkgroup.spirv.module import Module
 from vkgroup.spirv.words import BEFORE_NAMES, instruction, literal
 
 
@@ -31,13 +32,13 @@ def source_extensions(module: Module) -> frozenset[str]:
 
 
 def add_source_extension(module: Module, name: str) -> Module:
-    """Return `module` with one more `OpSourceExtension`, behind the others."""
+    """Return `module` with one more `OpSourceExtension`, after the others."""
     codes = grammar().opcodes
     opcodes = module.words[module.instruction_starts] & 0xFFFF
     before = np.isin(opcodes, [codes[known] for known in BEFORE_NAMES])
     last = int(np.flatnonzero(before)[-1]) + 1 if before.any() else 0
     ends = [*module.instruction_starts.tolist(), len(module.words)]
-    place = ends[last] if before.any() else HEADER_WORDS
+    end = ends[last] if before.any() else HEADER_WORDS
     added = instruction(codes["OpSourceExtension"], literal(name.encode()))
-    words = np.concatenate([module.words[:place], added, module.words[place:]])
+    words = np.concatenate([module.words[:end], added, module.words[end:]])
     return Module.from_bytes(words.astype("<u4").tobytes())

@@ -1,4 +1,4 @@
-"""Which subgroup operations a module uses, on which types."""
+"""Subgroup operations of a module, with the types that they work on."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.errors import InvalidModule
+from vkgroup.spirv.binary import Binary
 from vkgroup.spirv.declarations import Declarations
 from vkgroup.spirv.grammar import InstructionSpec, grammar
-from vkgroup.spirv.module import Module
 from vkgroup.spirv.types import ScalarType, VectorType
 
 
 @dataclass(frozen=True, slots=True)
 class SubgroupUse:
-    """One way in which the module uses subgroups.
+    """One kind of subgroup operation in a module.
 
     Attributes
     ----------
     operation : SPIR-V's name, for example ``"OpGroupNonUniformIAdd"``.
-    type : scalar type of the value it works on, or of the result where it takes none; None where
-        that is neither scalar nor vector.
+    type : scalar type of its value, or of the result where it has no value operand; None where that is
+        neither scalar nor vector.
     group_operation : ``"Reduce"``, ``"InclusiveScan"``, …; empty where the operation has none.
-    dynamic_id : whether an `OpGroupNonUniformBroadcast` or quad broadcast takes an id that is no
-        constant, which needs ``subgroupBroadcastDynamicId``.
+    dynamic_id : whether the id of an `OpGroupNonUniformBroadcast` or quad broadcast is no constant, which
+        needs ``subgroupBroadcastDynamicId``.
     """
 
     operation: str
@@ -35,15 +35,15 @@ class SubgroupUse:
     dynamic_id: bool = False
 
 
-#: The operand that must not vary for want of ``subgroupBroadcastDynamicId``.
+#: The operand that must be constant without ``subgroupBroadcastDynamicId``.
 _BROADCAST_ID = {
     "OpGroupNonUniformBroadcast": "Invocation Id",
     "OpGroupNonUniformQuadBroadcast": "Index",
 }
 
 
-def find_subgroup_uses(module: Module, declared: Declarations) -> frozenset[SubgroupUse]:
-    """Collect the OpGroupNonUniform… instructions, each kind once.
+def find_subgroup_uses(module: Binary, declared: Declarations) -> frozenset[SubgroupUse]:
+    """Return the OpGroupNonUniform… instructions of a module, each kind once.
 
     Raises
     ------
@@ -59,14 +59,14 @@ def find_subgroup_uses(module: Module, declared: Declarations) -> frozenset[Subg
     type_of = _result_types(module, opcodes)
     constant = np.zeros(module.bound, np.bool_)
     constant[[identifier for identifier in declared.constants if identifier < module.bound]] = True
-    found: set[SubgroupUse] = set()
+    uses: set[SubgroupUse] = set()
     for code in present:
         spec = table.instruction(code)
         chosen = opcodes == code
         if spec is None or (first[chosen] >> 16).min() < spec.minimum_words:
             raise InvalidModule(f"an {table.name(code)} has too few words")
-        found |= _uses_of(module, declared, spec, module.instruction_starts[chosen], type_of, constant)
-    return frozenset(found)
+        uses |= _uses_of(module, declared, spec, module.instruction_starts[chosen], type_of, constant)
+    return frozenset(uses)
 
 
 @cache
@@ -75,8 +75,8 @@ def _codes() -> frozenset[int]:
     return frozenset(code for name, code in grammar().opcodes.items() if name.startswith("OpGroupNonUniform"))
 
 
-def _result_types(module: Module, opcodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Type id by result id, 0 where there is none; shape (bound,)."""
+def _result_types(module: Binary, opcodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the type id by result id, 0 where there is none; shape (bound,)."""
     table = grammar()
     specs = [table.instruction(code) for code in np.unique(opcodes).tolist()]
     typed = [spec.opcode for spec in specs if spec and spec.has_type and spec.has_result]
@@ -90,17 +90,14 @@ def _result_types(module: Module, opcodes: npt.NDArray[np.int64]) -> npt.NDArray
 
 
 def _uses_of(
-    module: Module,
+    module: Binary,
     declared: Declarations,
     spec: InstructionSpec,
     starts: npt.NDArray[np.int64],
     type_of: npt.NDArray[np.int64],
     constant: npt.NDArray[np.bool_],
 ) -> set[SubgroupUse]:
-    """Describe all instructions of one opcode.
-
-    The type is that of the value, or of the result where the instruction takes none.
-    """
+    """Return the kinds of one opcode's instructions, which begin at `starts`."""
     words = module.words
     value, group = spec.operand_index("Value"), spec.operand_index("Operation")
     identifier = spec.operand_index(_BROADCAST_ID.get(spec.name, ""))
@@ -120,8 +117,8 @@ def _uses_of(
     }
 
 
-def _ids(module: Module, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Ids at these words; 0, which is no id, where a number is out of bounds."""
+def _ids(module: Binary, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the ids at some words; 0, which is no id, where a number is out of bounds."""
     ids = module.words[positions].astype(np.int64)
     return np.where(ids < module.bound, ids, 0)
 

@@ -1,8 +1,8 @@
-"""SPIR-V types as values: what a buffer, push constant or specialization constant holds.
+"""SPIR-V types as values.
 
-Sizes, offsets and strides are in bytes, as the module's decorations give them. `size` is None
-where the module fixes none: booleans, opaque types, undecorated structures, and whatever ends in
-an array whose length only the bound buffer knows.
+Sizes, offsets and strides are in bytes, as in the module's decorations. `size` is None where the module
+defines none: booleans, opaque types, undecorated structures, and types that end in an array whose length
+depends on the bound buffer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SCALAR_NAMES = {
     ("uint", 64): "uint64_t",
 }
 
-#: What GLSL puts before ``vec`` and ``mat``, by scalar.
+#: GLSL's prefix of ``vec`` and ``mat``, by scalar.
 _PREFIXES = {
     ("bool", 1): "b",
     ("float", 16): "f16",
@@ -126,7 +126,7 @@ class CooperativeMatrixType:
     component : type of the elements.
     scope : SPIR-V's number of the scope; 3 is the subgroup.
     rows, columns : as declared, with specialization constants at their defaults.
-    use : 0 for A, 1 for B, 2 for what is added and what results.
+    use : 0 for A, 1 for B, 2 for the accumulator and the result.
     """
 
     component: ScalarType
@@ -137,7 +137,7 @@ class CooperativeMatrixType:
 
     @property
     def size(self) -> int | None:
-        """None: such a matrix is in no memory."""
+        """None: a cooperative matrix has no layout in memory."""
         return None
 
     @property
@@ -154,7 +154,7 @@ class ArrayType:
     ----------
     element : type of the elements.
     length : number of elements, with specialization constants at their defaults; None where the
-        bound buffer or descriptor set decides it.
+        bound buffer or descriptor set determines it.
     stride : bytes from one element to the next; None where it has no layout in memory.
     length_constant : the id of the length where specialization can change it, else None.
     """
@@ -191,10 +191,9 @@ class Member:
     name : as in the source; empty where the module has no debug names.
     type : its type.
     offset : bytes from the structure's start; None in a structure without layout.
-    matrix_stride : bytes from one column (or row, where `row_major`) to the next; None for what
-        is no matrix.
+    matrix_stride : bytes from one column (or row, where `row_major`) to the next; None for other types.
     row_major : whether a matrix is stored row after row.
-    readable, writable : False where the source said ``writeonly`` or ``readonly``.
+    readable, writable : False where the source has ``writeonly`` or ``readonly``.
     """
 
     name: str
@@ -207,7 +206,7 @@ class Member:
 
     @property
     def size(self) -> int | None:
-        """Bytes that the member takes; None where the module does not fix it."""
+        """Bytes of the member; None where the module does not define them."""
         if isinstance(self.type, MatrixType) and self.matrix_stride is not None:
             return self.matrix_stride * (self.type.column.count if self.row_major else self.type.columns)
         return self.type.size
@@ -242,7 +241,7 @@ class StructType:
 
     @property
     def runtime_array(self) -> Member | None:
-        """The member whose length the bound buffer decides, None where there is none."""
+        """The member whose length depends on the bound buffer; None where there is none."""
         if not self.members:
             return None
         last = self.members[-1]
@@ -267,7 +266,7 @@ class ImageType:
 
     Attributes
     ----------
-    sampled_type : what a texel's component reads as; None for ``void``.
+    sampled_type : type of a texel's components when read; None for ``void``.
     dimension : SPIR-V's name: ``"1D"``, ``"2D"``, ``"3D"``, ``"Cube"``, ``"Rect"``, ``"Buffer"``,
         ``"SubpassData"``.
     depth, arrayed, multisampled : as declared.
@@ -285,7 +284,7 @@ class ImageType:
 
     @property
     def size(self) -> int | None:
-        """None: an image is no memory."""
+        """None: an image has no layout in memory."""
         return None
 
     @property
@@ -306,7 +305,7 @@ class SampledImageType:
 
     @property
     def size(self) -> int | None:
-        """None: an image is no memory."""
+        """None: an image has no layout in memory."""
         return None
 
     @property

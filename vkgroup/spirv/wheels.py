@@ -1,4 +1,4 @@
-"""Finds files of the cmeel wheels (glslang, SPIRV-Tools, SPIRV-Headers) where they are installed."""
+"""Files of the cmeel wheels (glslang, SPIRV-Tools, SPIRV-Headers) in the installed environment."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _PREFIX = "cmeel.prefix"
 
 @cache
 def prefixes(distribution: str) -> tuple[Path, ...]:
-    """Return the folders that may hold the files of `distribution`, the likeliest first."""
-    found = []
+    """Return the folders that may hold the files of `distribution`, the most likely first."""
+    folders = []
     try:
         located = metadata.distribution(distribution).locate_file(_PREFIX)
-        found.append(Path(str(located)))
+        folders.append(Path(str(located)))
     except metadata.PackageNotFoundError:
         pass
-    found.extend(Path(entry, _PREFIX) for entry in sys.path)
-    return tuple(dict.fromkeys(path for path in found if path.is_dir()))
+    folders.extend(Path(entry, _PREFIX) for entry in sys.path)
+    return tuple(dict.fromkeys(path for path in folders if path.is_dir()))

@@ -1,4 +1,4 @@
-"""Instructions and literal strings as words, and the order in which instructions stand in a module."""
+"""Words: encoded instructions and literal strings, and the order of instructions in a module."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ BEFORE_STRINGS = (
     "OpExecutionMode",
     "OpExecutionModeId",
 )
-"""What stands before the debug instructions (SPIR-V 2.4, "Logical Layout of a Module", 1 to 6)."""
+"""Instructions before the debug instructions (SPIR-V 2.4, "Logical Layout of a Module", 1 to 6)."""
 
 BEFORE_NAMES = (*BEFORE_STRINGS, "OpString", "OpSource", "OpSourceContinued", "OpSourceExtension")
-"""What stands before the names of ids: also the debug instructions of section 7a."""
+"""Instructions before the names of ids, which include the debug instructions of section 7a."""
 
 
 def instruction(opcode: int, *parts: Sequence[int] | npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
@@ -35,10 +35,10 @@ def literal(text: bytes) -> list[int]:
 
 
 def literal_length(words: Sequence[int] | npt.NDArray[np.uint32]) -> int:
-    """Return of how many words the literal string is that begins with the first one."""
+    """Return the number of words of the literal string at the start of some words."""
     return np.asarray(words, "<u4").tobytes().find(b"\0") // 4 + 1
 
 
 def text_of(words: Sequence[int]) -> str:
-    """Return the literal string that begins with the first word."""
+    """Return the literal string at the start of some words."""
     return np.array(words, "<u4").tobytes().partition(b"\0")[0].decode("utf-8", "replace")

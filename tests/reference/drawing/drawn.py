@@ -1,4 +1,4 @@
-"""Draws on the reference device, for the tests beside this file."""
+"""Draws on the reference device, for the tests in this folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vkgroup.dispatch import Device
 from vkgroup.formats import find
 from vkgroup.reference.drawing import ColorTarget, Draw, Drawn, VertexData, draw
 from vkgroup.reference.interpreter import Memory, Program
-from vkgroup.reference.interpreter.images import ImageMemory
+from vkgroup.reference.interpreter.operations.images import ImageMemory
 
 HEADER = "#version 460\n"
 FULL_SCREEN = """

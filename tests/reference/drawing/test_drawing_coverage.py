@@ -1,4 +1,4 @@
-"""Which samples primitives cover: exactly, and of two with a common edge one."""
+"""Coverage of primitives: exact, and each sample on a common edge belongs to one of two primitives."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ void main() {
 
 def masks(polygon: np.ndarray, size: tuple[int, int], samples: int) -> np.ndarray:
     """The covered samples of each pixel, from the quads."""
-    found = np.zeros((size[1] + 1, size[0] + 1), np.uint32)
+    result = np.zeros((size[1] + 1, size[0] + 1), np.uint32)
     for quads in covered_quads(polygon, size, sample_locations(samples)):
         assert not (quads.x % 2).any()
         assert not (quads.y % 2).any()
         for lane, (right, down) in enumerate([(0, 0), (1, 0), (0, 1), (1, 1)]):
-            found[quads.y + down, quads.x + right] = quads.masks[:, lane]
-    assert not found[size[1]].any()
-    assert not found[:, size[0]].any()
-    return found[: size[1], : size[0]]
+            result[quads.y + down, quads.x + right] = quads.masks[:, lane]
+    assert not result[size[1]].any()
+    assert not result[:, size[0]].any()
+    return result[: size[1], : size[0]]
 
 
 def inside(polygon: np.ndarray, x: Fraction, y: Fraction) -> bool | None:
@@ -55,13 +55,13 @@ def inside(polygon: np.ndarray, x: Fraction, y: Fraction) -> bool | None:
 def test_a_sample_is_covered_where_it_lies_inside(samples: int, seed: int) -> None:
     size = (7, 6)
     polygon = np.random.default_rng(seed).integers(-300, 2200, (3, 2))
-    found = masks(polygon, size, samples)
+    result = masks(polygon, size, samples)
     for y in range(size[1]):
         for x in range(size[0]):
             for bit, (dx, dy) in enumerate(sample_locations(samples)):
                 place = inside(polygon, (x + Fraction(dx)) * 256, (y + Fraction(dy)) * 256)
                 if place is not None:
-                    assert bool(found[y, x] >> bit & 1) == place
+                    assert bool(result[y, x] >> bit & 1) == place
 
 
 @pytest.mark.parametrize("samples", COUNTS)
@@ -83,8 +83,8 @@ def test_of_neighbours_exactly_one_covers_a_sample(samples: int) -> None:
 
 def test_left_and_top_edges_own_their_samples() -> None:
     square = np.array([[1, 1], [4, 1], [4, 3], [1, 3]]) * 256 + 128
-    found = np.argwhere(masks(square, (8, 8), 1))
-    assert found.tolist() == [[y, x] for y in (1, 2) for x in (1, 2, 3)]
+    result = np.argwhere(masks(square, (8, 8), 1))
+    assert result.tolist() == [[y, x] for y in (1, 2) for x in (1, 2, 3)]
     assert np.array_equal(masks(square[::-1].copy(), (8, 8), 1), masks(square, (8, 8), 1))
 
 
@@ -129,7 +129,7 @@ def test_the_triangles_of_a_square_cover_each_pixel_once(topology: str) -> None:
     places = [(0, 0), (8, 0), (0, 8), (8, 8)]
     if topology == "triangle_fan":
         places = [(0, 0), (8, 0), (8, 8), (0, 8)]
-    found = reference().draw(
+    result = reference().draw(
         COUNT,
         (8, 8),
         {"times": np.zeros(64, np.uint32)},
@@ -137,9 +137,9 @@ def test_the_triangles_of_a_square_cover_each_pixel_once(topology: str) -> None:
         state=DrawState(topology=topology),
         push={"width": 8},
     )
-    assert (found["times"] == 1).all()
-    assert sorted(np.unique(found["drawn"])) == [1, 2]
-    assert found.events == ()
+    assert (result["times"] == 1).all()
+    assert sorted(np.unique(result["drawn"])) == [1, 2]
+    assert result.events == ()
 
 
 def test_a_point_is_a_square_and_its_coordinates_run_over_it() -> None:
@@ -147,7 +147,7 @@ def test_a_point_is_a_square_and_its_coordinates_run_over_it() -> None:
     layout(location = 0) in vec4 place;
     void main() { gl_Position = place; gl_PointSize = 4.0; }"""
     fragment = "#version 450\nlayout(location = 0) out vec2 at; void main() { at = gl_PointCoord; }"
-    found = reference().draw(
+    result = reference().draw(
         fragment,
         (8, 8),
         vertex=vertex,
@@ -157,23 +157,23 @@ def test_a_point_is_a_square_and_its_coordinates_run_over_it() -> None:
     expected = np.zeros((8, 8, 2), np.float32)
     ramp = np.array([0.125, 0.375, 0.625, 0.875])
     expected[2:6, 2:6, 0], expected[2:6, 2:6, 1] = ramp, ramp[:, None]
-    assert np.array_equal(found, expected)
+    assert np.array_equal(result, expected)
 
 
 def test_a_point_outside_is_not_seen_at_all() -> None:
-    found = reference().draw(
+    result = reference().draw(
         "#version 450\nlayout(location = 0) out float c; void main() { c = 1.0; }",
         (8, 8),
         vertices={"position": in_pixels([(-0.25, 4)], (8, 8))},
         state=DrawState(topology="points"),
     )
-    assert not found["c"].any()
+    assert not result["c"].any()
 
 
 def test_a_line_is_a_rectangle_of_width_one() -> None:
     fragment = """#version 450
     layout(location = 0) in float t; layout(location = 0) out float c; void main() { c = t; }"""
-    found = reference().draw(
+    result = reference().draw(
         fragment,
         (8, 8),
         vertices={
@@ -184,17 +184,17 @@ def test_a_line_is_a_rectangle_of_width_one() -> None:
     )["c"]
     expected = np.zeros((8, 8), np.float32)
     expected[2, 1:5] = [1.5, 2.5, 3.5, 4.5]
-    assert np.array_equal(found, expected)
+    assert np.array_equal(result, expected)
 
 
 def test_what_lies_before_or_behind_the_depths_is_clipped() -> None:
     """Depth runs from -1 at the left to 3 at the right: a quarter of the width lies from 0 to 1."""
     corners = triangles((-1, -1, -1), (1, -1, 3), (-1, 1, -1), (1, -1, 3), (1, 1, 3), (-1, 1, -1))
     fragment = "#version 450\nlayout(location = 0) out float z; void main() { z = gl_FragCoord.z; }"
-    found = reference().draw(fragment, (16, 4), vertices={"position": corners})["z"]
+    result = reference().draw(fragment, (16, 4), vertices={"position": corners})["z"]
     expected = np.zeros((4, 16), np.float32)
     expected[:, 4:8] = [0.125, 0.375, 0.625, 0.875]
-    assert np.array_equal(found, expected)
+    assert np.array_equal(result, expected)
 
 
 def test_what_lies_behind_the_viewer_is_not_seen() -> None:
@@ -218,12 +218,12 @@ def test_clip_and_cull_distances() -> None:
     corners = triangles((-1, -1), (3, -1), (-1, 3))
     fragment = "#version 450\nlayout(location = 0) out float one; void main() { one = 1.0; }"
     for cull, first in ((0.0, 4), (-1.0, 8)):
-        found = reference().draw(
+        result = reference().draw(
             fragment, (8, 8), vertex=vertex, vertices={"position": corners}, push={"cull": cull}
         )["one"]
         expected = np.zeros((8, 8))
         expected[:, first:] = 1
-        assert np.array_equal(found, expected)
+        assert np.array_equal(result, expected)
 
 
 def test_triangles_without_area_or_with_places_that_are_no_numbers_are_not_seen() -> None:
@@ -239,5 +239,5 @@ def test_facing_follows_the_direction_on_the_screen() -> None:
     layout(location = 0) out uint front; void main() { front = 1u + uint(gl_FrontFacing); }"""
     corners = triangles((-1, -1), (3, -1), (-1, 3))
     for order, front in (((0, 1, 2), 1), ((0, 2, 1), 2)):
-        found = reference().draw(fragment, (2, 2), vertices={"position": corners[list(order)]})
-        assert (found["front"] == front).all()
+        result = reference().draw(fragment, (2, 2), vertices={"position": corners[list(order)]})
+        assert (result["front"] == front).all()

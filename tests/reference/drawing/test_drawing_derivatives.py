@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from drawn import lanes, reference
 
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.values.value import HARD
 
 SLOPES = """
 layout(location = 0) out uvec4 color;
@@ -18,32 +18,32 @@ void main() {
 
 
 def slopes(*values: str, size: tuple[int, int] = (4, 4)) -> tuple[np.ndarray, np.ndarray]:
-    found, causes, outcome = lanes(SLOPES % ", ".join(values), size)
+    result, causes, outcome = lanes(SLOPES % ", ".join(values), size)
     assert outcome.events == ()
-    return found, causes
+    return result, causes
 
 
 @pytest.mark.parametrize("size", [4, 8, 32, 128])
 def test_fine_derivatives_are_those_of_the_own_row_and_column(size: int) -> None:
     source = SLOPES % "dFdxFine(bent), dFdyFine(bent), fwidthFine(bent), dFdxFine(p.x + 2.0 * p.y)"
-    found, causes, _ = lanes(source, (5, 3), subgroup_size=size)
+    result, causes, _ = lanes(source, (5, 3), subgroup_size=size)
     y, x = np.mgrid[:3, :5]
-    assert np.array_equal(found[..., 0], y)
-    assert np.array_equal(found[..., 1], x)
-    assert np.array_equal(found[..., 2], x + y)
-    assert (found[..., 3] == 1).all()
+    assert np.array_equal(result[..., 0], y)
+    assert np.array_equal(result[..., 1], x)
+    assert np.array_equal(result[..., 2], x + y)
+    assert (result[..., 3] == 1).all()
     assert not causes.any()
 
 
 @pytest.mark.parametrize("suffix", ["", "Coarse"])
 def test_other_derivatives_may_be_those_of_either_row(suffix: str) -> None:
-    found, causes = slopes(
+    result, causes = slopes(
         f"dFdx{suffix}(bent)", f"dFdy{suffix}(bent)", f"dFdx{suffix}(p.x)", f"fwidth{suffix}(p.y)"
     )
     y, x = np.mgrid[:4, :4]
-    assert np.array_equal(found[..., 0], y // 2 * 2)
-    assert np.array_equal(found[..., 1], x // 2 * 2)
-    assert (found[..., 2:] == 1).all()
+    assert np.array_equal(result[..., 0], y // 2 * 2)
+    assert np.array_equal(result[..., 1], x // 2 * 2)
+    assert (result[..., 2:] == 1).all()
     assert ((causes[..., :2] > 0) & (causes[..., :2] < HARD)).all()
     assert not causes[..., 2:].any()
 
@@ -63,8 +63,8 @@ def test_in_a_divergent_quad_there_is_no_derivative() -> None:
         if (gl_FragCoord.x < 3.0) slope = dFdxFine(gl_FragCoord.x);
         color = uvec4(slope, 1, 1, 1);
     }"""
-    found, causes, _ = lanes(source, (6, 2))
-    assert (found[:, :2, 0] == 1).all()
+    result, causes, _ = lanes(source, (6, 2))
+    assert (result[:, :2, 0] == 1).all()
     assert (causes[:, 2, 0] >= HARD).all()
     assert not causes[:, :2].any()
     assert not causes[:, 3:].any()
@@ -106,10 +106,10 @@ def test_the_level_of_detail_comes_from_the_quad(level: int) -> None:
     pictures = [np.full((size, size), number, np.float32) for number, size in enumerate(sizes)]
     image = device.image(pictures[0], levels=pictures[1:], sampled=True)
     sampler = device.sampler(filter="nearest", mipmap="nearest", address="repeat")
-    found = device.draw(LEVELS, (8, 8), {"picture": (image, sampler)}, push={"scale": float(1 << level)})
-    assert (found["color"] == (level, level + 1, level, level)).all()
-    assert found.defined["color"].all()
-    assert found.ordered["color"].all()
+    result = device.draw(LEVELS, (8, 8), {"picture": (image, sampler)}, push={"scale": float(1 << level)})
+    assert (result["color"] == (level, level + 1, level, level)).all()
+    assert result.defined["color"].all()
+    assert result.ordered["color"].all()
 
 
 def test_a_divergent_quad_has_no_level_of_detail() -> None:
@@ -125,7 +125,7 @@ def test_a_divergent_quad_has_no_level_of_detail() -> None:
     several = device.image(one, levels=[np.ones((2, 2), np.float32)], sampled=True)
     for image, known in ((one, True), (several, False)):
         sampler = device.sampler(filter="nearest", mipmap="nearest")
-        found = device.draw(source, (4, 4), {"picture": (image, sampler)})
-        assert (found["color"][:, 0] == 1).all()
-        assert (found.defined["color"][:, 0] == known).all()
-        assert found.defined["color"][:, 1:].all()
+        result = device.draw(source, (4, 4), {"picture": (image, sampler)})
+        assert (result["color"][:, 0] == 1).all()
+        assert (result.defined["color"][:, 0] == known).all()
+        assert result.defined["color"][:, 1:].all()

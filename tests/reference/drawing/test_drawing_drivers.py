@@ -1,4 +1,4 @@
-"""Draws on drivers against the reference device: the same arrays wherever it says that they are defined."""
+"""Draws on drivers against the reference device: equal arrays wherever the reference is defined."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def clear_of_edges(device: Device, places: np.ndarray, samples: int) -> np.ndarr
     """
     margin = 2.0 ** -device.capabilities.limits["subPixelPrecisionBits"]
     y, x = np.mgrid[: SIZE[1], : SIZE[0]]
-    found = np.ones((SIZE[1], SIZE[0], samples), bool)
+    result = np.ones((SIZE[1], SIZE[0], samples), bool)
     for number, (dx, dy) in enumerate(sample_locations(samples)):
         for corners in places:
             for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
                 along = b - a
                 cross = along[0] * (y + dy - a[1]) - along[1] * (x + dx - a[0])
-                found[..., number] &= np.abs(cross) > margin * max(np.hypot(*along), 1.0)
-    return found
+                result[..., number] &= np.abs(cross) > margin * max(np.hypot(*along), 1.0)
+    return result
 
 
 def same(
@@ -56,16 +56,16 @@ def same(
     `clear` says for which pixels, or samples of pixels, to compare; None for all.
     """
     expected = reference(device.capabilities.subgroup.size).draw(*arguments, **options)
-    found = device.draw(*arguments, **options)
-    assert sorted(map(str, found)) == sorted(map(str, expected))
+    result = device.draw(*arguments, **options)
+    assert sorted(map(str, result)) == sorted(map(str, expected))
     assert expected.ordered is not None
     for key, array in expected.items():
-        assert found[key].dtype == array.dtype
+        assert result[key].dtype == array.dtype
         known = expected.ordered[key].copy()
         if clear is not None:
             known[~clear] = False
         assert known.any()
-        assert np.array_equal(found[key][known], array[known]), key
+        assert np.array_equal(result[key][known], array[known]), key
     return {**expected, "events": expected.events}
 
 
@@ -76,7 +76,7 @@ def test_triangles_cover_the_same_samples(vulkan_device: Device, topology: str, 
         places = random_places(seed, 9)
         clear = clear_of_edges(vulkan_device, places[assemble(topology, 9)], samples)
         assert clear.mean() > 0.5
-        found = same(
+        result = same(
             vulkan_device,
             PRIMITIVE,
             SIZE,
@@ -84,7 +84,7 @@ def test_triangles_cover_the_same_samples(vulkan_device: Device, topology: str, 
             vertices={"position": in_pixels(places, SIZE), "number": np.arange(1, 10, dtype=np.uint32)},
             state=DrawState(topology=topology, samples=samples, resolve=False),
         )
-        assert len(np.unique(found["color"])) > 3
+        assert len(np.unique(result["color"])) > 3
 
 
 def test_depths_decide_in_the_same_way(vulkan_device: Device) -> None:
@@ -93,7 +93,7 @@ def test_depths_decide_in_the_same_way(vulkan_device: Device) -> None:
     depths = np.array([[0, 2, 0], [1, -1, 1]], np.float32)
     places = np.concatenate([np.column_stack([corners, z, np.ones(3)]) for z in depths]).astype(np.float32)
     for compare in ("less", "greater", "always"):
-        found = same(
+        result = same(
             vulkan_device,
             PRIMITIVE,
             SIZE,
@@ -101,7 +101,7 @@ def test_depths_decide_in_the_same_way(vulkan_device: Device) -> None:
             depth="d32f",
             state=DrawState(depth_compare=compare),
         )
-        assert len(np.unique(found["color"][..., 0])) == (1 if compare == "always" else 2)
+        assert len(np.unique(result["color"][..., 0])) == (1 if compare == "always" else 2)
 
 
 LINEAR = """#version 450
@@ -120,9 +120,9 @@ void main() {
 
 def test_derivatives_of_linear_functions_and_quads(vulkan_device: Device) -> None:
     values = np.array([[0, 0], [2 * SIZE[0], 0], [0, 2 * SIZE[1]]], np.float32)
-    found = same(vulkan_device, LINEAR, SIZE, vertices={"place": values})
-    assert (found["color"][..., 2:] == (3, -5)).all()
-    assert found["events"] == ()
+    result = same(vulkan_device, LINEAR, SIZE, vertices={"place": values})
+    assert (result["color"][..., 2:] == (3, -5)).all()
+    assert result["events"] == ()
 
 
 # Triangles with no pixel's center within 1/16 pixel of an edge, so that all devices cover the same.
@@ -149,15 +149,15 @@ void main() {
 def test_helpers_fill_quads_and_store_nothing(vulkan_device: Device, ending: str) -> None:
     for places in (FIRST, SECOND):
         assert clear_of_edges(vulkan_device, np.array([places]), 1).all()
-        found = same(
+        result = same(
             vulkan_device,
             HELPING % ending,
             SIZE,
             {0: np.zeros(513, np.uint32)},
             vertices={"position": in_pixels(places, SIZE)},
         )
-        assert found["Data"][512] == found["Data"][:512].sum()
-        assert len(np.unique(found["color"][..., 2])) > 1
+        assert result["Data"][512] == result["Data"][:512].sum()
+        assert len(np.unique(result["color"][..., 2])) > 1
 
 
 SAMPLED = """#version 450
@@ -207,15 +207,15 @@ void main() { color = texture(picture, gl_FragCoord.xy * scale / 64.0); }"""
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2.0, 8.0])
 def test_implicit_levels_of_detail(vulkan_device: Device, scale: float) -> None:
     pictures = [np.full((64 >> level, 64 >> level), level, np.float32) for level in range(5)]
-    found = []
+    result = []
     for device in (vulkan_device, reference()):
         image = device.image(pictures[0], levels=pictures[1:], sampled=True)
         sampler = device.sampler(filter="nearest", mipmap="nearest", address="repeat")
-        found.append(
+        result.append(
             device.draw(TEXTURED, SIZE, {"picture": (image, sampler)}, push={"scale": scale})["color"]
         )
-    assert np.array_equal(*found)
-    assert (found[0][..., 0] == max(0.0, np.log2(scale))).all()
+    assert np.array_equal(*result)
+    assert (result[0][..., 0] == max(0.0, np.log2(scale))).all()
 
 
 VERTEX = """#version 450

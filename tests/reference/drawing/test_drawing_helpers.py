@@ -1,4 +1,4 @@
-"""Helper invocations: no effect on memory, part in quads, and what of group operations is defined."""
+"""Helper invocations: no effect on memory, part in quads, and undefined results of group operations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from drawn import in_pixels, lanes, reference
 
 from vkgroup.compiler import Target
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.values.value import HARD
 
 # Covers the pixels (0, 0), (1, 0) and (0, 1) of one quad of 2x2, with an edge through no pixel's center.
 CORNER = in_pixels([(0, 0), (2.5, 0), (0, 2.5)], (4, 4))
@@ -30,20 +30,20 @@ void main() {
 
 def test_stores_and_atomics_of_helpers_have_no_effect() -> None:
     device = reference(4)
-    found = device.draw(
+    result = device.draw(
         "#version 450\n" + STORING,
         (4, 4),
         {0: np.zeros(6, np.uint32), 1: np.zeros((4, 4), np.uint32)},
         vertices={"position": CORNER},
     )
-    assert found[0].tolist() == [1, 2, 3, 0, 3, 0]
+    assert result[0].tolist() == [1, 2, 3, 0, 3, 0]
     picture = np.zeros((4, 4), np.uint32)
     picture[0, :2] = picture[1, 0] = 8
-    assert np.array_equal(found[1], picture)
-    assert (found["color"][0, 0, :2] == (1, 3)).all()
+    assert np.array_equal(result[1], picture)
+    assert (result["color"][0, 0, :2] == (1, 3)).all()
     # What an atomic gives to a helper is anything.
-    assert found.defined["color"][0, 0].tolist() == [True, True, False, True]
-    assert [event.kind for event in found.events] == ["undefined"]
+    assert result.defined["color"][0, 0].tolist() == [True, True, False, True]
+    assert [event.kind for event in result.events] == ["undefined"]
 
 
 def test_stores_of_helpers_out_of_bounds_are_nothing() -> None:
@@ -80,19 +80,21 @@ void main() {
 
 
 def taking_part(*values: str) -> tuple[np.ndarray, np.ndarray]:
-    found, causes, _ = lanes(TAKING_PART % ("", ", ".join(values)), (4, 4), positions=CORNER, subgroup_size=8)
-    return found, causes
+    result, causes, _ = lanes(
+        TAKING_PART % ("", ", ".join(values)), (4, 4), positions=CORNER, subgroup_size=8
+    )
+    return result, causes
 
 
 def test_a_device_may_leave_helpers_out_of_group_operations() -> None:
-    found, causes = taking_part(
+    result, causes = taking_part(
         "subgroupBallot(true).x",
         "subgroupInclusiveAdd(1u)",
         "subgroupAdd(gl_HelperInvocation ? 0u : 1u)",
         "subgroupBroadcastFirst(lane)",
     )
-    assert found[0, 0].tolist() == [15, 1, 3, 0]
-    assert found[1, 0].tolist() == [15, 3, 3, 0]
+    assert result[0, 0].tolist() == [15, 1, 3, 0]
+    assert result[1, 0].tolist() == [15, 3, 3, 0]
     # Lane 3 is the helper: a scan up to lane 2 does not have it.
     soft = causes[0, 0]
     assert ((soft > 0) & (soft < HARD)).tolist() == [True, False, True, False]
@@ -109,8 +111,8 @@ def test_who_is_elected_is_open_where_a_helper_comes_first() -> None:
     # The quad's first lane is not covered.
     other = in_pixels([(2, -0.5), (2, 2), (-0.5, 2)], (4, 4))
     source = TAKING_PART % ("", "uint(subgroupElect()), subgroupBroadcastFirst(lane), 0u, 0u")
-    found, causes, _ = lanes(source, (4, 4), positions=other, subgroup_size=4)
-    assert found[0, 1].tolist() == [0, 0, 0, 0]
+    result, causes, _ = lanes(source, (4, 4), positions=other, subgroup_size=4)
+    assert result[0, 1].tolist() == [0, 0, 0, 0]
     assert [bool(cause) for cause in causes[0, 1, :2]] == [True, True]
     # Lane 1 is there in any case, so no later one is the first.
     assert [bool(cause) for cause in causes[1, 0, :2]] == [False, True]
@@ -122,8 +124,8 @@ def test_with_maximal_reconvergence_helpers_take_part() -> None:
         'spirv_execution_mode(extensions = ["SPV_KHR_maximal_reconvergence"], 6023);',
         "subgroupBallot(true).x, subgroupInclusiveAdd(1u), subgroupShuffle(lane, 3u), 0u",
     )
-    found, causes, _ = lanes(source, (4, 4), positions=CORNER, subgroup_size=8)
-    assert found[0, 0].tolist() == [15, 1, 3, 0]
+    result, causes, _ = lanes(source, (4, 4), positions=CORNER, subgroup_size=8)
+    assert result[0, 0].tolist() == [15, 1, 3, 0]
     assert not causes.any()
 
 
@@ -144,13 +146,13 @@ void main() {
 
 def test_quads_vote_with_their_helpers() -> None:
     positions = in_pixels([(0, 0), (7.5, 0), (0, 3.5)], (16, 4))
-    found, causes, outcome = lanes(FULL_QUADS, (16, 4), positions=positions, subgroup_size=32)
-    drawn = found[found[..., 3] == 1]
+    result, causes, outcome = lanes(FULL_QUADS, (16, 4), positions=positions, subgroup_size=32)
+    drawn = result[result[..., 3] == 1]
     assert not drawn[:, 0].any()
-    quads = (found[..., 3] == 1).reshape(2, 2, 8, 2).sum(axis=(1, 3))
+    quads = (result[..., 3] == 1).reshape(2, 2, 8, 2).sum(axis=(1, 3))
     partial = np.repeat(np.repeat((quads > 0) & (quads < 4), 2, axis=0), 2, axis=1)
     assert 0 < partial.sum() < (quads > 0).sum() * 4
-    assert np.array_equal(found[..., 1] == 1, partial & (found[..., 3] == 1))
+    assert np.array_equal(result[..., 1] == 1, partial & (result[..., 3] == 1))
     assert bin(drawn[0, 2]).count("1") == outcome.helpers
     assert not causes.any()
 
@@ -174,23 +176,23 @@ void main() {
 @pytest.mark.parametrize("target", [Target.VULKAN_1_2, Target.VULKAN_1_3])
 def test_a_discarded_fragment_is_gone_and_so_are_its_quad_s_derivatives(target: Target) -> None:
     data = np.zeros(16, np.uint32)
-    found, causes, _ = lanes(ENDING % "discard", (4, 4), data, target=target)
+    result, causes, _ = lanes(ENDING % "discard", (4, 4), data, target=target)
     assert data.tolist() == [1] + [2] * 15
-    assert not found[0, 0].any()
+    assert not result[0, 0].any()
     assert not causes[0, 0].any()
     # Its neighbour cannot know the slope, nor what lane 0 had; the other quads can.
     assert (causes[0, 1] >= HARD).tolist() == [False, True, True, False]
     assert (causes[1, 1] >= HARD).tolist() == [False, True, True, False]
     assert not causes[:2, 2:].any()
-    assert (found[2:, 2:, 1] == 3).all()
+    assert (result[2:, 2:, 1] == 3).all()
 
 
 def test_a_demoted_fragment_goes_on_as_a_helper() -> None:
     data = np.zeros(16, np.uint32)
-    found, causes, outcome = lanes(ENDING % "demote", (4, 4), data)
+    result, causes, outcome = lanes(ENDING % "demote", (4, 4), data)
     assert data.tolist() == [1] + [2] * 15
-    assert not found[0, 0].any()
-    assert found[0, 1].tolist() == [5, 3, 0, 7]
+    assert not result[0, 0].any()
+    assert result[0, 1].tolist() == [5, 3, 0, 7]
     assert not causes.any()
     assert outcome.events == ()
 
@@ -207,9 +209,9 @@ def test_helpers_are_known_after_demotion() -> None:
         color = uvec4(subgroupQuadBroadcast(uint(before), 0u), subgroupQuadBroadcast(uint(after), 0u),
                       subgroupQuadBroadcast(uint(gl_HelperInvocation), 0u), uint(after));
     }"""
-    found, causes, _ = lanes(source, (2, 2))
-    assert found[0, 1].tolist()[:2] == [0, 1]
-    assert found[0, 1, 3] == 0
+    result, causes, _ = lanes(source, (2, 2))
+    assert result[0, 1].tolist()[:2] == [0, 1]
+    assert result[0, 1, 3] == 0
     # gl_HelperInvocation itself need not know of it.
     assert (causes[0, 1] >= HARD).tolist() == [False, False, True, False]
 
@@ -221,4 +223,4 @@ def test_a_discard_that_depends_on_an_undefined_value_leaves_the_pixel_undefined
     _, causes, outcome = lanes(source, (4, 2))
     assert (causes[:, 0] >= HARD).all()
     assert not causes[:, 1:].any()
-    assert outcome.events[0].message.startswith("where the shader goes on")
+    assert outcome.events[0].message.startswith("control flow depends")

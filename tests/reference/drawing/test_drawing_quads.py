@@ -30,12 +30,12 @@ def packed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("shuffle", [None, 7])
 def test_the_lanes_of_a_quad_are_its_pixels(size: int, shuffle: int | None) -> None:
-    found, causes, outcome = lanes(WHERE, (9, 7), subgroup_size=size, shuffle=shuffle)
+    result, causes, outcome = lanes(WHERE, (9, 7), subgroup_size=size, shuffle=shuffle)
     y, x = np.mgrid[:7, :9]
-    assert np.array_equal(found[..., 0] % 4, x % 2 + y % 2 * 2)
-    assert np.array_equal(found[..., 1], packed(x ^ 1, y))
-    assert np.array_equal(found[..., 2], packed(x, y ^ 1))
-    assert np.array_equal(found[..., 3], packed(x | 1, y | 1))
+    assert np.array_equal(result[..., 0] % 4, x % 2 + y % 2 * 2)
+    assert np.array_equal(result[..., 1], packed(x ^ 1, y))
+    assert np.array_equal(result[..., 2], packed(x, y ^ 1))
+    assert np.array_equal(result[..., 3], packed(x | 1, y | 1))
     assert not causes.any()
     assert outcome.events == ()
     assert (outcome.fragments, outcome.helpers) == (63, 17)
@@ -43,10 +43,10 @@ def test_the_lanes_of_a_quad_are_its_pixels(size: int, shuffle: int | None) -> N
 
 @pytest.mark.parametrize("size", SIZES)
 def test_quads_fill_subgroups_row_by_row(size: int) -> None:
-    found, _, _ = lanes(WHERE, (8, 8), subgroup_size=size)
+    result, _, _ = lanes(WHERE, (8, 8), subgroup_size=size)
     y, x = np.mgrid[:8, :8]
     quad = y // 2 * 4 + x // 2
-    assert np.array_equal(found[..., 0], (quad * 4 + x % 2 + y % 2 * 2) % size)
+    assert np.array_equal(result[..., 0], (quad * 4 + x % 2 + y % 2 * 2) % size)
 
 
 COUNTED = """
@@ -62,23 +62,23 @@ SQUARE = [(0, 0), (4, 0), (0, 4), (4, 0), (4, 4), (0, 4)]
 
 
 def test_a_subgroup_is_of_one_primitive() -> None:
-    found, _, outcome = lanes(COUNTED, (4, 4), positions=in_pixels(SQUARE, (4, 4)), subgroup_size=32)
+    result, _, outcome = lanes(COUNTED, (4, 4), positions=in_pixels(SQUARE, (4, 4)), subgroup_size=32)
     assert outcome.primitives == 2
     # The upper left triangle touches three quads, the lower right one the three others of the diagonal.
     assert outcome.fragments == 16
     for primitive in (0, 1):
-        mine = found[found[..., 2] == primitive]
+        mine = result[result[..., 2] == primitive]
         assert (mine[:, 0] == 12).all()
     assert outcome.helpers == 8
 
 
 def test_quads_of_several_primitives_may_share_subgroups() -> None:
-    found, _, _ = lanes(
+    result, _, _ = lanes(
         COUNTED, (4, 4), positions=in_pixels(SQUARE, (4, 4)), subgroup_size=32, mix_primitives=True
     )
-    assert (found[..., 0] == 24).all()
-    assert sorted(np.unique(found[..., 2])) == [0, 1]
-    assert not found[..., 3].any()
+    assert (result[..., 0] == 24).all()
+    assert sorted(np.unique(result[..., 2])) == [0, 1]
+    assert not result[..., 3].any()
 
 
 @pytest.mark.parametrize("mix", [False, True])
@@ -90,10 +90,10 @@ def test_shuffled_quads_give_the_same_picture(mix: bool) -> None:
     places = triangles((-1, -1), (3, -1), (-1, 3), (-1, -1), (1, -1), (-1, 1))
     plain, _, _ = lanes(source, (32, 32), positions=places, subgroup_size=16)
     for seed in range(3):
-        found, _, _ = lanes(
+        result, _, _ = lanes(
             source, (32, 32), positions=places, subgroup_size=16, shuffle=seed, mix_primitives=mix
         )
-        assert np.array_equal(found, plain)
+        assert np.array_equal(result, plain)
 
 
 def test_many_fragments_come_in_parts() -> None:
@@ -103,8 +103,8 @@ def test_many_fragments_come_in_parts() -> None:
     void main() { atomicAdd(total, 1u); color = uvec4(gl_PrimitiveID + 1); }"""
     places = np.concatenate([triangles((-1, -1), (3, -1), (-1, 3))] * 6)
     total = np.zeros(1, np.uint32)
-    found, _, outcome = lanes(source, (200, 150), total, positions=places)
-    assert (found == 6).all()
+    result, _, outcome = lanes(source, (200, 150), total, positions=places)
+    assert (result == 6).all()
     assert total[0] == outcome.fragments == 6 * 200 * 150
 
 
@@ -135,9 +135,9 @@ def test_events_say_which_vertex_it_was() -> None:
         gl_Position = vec4(0);
         if (gl_VertexIndex == 2 && gl_InstanceIndex == 1) data[9] = 1u;
     }"""
-    found = reference().draw(
+    result = reference().draw(
         "#version 450\nvoid main() {}", (2, 2), {"data": np.zeros(4, np.uint32)}, vertex=vertex, instances=2
     )
-    (event,) = found.events
+    (event,) = result.events
     assert event.kind == "bounds"
     assert event.invocation == VertexInvocation((0, 0, 0), (5, 0, 0), 0, 5, 2, 1)

@@ -1,4 +1,4 @@
-"""Several samples of a pixel: coverage, shading each, masks, resolving, and where inputs are taken."""
+"""Multisampling: coverage, sample shading, masks, resolving, and the points at which inputs are taken."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def covered(places: list[tuple[float, float]], samples: int, size: int = 8) -> n
     """Which samples lie in a triangle, by the signs of its edges."""
     corners = np.array(places)
     y, x = np.mgrid[:size, :size]
-    found = np.zeros((size, size, samples), bool)
+    result = np.zeros((size, size, samples), bool)
     for number, (dx, dy) in enumerate(sample_locations(samples)):
         sides = [
             (b[0] - a[0]) * (y + dy - a[1]) - (b[1] - a[1]) * (x + dx - a[0])
             for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True)
         ]
-        found[..., number] = np.all(np.array(sides) > 0, axis=0)
-    return found
+        result[..., number] = np.all(np.array(sides) > 0, axis=0)
+    return result
 
 
 @pytest.mark.parametrize("samples", [1, 2, 4, 8])
@@ -40,8 +40,8 @@ def test_samples_are_covered_and_averaged(samples: int) -> None:
             ONE, (8, 8), vertices={"position": positions}, state=DrawState(samples=samples, resolve=False)
         )
         assert np.array_equal(each["one"], expected)
-    found = device.draw(ONE, (8, 8), vertices={"position": positions}, state=DrawState(samples=samples))
-    assert np.array_equal(found["one"], expected.mean(axis=2))
+    result = device.draw(ONE, (8, 8), vertices={"position": positions}, state=DrawState(samples=samples))
+    assert np.array_equal(result["one"], expected.mean(axis=2))
 
 
 def test_other_numbers_of_samples_are_unsupported() -> None:
@@ -52,10 +52,10 @@ def test_other_numbers_of_samples_are_unsupported() -> None:
 def test_integers_resolve_to_the_first_sample() -> None:
     source = "#version 450\nlayout(location = 0) out uint c; void main() { c = 9u; }"
     positions = in_pixels(SLANTED, (8, 8))
-    found = reference().draw(source, (8, 8), vertices={"position": positions}, state=DrawState(samples=4))[
+    result = reference().draw(source, (8, 8), vertices={"position": positions}, state=DrawState(samples=4))[
         "c"
     ]
-    assert np.array_equal(found, covered(SLANTED, 4)[..., 0] * 9)
+    assert np.array_equal(result, covered(SLANTED, 4)[..., 0] * 9)
 
 
 COUNTING = """#version 450
@@ -68,14 +68,14 @@ void main() {
 
 
 def counted(last: str, *, sample_shading: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    found = reference().draw(
+    result = reference().draw(
         COUNTING % last,
         (8, 8),
         {"Data": np.zeros(64, np.uint32)},
         vertices={"position": in_pixels(SLANTED, (8, 8))},
         state=DrawState(samples=4, sample_shading=sample_shading, resolve=False),
     )
-    return found["times" if "times" in found else "Data"].reshape(8, 8), found["c"]
+    return result["times" if "times" in result else "Data"].reshape(8, 8), result["c"]
 
 
 def test_without_sample_shading_a_pixel_is_shaded_once() -> None:
@@ -107,19 +107,19 @@ def test_quads_with_sample_shading_are_of_one_sample() -> None:
         c = uvec4(subgroupQuadSwapHorizontal(gl_SampleID) + 1, subgroupQuadSwapDiagonal(at.x),
                   uvec2(gl_SamplePosition * 16.0));
     }"""
-    found = reference().draw(source, (4, 4), state=DrawState(samples=8, resolve=False))["c"]
-    assert np.array_equal(found[..., 0], np.broadcast_to(np.arange(8) + 1, (4, 4, 8)))
-    assert np.array_equal(found[..., 0, 1], np.broadcast_to(np.arange(4) ^ 1, (4, 4)))
-    assert np.array_equal(found[0, 0, :, 2:], sample_locations(8) * 16)
+    result = reference().draw(source, (4, 4), state=DrawState(samples=8, resolve=False))["c"]
+    assert np.array_equal(result[..., 0], np.broadcast_to(np.arange(8) + 1, (4, 4, 8)))
+    assert np.array_equal(result[..., 0, 1], np.broadcast_to(np.arange(4) ^ 1, (4, 4)))
+    assert np.array_equal(result[0, 0, :, 2:], sample_locations(8) * 16)
 
 
 def test_a_shader_may_leave_samples_out() -> None:
     source = """#version 450
     layout(location = 0) out float c;
     void main() { c = 1.0; gl_SampleMask[0] = int(gl_FragCoord.x) == 1 ? 6 : -1; }"""
-    found = reference().draw(source, (3, 2), state=DrawState(samples=4, resolve=False))["c"]
-    assert (found[:, 1] == (0, 1, 1, 0)).all()
-    assert (found[:, [0, 2]] == 1).all()
+    result = reference().draw(source, (3, 2), state=DrawState(samples=4, resolve=False))["c"]
+    assert (result[:, 1] == (0, 1, 1, 0)).all()
+    assert (result[:, [0, 2]] == 1).all()
 
 
 def test_where_inputs_are_taken() -> None:
@@ -171,15 +171,15 @@ def test_inputs_are_interpolated_elsewhere_on_request() -> None:
     mask, corner = covered(places, 4), np.arange(8)
     options = {"vertex": vertex, "vertices": {"position": in_pixels(places, (8, 8))}}
     drawn = reference().draw(fragment, (8, 8), **options, state=DrawState(samples=4, resolve=False))
-    found = drawn["color"]
+    result = drawn["color"]
     first = np.argmax(mask, axis=2)
     partial = mask.any(axis=2) & ~mask.all(axis=2)
     locations = sample_locations(4)
     centroid = corner + np.where(partial, locations[first, 0], 0.5)
-    assert np.array_equal(found[..., 0], mask * centroid[..., None])
-    assert np.array_equal(found[..., 1], mask * (corner + 0.75)[None, :, None])
-    assert np.array_equal(found[:7, ..., 2], mask[:7] * (corner + locations[2, 0])[None, :, None])
-    assert np.array_equal(found[..., 3], mask * (corner + 0.5)[None, :, None])
+    assert np.array_equal(result[..., 0], mask * centroid[..., None])
+    assert np.array_equal(result[..., 1], mask * (corner + 0.75)[None, :, None])
+    assert np.array_equal(result[:7, ..., 2], mask[:7] * (corner + locations[2, 0])[None, :, None])
+    assert np.array_equal(result[..., 3], mask * (corner + 0.5)[None, :, None])
     assert not drawn.defined["color"][7, ..., 2][mask[7]].any()
     one = reference().draw(fragment, (8, 8), **options)["color"]
     assert np.array_equal(one[0, :, 2], (corner + 0.5) * (one[0, :, 3] != 0))
@@ -188,8 +188,8 @@ def test_inputs_are_interpolated_elsewhere_on_request() -> None:
 def test_each_sample_has_its_depth() -> None:
     """Depth grows from 0 to 1 from left to right over 8 pixels."""
     positions = np.array([[-1, -1, 0, 1], [3, -1, 2, 1], [-1, 3, 0, 1]], np.float32)
-    found = reference().draw(
+    result = reference().draw(
         ONE, (8, 2), vertices={"position": positions}, state=DrawState(samples=4, resolve=False), depth="d32f"
     )
     expected = (np.arange(8)[:, None] + sample_locations(4)[:, 0]) / 8
-    assert np.array_equal(found["depth"], np.broadcast_to(expected, (2, 8, 4)).astype(np.float32))
+    assert np.array_equal(result["depth"], np.broadcast_to(expected, (2, 8, 4)).astype(np.float32))

@@ -1,4 +1,4 @@
-"""The vertex stage, and what fragments get from it."""
+"""The vertex stage, and the inputs of fragments that come from it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_vertices_form_subgroups_in_their_order(size: int) -> None:
             gl_SubgroupInvocationID, subgroupAdd(gl_VertexIndex), gl_SubgroupSize,
             subgroupBallotBitCount(subgroupBallot(true)));
     }"""
-    found = reference(size).draw(
+    result = reference(size).draw(
         "#version 450\nvoid main() {}",
         (4, 4),
         {"data": np.zeros((3 * 11, 4), np.uint32)},
@@ -40,8 +40,8 @@ def test_vertices_form_subgroups_in_their_order(size: int) -> None:
     sums = np.bincount(group, weights=number % 11)
     counts = np.bincount(group)
     expected = np.stack([number % size, sums[group], np.full(33, size), counts[group]], axis=1)
-    assert np.array_equal(found["data"], expected)
-    assert found.defined["data"].all()
+    assert np.array_equal(result["data"], expected)
+    assert result.defined["data"].all()
 
 
 def test_indices_and_instances() -> None:
@@ -64,7 +64,7 @@ def test_indices_and_instances() -> None:
     layout(location = 2) out int primitive;
     void main() { color = numbers; other = rest; primitive = gl_PrimitiveID; }"""
     places = np.array([[-0.625, 0.5], [-0.125, 0.5], [0, 0]], np.float32)
-    found = reference().draw(
+    result = reference().draw(
         fragment,
         (8, 2),
         vertex=vertex,
@@ -73,12 +73,12 @@ def test_indices_and_instances() -> None:
         instances=2,
         state=DrawState(topology="points"),
     )
-    assert found["color"][1].tolist() == [
+    assert result["color"][1].tolist() == [
         [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0],
         [0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [1, 1, 0, 0],
     ]  # fmt: skip
-    assert found["primitive"][1].tolist() == [0, 1, 0, 0, 0, 1, 0, 0]
-    assert found["other"][1, 3].tolist() == [3, 0, 0, 1]
+    assert result["primitive"][1].tolist() == [0, 1, 0, 0, 0, 1, 0, 0]
+    assert result["other"][1, 3].tolist() == [3, 0, 0, 1]
 
 
 def test_flat_inputs_are_those_of_the_first_vertex() -> None:
@@ -86,14 +86,14 @@ def test_flat_inputs_are_those_of_the_first_vertex() -> None:
     layout(location = 0) flat in uint number; layout(location = 0) out uint color;
     void main() { color = number; }"""
     places = in_pixels([(0, 0), (4, 0), (0, 4), (4, 4)], (4, 4))
-    found = reference().draw(
+    result = reference().draw(
         fragment,
         (4, 4),
         vertices={"position": places, "number": np.array([10, 11, 12, 13], np.uint32)},
         state=DrawState(topology="triangle_strip"),
     )["color"]
-    assert found[0, 0] == 10
-    assert found[3, 3] == 11
+    assert result[0, 0] == 10
+    assert result[3, 3] == 11
 
 
 def test_perspective_and_linear_interpolation() -> None:
@@ -110,19 +110,19 @@ def test_perspective_and_linear_interpolation() -> None:
     positions = np.array(
         [[-near, -near, 0, near], [far, -far, 0, far], [-near, 3 * near, 0, near]], np.float32
     )
-    found = reference().draw(
+    result = reference().draw(
         fragment,
         (16, 4),
         vertex=vertex,
         vertices={"position": positions, "value": np.array([0, 1, 0], np.float32)},
     )["color"]
     t = (np.arange(16) + 0.5) / 16
-    seen = found[0, :, 1] != 0
+    seen = result[0, :, 1] != 0
     assert seen[:15].all()
     expected = (t / far) / ((1 - t) / near + t / far)
-    assert np.allclose(found[0, seen, 0], expected[seen], rtol=2**-22, atol=0)
-    assert np.allclose(found[0, seen, 1], t[seen], rtol=2**-22, atol=0)
-    assert np.allclose(found[0, seen, 2], (1 - t[seen]) / near + t[seen] / far, rtol=2**-22, atol=0)
+    assert np.allclose(result[0, seen, 0], expected[seen], rtol=2**-22, atol=0)
+    assert np.allclose(result[0, seen, 1], t[seen], rtol=2**-22, atol=0)
+    assert np.allclose(result[0, seen, 2], (1 - t[seen]) / near + t[seen] / far, rtol=2**-22, atol=0)
 
 
 def test_matrices_arrays_structures_and_blocks_go_from_stage_to_stage() -> None:
@@ -164,8 +164,8 @@ def test_matrices_arrays_structures_and_blocks_go_from_stage_to_stage() -> None:
         color[2] = vec4(block.a.z, block.b, high.y);
         color[3] = vec4(exact, low.y);
     }}"""
-    found = reference().draw(fragment, (2, 2), vertex=vertex, vertices={"position": FULL})
-    got = [array[0, 0].tolist() for array in found.values()]
+    result = reference().draw(fragment, (2, 2), vertex=vertex, vertices={"position": FULL})
+    got = [array[0, 0].tolist() for array in result.values()]
     assert got == [[3, 4, 5, 6], [17, 18, 20, 9], [13, 14, 15, 19], [20, 21, 22, 17]]
 
 
@@ -177,9 +177,9 @@ def test_what_the_vertex_shader_left_undefined_is_so_in_the_fragments() -> None:
     fragment = """#version 450
     layout(location = 0) in vec2 half_written; layout(location = 0) out vec2 color;
     void main() { color = half_written; }"""
-    found = reference().draw(fragment, (2, 2), vertex=vertex, vertices={"position": FULL})
-    assert (found.defined["color"] == (False, True)).all()
-    (event,) = found.events
+    result = reference().draw(fragment, (2, 2), vertex=vertex, vertices={"position": FULL})
+    assert (result.defined["color"] == (False, True)).all()
+    (event,) = result.events
     assert event.cause.detail == "in the vertex shader: half_written has no value yet"
 
 
@@ -189,10 +189,10 @@ def test_the_size_of_a_point_matters_to_points_only() -> None:
     void main() { gl_Position = position; if (gl_VertexIndex == 0) gl_PointSize = 2.0; }"""
     fragment = "#version 450\nlayout(location = 0) out float color; void main() { color = 1.0; }"
     for topology, known in (("triangles", True), ("points", False)):
-        found = reference().draw(
+        result = reference().draw(
             fragment, (2, 2), vertex=vertex, vertices={"position": FULL}, state=DrawState(topology=topology)
         )
-        assert (found.defined["color"] == known).all()
+        assert (result.defined["color"] == known).all()
 
 
 def test_an_undefined_position_leaves_everything_undefined() -> None:
@@ -200,7 +200,7 @@ def test_an_undefined_position_leaves_everything_undefined() -> None:
     layout(location = 0) in vec4 position;
     void main() { float x; gl_Position = position; if (gl_VertexIndex == 1) gl_Position.x = x; }"""
     fragment = "#version 450\nlayout(location = 0) out float color; void main() { color = 1.0; }"
-    found = reference().draw(fragment, (2, 2), vertex=vertex, vertices={"position": FULL}, depth="d32f")
-    assert not found.defined["color"].any()
-    assert not found.defined["depth"].any()
-    assert found.events[0].message == "where a primitive lies depends on an undefined value"
+    result = reference().draw(fragment, (2, 2), vertex=vertex, vertices={"position": FULL}, depth="d32f")
+    assert not result.defined["color"].any()
+    assert not result.defined["depth"].any()
+    assert result.events[0].message == "the position of a primitive depends on an undefined value"

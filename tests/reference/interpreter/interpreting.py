@@ -1,4 +1,4 @@
-"""Runs GLSL on the interpreter, for the tests beside this file."""
+"""Helpers that run GLSL on the interpreter, for the tests in this folder."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def kinds(outcome: Outcome) -> list[str]:
 
 def line(source: str, position: int, chosen: Program) -> int:
     """Return the line of `source` in which the instruction at `position` lies."""
-    found = 0
+    result = 0
     for entry in chosen.module.instructions:
         if entry.name == "OpLine":
-            found = entry.operands[1]
+            result = entry.operands[1]
         if entry.position == position:
             break
-    return found - HEADER.count("\n")
+    return result - HEADER.count("\n")

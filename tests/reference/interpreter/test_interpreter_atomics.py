@@ -1,4 +1,4 @@
-"""Atomics: each against taking turns one by one, in the order of the invocations."""
+"""Atomics: each against a loop over the invocations in their order."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def test_turns_are_taken_in_order(name: str, places: int) -> None:
     for place, value in zip(where.tolist(), what.tolist(), strict=True):
         seen.append(expected[place])
         expected[place] = step(expected[place], value)
-    found = np.zeros(count, np.uint32)
-    interpret(SOURCE.format(scalar="uint", expression=expression), 10, cells, where, what, found)
-    assert found.tolist() == seen
+    result = np.zeros(count, np.uint32)
+    interpret(SOURCE.format(scalar="uint", expression=expression), 10, cells, where, what, result)
+    assert result.tolist() == seen
     assert cells.tolist() == expected
 
 
@@ -71,9 +71,9 @@ def test_signed_comparison(name: str) -> None:
     expected = [0, 0, 0]
     for place, value in zip(where.tolist(), what.tolist(), strict=True):
         expected[place] = (min if name == "min" else max)(expected[place], value)
-    found = np.zeros(64, np.int32)
+    result = np.zeros(64, np.int32)
     expression = OPERATIONS[name][0]
-    interpret(SOURCE.format(scalar="int", expression=expression), 1, cells, where, what, found)
+    interpret(SOURCE.format(scalar="int", expression=expression), 1, cells, where, what, result)
     assert cells.tolist() == expected
 
 

@@ -1,4 +1,4 @@
-"""What the interpreter notices: undefined values, races, barriers, hangs, bounds; where it stays silent."""
+"""Events of the interpreter: undefined values, races, barriers, hangs, bounds; and programs without any."""
 
 from __future__ import annotations
 
@@ -117,12 +117,12 @@ def test_found_where_it_is(name: str) -> None:
     chosen = program(source)
     groups = 2 if name == "two workgroups" else 1
     outcome = interpret(chosen, groups, data, races=True, step_limit=100)
-    found = [event for event in outcome.events if event.kind == kind]
-    assert found, outcome.events
+    result = [event for event in outcome.events if event.kind == kind]
+    assert result, outcome.events
     marked = source[: source.index("//<")].count("\n") + 1
-    assert marked in [line(source, event.position, chosen) for event in found]
+    assert marked in [line(source, event.position, chosen) for event in result]
     if cause:
-        assert cause in [event.cause.kind for event in found if event.cause is not None]
+        assert cause in [event.cause.kind for event in result if event.cause is not None]
 
 
 RIGHT: dict[str, str] = {

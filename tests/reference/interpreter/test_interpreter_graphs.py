@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from interpreting import program
 
-from vkgroup.reference.interpreter.functions import read_functions, successors
-from vkgroup.reference.interpreter.inline import Edge, Label, Segment, Terminator
-from vkgroup.reference.interpreter.postdominators import END, post_dominators
+from vkgroup.reference.interpreter.program.functions import read_functions, successors
+from vkgroup.reference.interpreter.program.post_dominators import END, post_dominators
+from vkgroup.reference.interpreter.program.segments import Edge, Label, Segment, Terminator
 
 NESTED = """
 layout(local_size_x = 8) in;

@@ -354,12 +354,12 @@ def test_a_part_of_an_array_written_by_some_invocations() -> None:
     """
     data = np.zeros((8, 4), np.uint32)
     assert interpret(source, 1, data).events == ()
-    for i, found in enumerate(data.tolist()):
+    for i, result in enumerate(data.tolist()):
         values = [7, i, 1, 2] if i > 2 else [i] * 4
         column = [i, 5, 6] if i > 2 else [0, 1, 0]
         if i & 1:
             values[2], column[2] = 50, 9
-        assert found == [values[k] + (column[k] if k < 3 else 0) for k in range(4)]
+        assert result == [values[k] + (column[k] if k < 3 else 0) for k in range(4)]
 
 
 def test_an_index_need_not_fit_the_buffers_that_other_invocations_choose() -> None:
@@ -374,11 +374,11 @@ def test_an_index_need_not_fit_the_buffers_that_other_invocations_choose() -> No
     }
     """
     small, large = np.arange(4, dtype=np.uint32), np.arange(1000, dtype=np.uint32)
-    found = np.zeros(8, np.uint32)
-    memories = [Memory(array.view(np.uint8), "a buffer") for array in (small, large, found)]
+    result = np.zeros(8, np.uint32)
+    memories = [Memory(array.view(np.uint8), "a buffer") for array in (small, large, result)]
     outcome = execute(program(source), (1, 1, 1), {(0, 0): memories[:2], (0, 1): memories[2:]})
     assert outcome.events == ()
-    assert found.tolist() == [0, 501, 1, 503, 2, 505, 3, 507]
+    assert result.tolist() == [0, 501, 1, 503, 2, 505, 3, 507]
 
 
 @pytest.mark.parametrize("index", [2**62, 2**63 - 1, 2**63, 2**64 - 2])

@@ -1,4 +1,4 @@
-"""What orders accesses of different invocations: barriers of subgroups, and releases that go through them."""
+"""Order between accesses of different invocations: barriers of subgroups, and releases through them."""
 
 from __future__ import annotations
 

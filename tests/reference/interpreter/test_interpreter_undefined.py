@@ -1,4 +1,4 @@
-"""What is undefined, or left to the order of atomics, stays so on its way through addresses and branches."""
+"""Undefined values: causes stay with them through addresses and branches."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from interpreting import interpret, kinds, program
 
 from vkgroup.formats import FORMATS
 from vkgroup.reference.interpreter import Memory, execute
-from vkgroup.reference.interpreter.images import image_of
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.operations.images import image_of
+from vkgroup.reference.interpreter.values.value import HARD
 
 DATA = """
 #extension GL_KHR_memory_scope_semantics : require

@@ -1,4 +1,4 @@
-"""Instructions called without a module, and arithmetic of plain Python to compare them with."""
+"""Helpers for lane-wise instructions: calls without a module, and plain Python arithmetic for comparison."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from vkgroup.reference.interpreter.lanewise import LANEWISE
-from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import HARD, Value, single
+from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import HARD, Value, single
 from vkgroup.spirv import MatrixType, Member, ScalarType, StructType, VectorType
 
 BOOL = ScalarType("bool", 1)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from by_hand import BOOL, F32, FLOATS, I8, U8, U32, call, seen, struct, undefined, value, vector
 
-from vkgroup.reference.interpreter.values import Value
+from vkgroup.reference.interpreter.values.value import Value
 from vkgroup.spirv import ArrayType
 
 RELATIONS = {

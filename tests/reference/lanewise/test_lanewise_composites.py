@@ -1,4 +1,4 @@
-"""Composites against nested Python lists: data and, component by component, what is undefined."""
+"""Composites against nested Python lists: data, and causes of each component."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from by_hand import F32, F64, I32, U8, U32, call, matrix, struct, undefined, value, vector
 
-from vkgroup.reference.interpreter.lanewise.composites import locate
-from vkgroup.reference.interpreter.values import HARD, Value, leaves_of
+from vkgroup.reference.interpreter.operations.lanewise.composites import locate
+from vkgroup.reference.interpreter.values.value import HARD, Value, leaves_of
 from vkgroup.spirv import ArrayType
 
 INNER = struct(F32, vector(U32, 2))
@@ -27,11 +27,11 @@ def filled(kind, seed=0, causes=True):
     return Value(tuple(leaves), tuple(marks))
 
 
-def consistent(found):
+def consistent(result):
     """Whether every component of a `filled` value still has its own cause."""
     return all(
         (np.broadcast_to(cause, leaf.shape) == (leaf.astype(np.int64) + HARD)).all()
-        for leaf, cause in zip(found.leaves, found.causes, strict=True)
+        for leaf, cause in zip(result.leaves, result.causes, strict=True)
     )
 
 
@@ -51,11 +51,11 @@ def expected_leaves(whole, path):
 def test_extract_and_insert_follow_a_path(path):
     whole = filled(OUTER)
     part = locate(OUTER, path)
-    found = call("OpCompositeExtract", part.type, (OUTER, whole), literals=path)
-    assert [leaf.tolist() for leaf in found.leaves] == [
+    result = call("OpCompositeExtract", part.type, (OUTER, whole), literals=path)
+    assert [leaf.tolist() for leaf in result.leaves] == [
         leaf.tolist() for leaf in expected_leaves(whole, path)
     ]
-    assert consistent(found)
+    assert consistent(result)
     other = filled(part.type, 500)
     changed = call("OpCompositeInsert", OUTER, (part.type, other), (OUTER, whole), literals=path)
     assert consistent(changed)
@@ -68,24 +68,24 @@ def test_extract_and_insert_follow_a_path(path):
 
 def test_insert_makes_a_uniform_composite_varying():
     kind = vector(F32, 2)
-    found = call("OpCompositeInsert", kind, (F32, [1, 2, 3]), (kind, [[7], [8]]), literals=(1,))
-    assert found.data.tolist() == [[7, 7, 7], [1, 2, 3]]
+    result = call("OpCompositeInsert", kind, (F32, [1, 2, 3]), (kind, [[7], [8]]), literals=(1,))
+    assert result.data.tolist() == [[7, 7, 7], [1, 2, 3]]
     undefined_whole = value(kind, [[7], [8]], [[0x8001], [0x8001]])
-    found = call("OpCompositeInsert", kind, (F32, [1, 2]), (kind, undefined_whole), literals=(0,))
-    assert undefined(found).tolist() == [[False, False], [True, True]]
+    result = call("OpCompositeInsert", kind, (F32, [1, 2]), (kind, undefined_whole), literals=(0,))
+    assert undefined(result).tolist() == [[False, False], [True, True]]
 
 
 def test_construct_vectors_of_scalars_and_vectors():
     pair, four = vector(F32, 2), vector(F32, 4)
-    found = call("OpCompositeConstruct", four, (F32, [1, 2]), (pair, [[3], [4]]), (F32, [5]))
-    assert found.data.tolist() == [[1, 2], [3, 3], [4, 4], [5, 5]]
-    assert found.data.dtype == np.float32
+    result = call("OpCompositeConstruct", four, (F32, [1, 2]), (pair, [[3], [4]]), (F32, [5]))
+    assert result.data.tolist() == [[1, 2], [3, 3], [4, 4], [5, 5]]
+    assert result.data.dtype == np.float32
     marked = value(pair, [[3], [4]], [[0], [0x8001]])
-    found = call("OpCompositeConstruct", four, (F32, [1, 2]), (pair, marked), (F32, [5]))
-    assert undefined(found)[:, 0].tolist() == [False, False, True, False]
+    result = call("OpCompositeConstruct", four, (F32, [1, 2]), (pair, marked), (F32, [5]))
+    assert undefined(result)[:, 0].tolist() == [False, False, True, False]
     whole_cause = value(pair, [[3, 3], [4, 4]], [0, 0x8001])
-    found = call("OpCompositeConstruct", four, (F32, [1, 2]), (pair, whole_cause), (F32, [5]))
-    assert undefined(found).tolist() == [[False, False], [False, True], [False, True], [False, False]]
+    result = call("OpCompositeConstruct", four, (F32, [1, 2]), (pair, whole_cause), (F32, [5]))
+    assert undefined(result).tolist() == [[False, False], [False, True], [False, True], [False, False]]
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_construct_and_take_apart(kind, parts):
     assert [leaf.shape for leaf in whole.leaves] == [(*leaf.dims, N) for leaf in leaves_of(kind)]
     assert consistent(whole)
     for number, (part, original) in enumerate(zip(parts, values, strict=True)):
-        found = call("OpCompositeExtract", part, (kind, whole), literals=(number,))
-        assert [leaf.tolist() for leaf in found.leaves] == [leaf.tolist() for leaf in original.leaves]
+        result = call("OpCompositeExtract", part, (kind, whole), literals=(number,))
+        assert [leaf.tolist() for leaf in result.leaves] == [leaf.tolist() for leaf in original.leaves]
 
 
 def test_construct_of_defined_values_has_no_causes():
-    found = call("OpCompositeConstruct", vector(F32, 2), (F32, [1]), (F32, [2]))
-    assert found.cause is None
-    assert found.data.tolist() == [[1], [2]]
+    result = call("OpCompositeConstruct", vector(F32, 2), (F32, [1]), (F32, [2]))
+    assert result.cause is None
+    assert result.data.tolist() == [[1], [2]]
 
 
 @pytest.mark.parametrize(
@@ -121,32 +121,32 @@ def test_construct_of_defined_values_has_no_causes():
 def test_shuffle(literals):
     three, two = vector(U32, 3), vector(U32, 2)
     a, b = filled(three), filled(two, 100)
-    found = call("OpVectorShuffle", vector(U32, len(literals)), (three, a), (two, b), literals=literals)
+    result = call("OpVectorShuffle", vector(U32, len(literals)), (three, a), (two, b), literals=literals)
     both = [*a.data.tolist(), *b.data.tolist()]
     for place, literal in enumerate(literals):
         if literal == 0xFFFFFFFF:
-            assert undefined(found)[place].all()
+            assert undefined(result)[place].all()
         else:
-            assert found.data[place].tolist() == both[literal]
-            assert found.cause[place].tolist() == [x + HARD for x in both[literal]]
+            assert result.data[place].tolist() == both[literal]
+            assert result.cause[place].tolist() == [x + HARD for x in both[literal]]
 
 
 def test_shuffle_of_defined_vectors():
     kind = vector(U32, 2)
-    found = call("OpVectorShuffle", kind, (kind, [[1], [2]]), (kind, [[3, 4], [5, 6]]), literals=(3, 0))
-    assert found.data.tolist() == [[5, 6], [1, 1]]
-    assert found.cause is None
-    found = call("OpVectorShuffle", kind, (kind, [[1], [2]]), (kind, [[3], [4]]), literals=(0, 0xFFFFFFFF))
-    assert undefined(found).tolist() == [[False], [True]]
+    result = call("OpVectorShuffle", kind, (kind, [[1], [2]]), (kind, [[3, 4], [5, 6]]), literals=(3, 0))
+    assert result.data.tolist() == [[5, 6], [1, 1]]
+    assert result.cause is None
+    result = call("OpVectorShuffle", kind, (kind, [[1], [2]]), (kind, [[3], [4]]), literals=(0, 0xFFFFFFFF))
+    assert undefined(result).tolist() == [[False], [True]]
 
 
 @pytest.mark.parametrize("index_type", [U32, I32, U8], ids=lambda s: s.glsl)
 def test_dynamic_components(index_type):
     kind = vector(F32, 3)
     vec, places = filled(kind), [2, 0, 1, 7]
-    found = call("OpVectorExtractDynamic", F32, (kind, vec), (index_type, places))
-    assert found.data[:3].tolist() == [vec.data[2, 0], vec.data[0, 1], vec.data[1, 2]]
-    assert found.cause[:3].tolist() == [int(x) + HARD for x in found.data[:3]]
+    result = call("OpVectorExtractDynamic", F32, (kind, vec), (index_type, places))
+    assert result.data[:3].tolist() == [vec.data[2, 0], vec.data[0, 1], vec.data[1, 2]]
+    assert result.cause[:3].tolist() == [int(x) + HARD for x in result.data[:3]]
     defined = call("OpVectorExtractDynamic", F32, (kind, vec.data), (index_type, places))
     assert undefined(defined).tolist() == [False, False, False, True]
     written = call("OpVectorInsertDynamic", kind, (kind, vec.data), (F32, [90]), (index_type, places))
@@ -159,25 +159,25 @@ def test_dynamic_components(index_type):
 
 def test_dynamic_components_at_negative_and_uniform_places():
     kind = vector(F32, 3)
-    found = call("OpVectorExtractDynamic", F32, (kind, [[1], [2], [3]]), (I32, [-1, 1]))
-    assert undefined(found).tolist() == [True, False]
-    assert found.data[1] == 2
+    result = call("OpVectorExtractDynamic", F32, (kind, [[1], [2], [3]]), (I32, [-1, 1]))
+    assert undefined(result).tolist() == [True, False]
+    assert result.data[1] == 2
     vec = filled(kind)
-    found = call("OpVectorExtractDynamic", F32, (kind, vec), (U32, [1]))
-    assert found.data.tolist() == vec.data[1].tolist()
-    assert consistent(found)
+    result = call("OpVectorExtractDynamic", F32, (kind, vec), (U32, [1]))
+    assert result.data.tolist() == vec.data[1].tolist()
+    assert consistent(result)
 
 
 def test_causes_of_dynamic_components():
     kind = vector(F32, 2)
     vec = value(kind, [[1, 2], [3, 4]], [[0x8001, 0], [0, 0x8001]])
-    found = call("OpVectorExtractDynamic", F32, (kind, vec), (U32, [1, 0]))
-    assert not undefined(found).any()
-    found = call("OpVectorInsertDynamic", kind, (kind, vec), (F32, [9]), (U32, [0, 0]))
-    assert undefined(found).tolist() == [[False, False], [False, True]]
+    result = call("OpVectorExtractDynamic", F32, (kind, vec), (U32, [1, 0]))
+    assert not undefined(result).any()
+    result = call("OpVectorInsertDynamic", kind, (kind, vec), (F32, [9]), (U32, [0, 0]))
+    assert undefined(result).tolist() == [[False, False], [False, True]]
     unknown = value(U32, [0, 1], [0x8002, 0])
-    found = call("OpVectorInsertDynamic", kind, (kind, [[1], [2]]), (F32, [9]), (U32, unknown))
-    assert undefined(found).tolist() == [[True, False], [True, False]]
+    result = call("OpVectorInsertDynamic", kind, (kind, [[1], [2]]), (F32, [9]), (U32, unknown))
+    assert undefined(result).tolist() == [[True, False], [True, False]]
 
 
 @pytest.mark.parametrize("name", ["OpCopyObject", "OpCopyLogical"])

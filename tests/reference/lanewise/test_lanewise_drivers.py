@@ -1,4 +1,4 @@
-"""Lane-wise functions of GLSL on drivers: integers as the reference has them, floats in their legal range.
+"""Lane-wise functions of GLSL on drivers: integers equal to the reference, floats in their legal range.
 
 One shader calls them all; it runs as glslang emits it and as spirv-opt makes it.
 """
@@ -14,7 +14,7 @@ from by_hand import F32
 import vkgroup
 from vkgroup.compiler import Target
 from vkgroup.dispatch import Device
-from vkgroup.reference.interpreter.precision import legal_range
+from vkgroup.reference.interpreter.operations.precision import legal_range
 
 N = 512
 Arrays = tuple[np.ndarray, np.ndarray]
@@ -222,11 +222,11 @@ def operands_of(letters: str, inputs: Arrays) -> list[np.ndarray]:
 
 def test_drivers_stay_in_the_legal_ranges(vulkan_device, reference, inputs):
     optimize, (expected, counted) = reference
-    found, words = run(vulkan_device, inputs, optimize)
+    result, words = run(vulkan_device, inputs, optimize)
     for place, (text, (name, letters)) in enumerate(FLOATS.items()):
         span = legal_range(name, F32, operands_of(letters, inputs), expected[place])
-        outside = ~((span.low <= found[place]) & (found[place] <= span.high))
-        assert not outside.any(), (text, found[place][outside][:3], expected[place][outside][:3])
+        outside = ~((span.low <= result[place]) & (result[place] <= span.high))
+        assert not outside.any(), (text, result[place][outside][:3], expected[place][outside][:3])
     for place, text in enumerate(INTEGERS):
         wrong = words[place] != counted[place]
         assert not wrong.any(), (text, words[place][wrong][:3], counted[place][wrong][:3])
@@ -273,8 +273,8 @@ void main() {{
         outcomes = []
         for name in ("reference", lavapipe.name):
             with vkgroup.open(name) as device:
-                found = device.run(module, groups=N // 64, bindings=bindings)["counted"]
-                outcomes.append(found.reshape(-1, N))
+                result = device.run(module, groups=N // 64, bindings=bindings)["counted"]
+                outcomes.append(result.reshape(-1, N))
         for text, first, second in zip(WIDTHS, *outcomes, strict=True):
             wrong = first != second
             assert not wrong.any(), (text, first[wrong][:3], second[wrong][:3])

@@ -45,7 +45,7 @@ def test_products_by_element(columns, rows, others, scalar):
                 assert outcomes["t"][r, c, lane] == left[c, r, lane]
         for c in range(columns):
             assert outcomes["vm"][c, lane] == sum(column[k, lane] * left[c, k, lane] for k in range(rows))
-    assert {found.dtype for found in outcomes.values()} == {scalar.dtype}
+    assert {result.dtype for result in outcomes.values()} == {scalar.dtype}
 
 
 @pytest.mark.parametrize("scalar", FLOATS, ids=lambda s: s.glsl)
@@ -53,12 +53,12 @@ def test_dot_rounds_each_step_in_order(scalar):
     rng = np.random.default_rng(3)
     kind = vector(scalar, 4)
     x, y = (rng.standard_normal((4, 50)).astype(scalar.dtype) for _ in range(2))
-    found = call("OpDot", scalar, (kind, x), (kind, y)).data
+    result = call("OpDot", scalar, (kind, x), (kind, y)).data
     for lane in range(50):
         total = x[0, lane] * y[0, lane]
         for k in range(1, 4):
             total = total + x[k, lane] * y[k, lane]
-        assert found[lane] == total
+        assert result[lane] == total
 
 
 def test_causes_reach_what_they_are_part_of():
@@ -66,18 +66,18 @@ def test_causes_reach_what_they_are_part_of():
     cause = np.zeros((2, 3, 1), np.uint16)
     cause[1, 2] = 0x8001
     left = value(m, np.ones((2, 3, 1)), cause)
-    found = call("OpMatrixTimesVector", vector(F32, 3), (m, left), (v, [[1], [1]]))
-    assert undefined(found)[:, 0].tolist() == [False, False, True]
-    found = call("OpVectorTimesMatrix", v, (vector(F32, 3), np.ones((3, 1))), (m, left))
-    assert undefined(found)[:, 0].tolist() == [False, True]
-    found = call("OpTranspose", matrix(F32, 3, 2), (m, left))
-    assert undefined(found)[..., 0].tolist() == [[False, False], [False, False], [False, True]]
+    result = call("OpMatrixTimesVector", vector(F32, 3), (m, left), (v, [[1], [1]]))
+    assert undefined(result)[:, 0].tolist() == [False, False, True]
+    result = call("OpVectorTimesMatrix", v, (vector(F32, 3), np.ones((3, 1))), (m, left))
+    assert undefined(result)[:, 0].tolist() == [False, True]
+    result = call("OpTranspose", matrix(F32, 3, 2), (m, left))
+    assert undefined(result)[..., 0].tolist() == [[False, False], [False, False], [False, True]]
     right = value(matrix(F32, 2, 2), np.ones((2, 2, 1)), [[[0], [0]], [[0x8002], [0]]])
-    found = call("OpMatrixTimesMatrix", m, (m, np.ones((2, 3, 1))), (matrix(F32, 2, 2), right))
-    assert undefined(found)[..., 0].tolist() == [[False] * 3, [True] * 3]
+    result = call("OpMatrixTimesMatrix", m, (m, np.ones((2, 3, 1))), (matrix(F32, 2, 2), right))
+    assert undefined(result)[..., 0].tolist() == [[False] * 3, [True] * 3]
     column = value(vector(F32, 3), np.ones((3, 1)), [[0], [0x8003], [0]])
-    found = call("OpOuterProduct", m, (vector(F32, 3), column), (v, [[1], [1]]))
-    assert undefined(found)[..., 0].tolist() == [[False, True, False]] * 2
+    result = call("OpOuterProduct", m, (vector(F32, 3), column), (v, [[1], [1]]))
+    assert undefined(result)[..., 0].tolist() == [[False, True, False]] * 2
     assert undefined(call("OpDot", F32, (vector(F32, 3), column), (vector(F32, 3), np.ones((3, 1))))).all()
     assert call("OpDot", F32, (v, [[1], [2]]), (v, [[3], [4]])).cause is None
 

@@ -1,4 +1,4 @@
-"""The legal ranges: the reference is inside, and so is every way of computing that Vulkan allows."""
+"""Legal ranges: the reference and every evaluation that Vulkan allows are inside."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from by_hand import F16, F32, F64, FLOATS, I32, call, matrix, rounded, vector
 
-from vkgroup.reference.interpreter.lanewise import LANEWISE
-from vkgroup.reference.interpreter.precision import PRECISION, UNPROMISED, legal_range
+from vkgroup.reference.interpreter.operations.lanewise import LANEWISE
+from vkgroup.reference.interpreter.operations.precision import PRECISION, UNPROMISED, legal_range
 
 GLSL = "GLSL.std.450 "
 UNARY = [

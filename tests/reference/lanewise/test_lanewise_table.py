@@ -1,4 +1,4 @@
-"""The table has every lane-wise instruction that compilers for GLSL emit, and their names are Khronos'."""
+"""The table of lane-wise instructions: all that GLSL compilers emit, under the names of Khronos."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from by_hand import F32, make
 
 from vkgroup.errors import Unsupported
-from vkgroup.reference.interpreter.lanewise import LANEWISE, extended_name
+from vkgroup.reference.interpreter.operations.lanewise import LANEWISE, extended_name
 from vkgroup.spirv.wheels import prefixes
 
 CLASSES = ("Arithmetic", "Bit", "Relational_and_Logical", "Conversion", "Composite")

@@ -11,7 +11,7 @@ from vkgroup.conformance import evidence
 from vkgroup.conformance.cooperative_matrix.component import Array, Component
 from vkgroup.conformance.cooperative_matrix.place import Placement
 from vkgroup.conformance.cooperative_matrix.program import POISON, UNITS, Bytes, Finding
-from vkgroup.reference.interpreter.precision import legal_range
+from vkgroup.reference.interpreter.operations.precision import legal_range
 from vkgroup.spirv import ScalarType
 
 Flags = NDArray[np.bool_]

@@ -16,8 +16,8 @@ from vkgroup.programs.campaign.shader import HEAD, capacity, inputs
 from vkgroup.programs.campaign.worker import Task
 from vkgroup.programs.nodes import Program
 from vkgroup.reference import interpreter
-from vkgroup.reference.interpreter.memory import Memory
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.values.value import HARD
 from vkgroup.spirv import Module
 
 Words = NDArray[np.uint32]

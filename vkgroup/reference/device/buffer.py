@@ -14,7 +14,7 @@ from vkgroup.dispatch.dlpack import CPU
 from vkgroup.errors import DriverError
 from vkgroup.reference.device.host import Host
 from vkgroup.reference.device.memory import allocate, write
-from vkgroup.reference.interpreter.memory import Memory
+from vkgroup.reference.interpreter.operations.memory import Memory
 
 
 class ReferenceBuffer(Buffer):

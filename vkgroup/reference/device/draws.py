@@ -19,7 +19,7 @@ from vkgroup.reference.device.memory import write
 from vkgroup.reference.device.resources import image_memory
 from vkgroup.reference.drawing import ColorTarget, DepthTarget, Draw, VertexData, draw, resolved
 from vkgroup.reference.interpreter import Program
-from vkgroup.reference.interpreter.images import ImageMemory
+from vkgroup.reference.interpreter.operations.images import ImageMemory
 
 
 def run_draw(

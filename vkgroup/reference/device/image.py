@@ -10,7 +10,7 @@ import numpy.typing as npt
 from vkgroup.dispatch.formats import AXES
 from vkgroup.dispatch.image import Image
 from vkgroup.reference.device.memory import allocate, write
-from vkgroup.reference.interpreter.images.memory import ImageMemory
+from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
 
 
 class ReferenceImage(Image):

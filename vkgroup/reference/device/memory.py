@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.errors import OutOfMemory
-from vkgroup.reference.interpreter.memory import Memory
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.values.value import HARD
 
 Bytes = npt.NDArray[np.uint8]
 

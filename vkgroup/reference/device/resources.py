@@ -13,8 +13,8 @@ from vkgroup.dispatch.textures import texel_format
 from vkgroup.reference.device import memory
 from vkgroup.reference.device.buffer import CopiedArray, ReferenceBuffer
 from vkgroup.reference.device.image import ReferenceImage
-from vkgroup.reference.interpreter.images import ImageMemory
-from vkgroup.reference.interpreter.memory import Memory
+from vkgroup.reference.interpreter.operations.images import ImageMemory
+from vkgroup.reference.interpreter.operations.memory import Memory
 
 
 def _name_of(slot: Slot) -> str:

@@ -1,8 +1,8 @@
 """Drawing without a GPU: vertices, primitives, coverage, fragments and attachments, in NumPy.
 
-`draw` does it all: `vertices` runs the vertex stage, `assembly` and `shapes` make primitives, `coverage`
-finds the quads that they cover, `fragments` puts these into subgroups, `fragment_stage` runs the shader (with
-what `interpolation` gives it), and `outputs` and `attachments` take what comes out.
+`draw` runs all steps. `vertices` runs the vertex stage. `assembly` and `shapes` make primitives. `coverage`
+finds the quads that they cover. `fragments` arranges these in subgroups. `interpolation` computes their
+inputs, and `fragment_stage` runs the shader. `outputs` and `attachments` write the results.
 """
 
 from __future__ import annotations

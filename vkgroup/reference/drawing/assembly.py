@@ -1,6 +1,6 @@
-"""Which vertices form a primitive: Vulkan 1.4, "Primitive Topologies".
+"""Primitive assembly: the vertices of each primitive (Vulkan 1.4, "Primitive Topologies").
 
-The first vertex of each is the provoking one, whose flat outputs the fragments get.
+The first vertex of each is the provoking vertex: fragments get its flat outputs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def assemble(topology: str, count: int) -> Integers:
     Raises
     ------
     Unsupported
-        The topology is none of those above.
+        The topology is not supported.
     """
     if topology not in _TOPOLOGIES:
         raise Unsupported(f"The reference device does not draw {topology!r}.", [topology])

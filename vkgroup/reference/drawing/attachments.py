@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.interpreter.images.conversions import decode, encode
-from vkgroup.reference.interpreter.images.memory import ImageMemory
-from vkgroup.reference.interpreter.site import CauseTable, Site
-from vkgroup.reference.interpreter.values import HARD, Causes, Data, combine, marked
+from vkgroup.reference.interpreter.operations.images.conversions import decode, encode
+from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.causes import CauseTable
+from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, combine, marked
 
 Flags = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
@@ -48,8 +49,8 @@ class DepthTarget:
     Attributes
     ----------
     image : of format D32f or D16, with as many samples as the draw has.
-    compare : which depths pass against what is there, as in `vkgroup.choices.COMPARISONS`.
-    write : whether those that pass replace it.
+    compare : comparison of new and stored depth, as in `vkgroup.choices.COMPARISONS`.
+    write : whether depths that pass are stored.
     """
 
     image: ImageMemory
@@ -62,56 +63,56 @@ class Samples(NamedTuple):
 
     Attributes
     ----------
-    place : of each in an attachment: (y * width + x) * samples + sample, (n,).
-    fragment : which fragment of the batch it belongs to, (n,).
+    texel : index of each in an attachment: (y * width + x) * samples + sample, (n,).
+    fragment : the fragment of each, by its number in the batch, (n,).
     """
 
-    place: Integers
+    texel: Integers
     fragment: Integers
 
 
-def test_depth(target: DepthTarget, place: Integers, depth: Data, undefined: Causes | None) -> Flags:
+def test_depth(target: DepthTarget, texel: Integers, depth: Data, undefined: Causes | None) -> Flags:
     """Test the depths of samples, in their order, and write those that pass (Vulkan 1.4, "Depth Test").
 
     Parameters
     ----------
-    place : as in `Samples`, (n,).
-    depth : (n,), from 0 to 1; what lies outside is brought there.
-    undefined : of depths, (n,) or None. What is undefined passes, and leaves that behind.
+    texel : as in `Samples`, (n,).
+    depth : (n,), clamped to 0 to 1.
+    undefined : causes of the depths, (n,) or None. Undefined depths pass, and store their causes.
 
     Returns
     -------
-    Which pass, (n,).
+    Which samples pass, (n,).
     """
     image = target.image
     texels, _ = encode(image.format, np.clip(depth, 0, 1).astype(np.float32)[None])
     new, view = texels[0], image.view(image.format.dtype)
     compare = _COMPARE[target.compare]
-    passed = np.zeros(len(place), np.bool_)
-    for now in _rounds(place):
-        at = place[now]
-        good = compare(new[now], view[at])
+    passed = np.zeros(len(texel), np.bool_)
+    for now in _rounds(texel):
+        stored = texel[now]
+        passes = compare(new[now], view[stored])
         if undefined is not None:
-            good = good | (undefined[now] >= HARD)
-        passed[now] = good
+            passes = passes | (undefined[now] >= HARD)
+        passed[now] = passes
         if target.write:
-            view[at[good]] = new[now[good]]
+            view[stored[passes]] = new[now[passes]]
     if target.write and (undefined is not None or image.causes is not None):
         cause = None if undefined is None else undefined[passed]
-        image.mark(place[passed] * image.format.nbytes, image.format.nbytes, cause)
+        image.mark(texel[passed] * image.format.nbytes, image.format.nbytes, cause)
     return passed
 
 
-def _rounds(place: Integers) -> list[Integers]:
-    """Split samples into rounds in which each place comes once: the first of each, the second, and so on."""
-    order = np.argsort(place, kind="stable")
-    there = place[order]
-    starts = np.ones(len(there), np.bool_)
-    starts[1:] = there[1:] != there[:-1]
+def _rounds(texel: Integers) -> list[Integers]:
+    """Return samples in rounds in which each texel occurs once: the first of each, the second, and so on."""
+    order = np.argsort(texel, kind="stable")
+    ordered = texel[order]
+    starts = np.ones(len(ordered), np.bool_)
+    starts[1:] = ordered[1:] != ordered[:-1]
     if starts.all():
-        return [np.arange(len(place))]
-    rank = np.empty(len(place), np.int64)
-    rank[order] = np.arange(len(place)) - np.maximum.accumulate(np.where(starts, np.arange(len(place)), 0))
+        return [np.arange(len(texel))]
+    rank = np.empty(len(texel), np.int64)
+    rank[order] = np.arange(len(texel)) - np.maximum.accumulate(np.where(starts, np.arange(len(texel)), 0))
     by_rank = np.argsort(rank, kind="stable")
     return np.split(by_rank, np.cumsum(np.bincount(rank))[:-1])
 
@@ -123,43 +124,43 @@ def write_color(
     undefined: Causes | None,
     causes: CauseTable,
 ) -> Causes | None:
-    """Write fragments' colors to their samples; of several the last one stays.
+    """Write fragments' colors to their samples; where several write to one, the last color stays.
 
     Parameters
     ----------
     channels : red, green, blue and alpha of every fragment of the batch, (4, fragments).
-    undefined : what is undefined about them; broadcasts to their shape.
-    causes : where to number what cannot be converted.
+    undefined : their causes, which broadcast to their shape.
+    causes : the table in which failed conversions are numbered.
 
     Returns
     -------
-    What is undefined about the texels written, (elements, samples).
+    The causes of the texels written, (elements, samples); None where all are defined.
     """
     image = target.image
     format_ = image.format
     chosen = channels[:, samples.fragment]
-    elements, wrong = encode(format_, chosen)
+    elements, unrepresentable = encode(format_, chosen)
     cause = None
     if undefined is not None:
         whole = np.broadcast_to(undefined, channels.shape)
         cause = whole[: format_.channels, samples.fragment]
         cause = cause.max(axis=0, keepdims=True) if format_.packed else cause
-    if wrong is not None:
+    if unrepresentable is not None:
         site = Site("", None, (), (), (), (), -1, causes)
         number = site.cause("conversion", "the color cannot be represented in the attachment's format")
-        cause = combine(cause, marked(wrong, number))
+        cause = combine(cause, marked(unrepresentable, number))
     view = image.view(format_.dtype).reshape(-1, format_.components)
-    view[samples.place] = elements.T
+    view[samples.texel] = elements.T
     size = format_.dtype.itemsize
-    offset = samples.place * format_.nbytes + np.arange(format_.components)[:, None] * size
+    offset = samples.texel * format_.nbytes + np.arange(format_.components)[:, None] * size
     image.mark(offset, size, None if cause is None else np.broadcast_to(cause, offset.shape))
     return cause
 
 
 def resolved(image: ImageMemory, samples: int) -> tuple[npt.NDArray[Any], Causes | None]:
-    """Make one of several samples: floats their average, of integers and depths the first.
+    """Return one texel for all samples of a pixel: the average of floats, the first of integers and depths.
 
-    Vulkan 1.4, "Multisample Resolve": any sample may be taken of integers; drivers take the first.
+    Vulkan 1.4, "Multisample Resolve": of integers any sample may be taken, and drivers take the first.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Which samples a convex polygon covers, in quads of 2x2 pixels: exact, in integers.
+"""Coverage: the samples inside a convex polygon, in quads of 2x2 pixels; exact, in integers.
 
 A sample on an edge is covered where the edge is a top or a left one, so that of two polygons with a common
 edge exactly one covers it (Vulkan 1.4, "Basic Polygon Rasterization").
@@ -17,7 +17,7 @@ from vkgroup.reference.drawing.shapes import SUBPIXELS
 Integers = npt.NDArray[np.int64]
 
 _AT_ONCE = 1 << 19
-"""Pixels that are looked at together."""
+"""Pixels that are tested together."""
 
 
 class Quads(NamedTuple):
@@ -37,12 +37,12 @@ class Quads(NamedTuple):
 def covered_quads(
     polygon: Integers, size: tuple[int, int], locations: npt.NDArray[np.float64]
 ) -> Iterator[Quads]:
-    """Find the quads of which a polygon covers any sample.
+    """Yield the quads of which a polygon covers any sample.
 
     Parameters
     ----------
     polygon : its corners in `SUBPIXELS` of a pixel, (corners, 2), in either direction.
-    size : of the image in pixels. Pixels beyond it, in quads on its edge, are never covered.
+    size : of the image in pixels. Pixels outside of it, in quads on its edge, are never covered.
     locations : of the samples in a pixel, (samples, 2).
     """
     edges = _edges(polygon)
@@ -61,30 +61,30 @@ def covered_quads(
         masks[:, columns >= size[0]] = 0
         blocks = masks.reshape(len(rows) // 2, 2, len(columns) // 2, 2).transpose(0, 2, 1, 3)
         flat = blocks.reshape(-1, 4)
-        found = np.flatnonzero(flat.any(axis=1))
+        covered = np.flatnonzero(flat.any(axis=1))
         across = len(columns) // 2
-        yield Quads(left + found % across * 2, first + found // across * 2, flat[found])
+        yield Quads(left + covered % across * 2, first + covered // across * 2, flat[covered])
 
 
 _Edge = tuple[int, int, int, int, int]
 
 
 def _edges(polygon: Integers) -> list[_Edge]:
-    """Return of each edge its start, its direction, and 0 where samples on it are covered, else -1."""
+    """Return start and direction of each edge, and 0 where samples on it are covered, else -1."""
     x, y = polygon.T
     area = int((x * np.roll(y, -1) - np.roll(x, -1) * y).sum())
     corners = polygon.tolist() if area > 0 else polygon[::-1].tolist()
     if area == 0:
         return []
-    found = []
+    edges = []
     for start, end in zip(corners, (*corners[1:], corners[0]), strict=True):
         across, down = end[0] - start[0], end[1] - start[1]
         if across == 0 and down == 0:
             continue
         # Clockwise on the screen, so a left edge goes up, and a top edge to the right.
         owns = down < 0 or (down == 0 and across > 0)
-        found.append((start[0], start[1], across, down, 0 if owns else -1))
-    return found
+        edges.append((start[0], start[1], across, down, 0 if owns else -1))
+    return edges
 
 
 def _masks(

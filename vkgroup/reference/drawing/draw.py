@@ -28,26 +28,27 @@ from vkgroup.reference.drawing.vertices import (
     shade,
     translated,
 )
-from vkgroup.reference.interpreter.execute import STEP_LIMIT, Execution, Resources
-from vkgroup.reference.interpreter.log import EventLog
-from vkgroup.reference.interpreter.memory import Memory
-from vkgroup.reference.interpreter.program import Program
-from vkgroup.reference.interpreter.values import HARD
+from vkgroup.reference.interpreter.execution.event_log import EventLog
+from vkgroup.reference.interpreter.execution.execute import STEP_LIMIT, Execution
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.resources import Bindings
+from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.values.value import HARD
 
 
 @dataclass(frozen=True)
 class Draw:
-    """A draw, apart from its shaders and what is bound.
+    """The parameters of a draw, without its shaders and resources.
 
     Attributes
     ----------
-    size : width and height of the attachments in pixels; all of them is viewport and scissor.
-    vertices : attributes, indices, how many.
+    size : width and height of the attachments in pixels; viewport and scissor are of the same size.
+    vertices : attributes, indices and counts.
     topology : as in `vkgroup.dispatch.draw_state.TOPOLOGIES`.
     colors, depth : the attachments.
     samples : of each pixel: 1, 2, 4 or 8.
-    sample_shading : whether the fragment shader runs once for each sample. It does so in any case where it
-        asks for its sample.
+    sample_shading : whether the fragment shader runs once for each sample. It always does so where it uses
+        its sample.
     front_face : as in `vkgroup.dispatch.draw_state.FRONT_FACES`.
     """
 
@@ -63,13 +64,14 @@ class Draw:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a draw noticed.
+    """Observations of a draw.
 
     Attributes
     ----------
-    events : in the order in which they happened first, those of the vertex stage before the others.
-    vertices, fragments, helpers : invocations of the vertex stage; of the fragment stage, helpers apart.
-    primitives : how many had anything to be seen.
+    events : in the order of the first occurrence of each, those of the vertex stage before the others.
+    vertices : invocations of the vertex stage.
+    fragments, helpers : invocations of the fragment stage that are no helpers, and helper invocations.
+    primitives : number of visible primitives.
     """
 
     events: tuple[Event, ...]
@@ -82,8 +84,8 @@ class Drawn:
 def draw(
     vertex: Program,
     fragment: Program,
-    what: Draw,
-    resources: Resources,
+    parameters: Draw,
+    resources: Bindings,
     push: bytes = b"",
     subgroup_size: int = 32,
     *,
@@ -94,28 +96,27 @@ def draw(
     deadline: float | None = None,
     addressable: Iterable[Memory] = (),
 ) -> Drawn:
-    """Draw.
+    """Execute a draw.
 
     Parameters
     ----------
     vertex, fragment : the shaders.
-    what : vertices, attachments and how.
+    parameters : vertices, attachments and state.
     resources, push : as for `execute`, of both stages.
     subgroup_size : a power of two from 4 to 128.
-    vertex_size : the subgroup size of the vertex shader, a power of two up to 128; None: the same.
-    shuffle : a seed: quads of a primitive are put into its subgroups at random.
+    vertex_size : the subgroup size of the vertex shader, a power of two up to 128; None for the same.
+    shuffle : a seed for a random order of the quads of a primitive in its subgroups; None for their own.
     mix_primitives : whether quads of several primitives share subgroups.
     step_limit, deadline, addressable : as for `execute`.
 
     Returns
     -------
-    What went wrong, and how much was done. What is undefined about attachments and other memory is in
-    `Memory.causes`.
+    Events and counts. The causes of undefined attachments and other memory are in `Memory.causes`.
 
     Raises
     ------
     Unsupported
-        The subgroup size is below 4, or the number of samples or the topology is none that is drawn with.
+        The subgroup size is below 4, or the number of samples or the topology is not supported.
     InvalidDispatch, DispatchTimeout, OutOfMemory
         As for `execute`.
     """
@@ -124,9 +125,9 @@ def draw(
             f"A subgroup of {subgroup_size} has no quads, which fragments are shaded in.",
             [f"a subgroup size of {QUAD} or more in the fragment stage"],
         )
-    locations = sample_locations(what.samples)
-    assembled = assemble(what.topology, what.vertices.count)
-    if not what.vertices.total:
+    locations = sample_locations(parameters.samples)
+    assembled = assemble(parameters.topology, parameters.vertices.count)
+    if not parameters.vertices.total:
         return Drawn(())
     limits: dict[str, Any] = {
         "addressable": list(addressable),
@@ -134,46 +135,48 @@ def draw(
         "until": None if deadline is None else time.monotonic() + deadline,
     }
     width = subgroup_size if vertex_size is None else vertex_size
-    vertex_log = EventLog(vertex.causes, lambda number: invocation_of(what.vertices, width, number))
+    vertex_log = EventLog(vertex.causes, lambda number: invocation_of(parameters.vertices, width, number))
     execution = Execution(vertex, resources, push, events=vertex_log, **limits)
-    shaded = shade(execution, what.vertices, width, points=what.topology == "points")
+    shaded = shade(execution, parameters.vertices, width, points=parameters.topology == "points")
     vertex_events = execution.finish()
-    shapes, undefined = _shapes(what, shaded, assembled)
+    shapes, undefined = _shapes(parameters, shaded, assembled)
     rng = None if shuffle is None else np.random.default_rng(shuffle)
     quads = Arranger(subgroup_size, mix_primitives, rng)
     columns = translated(shaded.columns, vertex.causes, fragment.causes)
-    outputs = Outputs(fragment, what.size, what.samples, what.colors, what.depth)
+    outputs = Outputs(fragment, parameters.size, parameters.samples, parameters.colors, parameters.depth)
     log = EventLog(fragment.causes, quads.invocation)
     execution = Execution(fragment, resources, push, events=log, written=outputs.images, **limits)
     if shapes:
         stage = FragmentStage(execution, Shapes(shapes, shaded.position), columns, locations, quads, outputs)
-        per_sample = what.samples > 1 and (what.sample_shading or stage.asks_for_sample)
-        for batch in batches(shapes, what.size, locations, per_sample):
+        per_sample = parameters.samples > 1 and (parameters.sample_shading or stage.needs_samples)
+        for batch in batches(shapes, parameters.size, locations, per_sample):
             stage.run(batch)
     if undefined:
         outputs.undefine(log, carried(undefined, vertex.causes, fragment.causes))
     return Drawn(
         (*vertex_events, *execution.finish()),
-        what.vertices.total,
+        parameters.vertices.total,
         quads.fragments,
         quads.helpers,
         len(shapes),
     )
 
 
-def _shapes(what: Draw, shaded: Shaded, assembled: npt.NDArray[np.int64]) -> tuple[list[Shape], int]:
-    """Return the primitives that can be seen, in order, and the cause of positions that are undefined."""
-    clockwise = what.front_face == "clockwise"
+def _shapes(parameters: Draw, shaded: Shaded, assembled: npt.NDArray[np.int64]) -> tuple[list[Shape], int]:
+    """Return the visible primitives, in order, and the cause of undefined positions; 0 for none."""
+    clockwise = parameters.front_face == "clockwise"
     screen = Screen(
-        what.size, shaded.position, shaded.point_size, shaded.clip, shaded.cull, clockwise=clockwise
+        parameters.size, shaded.position, shaded.point_size, shaded.clip, shaded.cull, clockwise=clockwise
     )
-    undefined = np.zeros(what.vertices.total, np.uint16) if shaded.undefined is None else shaded.undefined
-    found: list[Shape] = []
+    undefined = (
+        np.zeros(parameters.vertices.total, np.uint16) if shaded.undefined is None else shaded.undefined
+    )
+    shapes: list[Shape] = []
     worst = 0
-    for instance in range(what.vertices.instances):
-        for number, vertices in enumerate((assembled + instance * what.vertices.count).tolist()):
+    for instance in range(parameters.vertices.instances):
+        for number, vertices in enumerate((assembled + instance * parameters.vertices.count).tolist()):
             worst = max(worst, *undefined[vertices].tolist())
             shape = screen.shape(vertices, number)
             if shape is not None:
-                found.append(shape)
-    return found, worst if worst >= HARD else 0
+                shapes.append(shape)
+    return shapes, worst if worst >= HARD else 0

@@ -1,4 +1,4 @@
-"""Runs the fragment stage on batches of quads, with the depth test before it where the shader wants that."""
+"""Execution of the fragment stage on batches of quads, with early depth tests where declared."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup.reference.drawing.fragments import QUAD, Arranger, Fragments, Masks, Places, samples_of
+from vkgroup.reference.drawing.fragments import QUAD, Arranger, Fragments, Masks, Positions, samples_of
 from vkgroup.reference.drawing.interpolation import Shapes, input_values
 from vkgroup.reference.drawing.outputs import Outputs
 from vkgroup.reference.drawing.vertices import Column
-from vkgroup.reference.interpreter.execute import Execution
-from vkgroup.reference.interpreter.interface import Place, StageInputs
-from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import Value, tainted
+from vkgroup.reference.interpreter.execution.execute import Execution
+from vkgroup.reference.interpreter.program.interface import Component, StageInputs
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import Value, tainted
 
-_ASKS_FOR_SAMPLE = ("SampleId", "SamplePosition")
+_SAMPLE_BUILT_INS = ("SampleId", "SamplePosition")
 
 
 class FragmentStage:
@@ -27,21 +27,21 @@ class FragmentStage:
     ----------
     execution : of the fragment shader.
     shapes : the primitives.
-    columns : what the vertex stage has put out.
+    columns : the outputs of the vertex stage.
     locations : of the samples in a pixel.
-    quads : puts quads into subgroups.
-    outputs : where the fragments go.
+    quads : arranges quads in subgroups.
+    outputs : writes fragments to the attachments.
 
     Attributes
     ----------
-    asks_for_sample : whether the shader must run once for each sample (Vulkan 1.4, "Sample Shading").
+    needs_samples : whether the shader must run once for each sample (Vulkan 1.4, "Sample Shading").
     """
 
     def __init__(
         self,
         execution: Execution,
         shapes: Shapes,
-        columns: Mapping[Place, Column],
+        columns: Mapping[Component, Column],
         locations: npt.NDArray[np.float64],
         quads: Arranger,
         outputs: Outputs,
@@ -52,58 +52,62 @@ class FragmentStage:
         modes = program.entry.execution_modes
         self._early = "EarlyFragmentTests" in modes and outputs.depth is not None
         self._mask_after_depth = "PostDepthCoverage" in modes
-        self.asks_for_sample = any(name in program.built_ins for name in _ASKS_FOR_SAMPLE) or any(
+        self.needs_samples = any(name in program.built_ins for name in _SAMPLE_BUILT_INS) or any(
             "Sample" in port.decorations for port in program.ports["Input"]
         )
         site = Site("", None, (), (), (), (), -1, program.causes)
-        self._no_sample = site.cause("bounds", "a value is interpolated at a sample that there is not")
+        self._no_sample = site.cause("bounds", "a value is interpolated at a sample that does not exist")
         self._missing = site.cause("uninitialised", "the vertex shader has no such output")
 
     def run(self, batch: Fragments) -> None:
-        """Shade some fragments, and hand them to the attachments."""
+        """Shade some fragments, and write them to the attachments."""
         fragments = self._quads.ordered(batch)
-        given = fragments.mask
+        coverage = fragments.mask
         if self._early:
             fragments = replace(fragments, mask=self._tested(fragments))
-            kept = np.repeat(fragments.mask.reshape(-1, QUAD).any(axis=1), QUAD)
-            fragments, given = fragments.chosen(kept), given[kept]
+            passed = np.repeat(fragments.mask.reshape(-1, QUAD).any(axis=1), QUAD)
+            fragments, coverage = fragments.chosen(passed), coverage[passed]
             if not len(fragments):
                 return
         program = self._program
-        places = Places(self._shapes, fragments, self._locations)
+        positions = Positions(self._shapes, fragments, self._locations)
         placement = self._quads.place(fragments, self._shapes.number)
         inputs = StageInputs(
-            places.built_ins(fragments.mask if self._mask_after_depth else given),
+            positions.built_ins(fragments.mask if self._mask_after_depth else coverage),
             input_values(
-                program.ports["Input"], program.cell_types, self._columns, places.interpolation, self._missing
+                program.ports["Input"],
+                program.cell_types,
+                self._columns,
+                positions.interpolation,
+                self._missing,
             ),
             fragments.mask == 0,
-            lambda cell, how, operand, lanes: self._interpolated(places, cell, how, operand, lanes),
+            lambda cell, point, operand, lanes: self._interpolated(positions, cell, point, operand, lanes),
         )
         machine = self._execution.run(placement, placement.part, inputs)
-        self._outputs.take(machine, fragments, places, tested=self._early)
+        self._outputs.write(machine, fragments, positions, tested=self._early)
 
     def _interpolated(
-        self, places: Places, cell: int, how: str, operand: Value | None, lanes: npt.NDArray[np.int64]
+        self, positions: Positions, cell: int, point: str, operand: Value | None, lanes: npt.NDArray[np.int64]
     ) -> Value:
-        """Return an input of some fragments as it is elsewhere in their pixels."""
+        """Return an input of some fragments at another point of their pixels."""
         program = self._program
-        interpolation, cause = places.elsewhere(how, operand, lanes, self._no_sample)
+        interpolation, cause = positions.interpolation_at(point, operand, lanes, self._no_sample)
         ports = [
             replace(port, decorations=port.decorations - {"Centroid", "Sample"})
             for port in program.ports["Input"]
             if port.cell == cell
         ]
-        found = input_values(ports, program.cell_types, self._columns, interpolation, self._missing)[cell]
-        return found if cause is None else tainted(found, cause)
+        value = input_values(ports, program.cell_types, self._columns, interpolation, self._missing)[cell]
+        return value if cause is None else tainted(value, cause)
 
     def _tested(self, fragments: Fragments) -> Masks:
-        """Return what samples are left after the depth test (Vulkan 1.4, "Early Fragment Tests")."""
-        places = Places(self._shapes, fragments, self._locations)
+        """Return the samples that pass the depth test (Vulkan 1.4, "Early Fragment Tests")."""
+        positions = Positions(self._shapes, fragments, self._locations)
         fragment, sample = samples_of(fragments.mask)
         order = np.argsort(fragments.shape[fragment], kind="stable")
         fragment, sample = fragment[order], sample[order]
-        passed = self._outputs.test(fragments, fragment, sample, places.depth(fragment, sample))
+        passed = self._outputs.test(fragments, fragment, sample, positions.depth(fragment, sample))
         masks = np.zeros_like(fragments.mask)
         np.bitwise_or.at(masks, fragment[passed], np.uint32(1) << sample[passed].astype(np.uint32))
         return masks

@@ -1,10 +1,10 @@
-"""The fragment stage: quads of fragments as subgroups, and what each fragment gets.
+"""Fragments: quads arranged as subgroups, and the built-in inputs of each fragment.
 
 A quad is four invocations, lanes 4q to 4q+3 of a subgroup, for the pixels (x, y), (x+1, y), (x, y+1) and
 (x+1, y+1) with even x and y; with sample shading, for the same sample of them. Those that the primitive does
 not cover are helper invocations. The quads of a primitive fill subgroup after subgroup, row by row (with
-sample shading sample by sample first); the last subgroup of a primitive may have less than its lanes, unless
-quads of several primitives share subgroups.
+sample shading, sample by sample first). The last subgroup of a primitive may be partial, unless quads of
+several primitives share subgroups.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from vkgroup.dispatch.events import FragmentInvocation
 from vkgroup.reference.drawing.coverage import covered_quads
 from vkgroup.reference.drawing.interpolation import At, Interpolation, Shapes
 from vkgroup.reference.drawing.shapes import Shape
-from vkgroup.reference.interpreter.arrangement import Placement
-from vkgroup.reference.interpreter.execute import SLICE
-from vkgroup.reference.interpreter.values import (
+from vkgroup.reference.interpreter.execution.arrangement import Placement
+from vkgroup.reference.interpreter.execution.execute import SLICE
+from vkgroup.reference.interpreter.values.value import (
     Causes,
     Data,
     Value,
@@ -46,9 +46,9 @@ class Fragments:
 
     Attributes
     ----------
-    shape : which primitive, in the order of drawing.
+    shape : number of the primitive, in the order of drawing.
     x, y : the pixel.
-    sample : the sample that is shaded; `NO_SAMPLE` where all are together.
+    sample : the sample that is shaded; `NO_SAMPLE` where all are shaded together.
     mask : the samples that it covers and shades; 0 for helper invocations.
     """
 
@@ -79,22 +79,22 @@ def samples_of(masks: Masks) -> tuple[Integers, Integers]:
 def batches(
     shapes: Sequence[Shape], size: tuple[int, int], locations: npt.NDArray[np.float64], per_sample: bool
 ) -> Iterator[Fragments]:
-    """Find the fragments of all shapes, in order, `SLICE` or somewhat more at a time."""
-    found: list[Fragments] = []
+    """Yield the fragments of all shapes, in order, `SLICE` or slightly more at a time."""
+    pieces: list[Fragments] = []
     count = 0
     for number, shape in enumerate(shapes):
         for quads in covered_quads(shape.polygon, size, locations):
             for sample in range(len(locations)) if per_sample else (NO_SAMPLE,):
                 masks = quads.masks if sample == NO_SAMPLE else quads.masks & np.uint32(1 << sample)
-                kept = masks.any(axis=1)
-                piece = _fragments(number, quads.x[kept], quads.y[kept], sample, masks[kept])
+                covered = masks.any(axis=1)
+                piece = _fragments(number, quads.x[covered], quads.y[covered], sample, masks[covered])
                 count += len(piece)
-                found.append(piece)
+                pieces.append(piece)
             if count >= SLICE:
-                yield _joined(found)
-                found, count = [], 0
+                yield _joined(pieces)
+                pieces, count = [], 0
     if count:
-        yield _joined(found)
+        yield _joined(pieces)
 
 
 def _fragments(shape: int, x: Integers, y: Integers, sample: int, masks: Masks) -> Fragments:
@@ -119,17 +119,17 @@ def _joined(pieces: list[Fragments]) -> Fragments:
 
 
 class Arranger:
-    """Puts the quads of a draw into subgroups, batch after batch, and knows where each has got.
+    """Puts the quads of a draw into subgroups, batch after batch, and records the lane of each.
 
     Parameters
     ----------
     subgroup_size : lanes of a subgroup.
     mix : whether quads of several primitives may share a subgroup.
-    rng : puts them in random order, those of each primitive or, mixed, all; None leaves the order.
+    rng : for a random order of the quads of each primitive, or with `mix` of all; None for their own order.
 
     Attributes
     ----------
-    fragments, helpers : invocations so far, helpers apart.
+    fragments, helpers : invocations so far that are no helpers, and helper invocations.
     """
 
     def __init__(self, subgroup_size: int, mix: bool, rng: np.random.Generator | None) -> None:
@@ -179,7 +179,7 @@ class Arranger:
         return placement
 
     def invocation(self, number: int) -> FragmentInvocation:
-        """Say which fragment an invocation of the stage is for."""
+        """Return the fragment of an invocation of the stage."""
         batch = bisect_right(self._firsts, number) - 1
         fragments, placement = self._batches[batch]
         inside = number - self._firsts[batch]
@@ -197,12 +197,13 @@ class Arranger:
         )
 
 
-class Places:
-    """Where the fragments of a batch are, and what is there.
+class Positions:
+    """Positions of the fragments of a batch, and the values of inputs there.
 
     Parameters
     ----------
-    shapes, fragments : of the draw; of the batch.
+    shapes : of the draw.
+    fragments : of the batch.
     locations : of the samples.
     """
 
@@ -216,7 +217,7 @@ class Places:
         self._centroid = corner + np.where(self._is_partial(), locations[self._first_sample()].T, offset)
 
     def _is_partial(self) -> Flags:
-        """Whether a fragment that stands for all samples covers some of them only."""
+        """Return whether each fragment is shaded for all samples but covers only some of them."""
         fragments, whole = self._fragments, np.uint32((1 << len(self._locations)) - 1)
         together: Flags = fragments.sample == NO_SAMPLE
         partial: Flags = together & (fragments.mask != 0) & (fragments.mask != whole)
@@ -229,7 +230,7 @@ class Places:
 
     @property
     def interpolation(self) -> Interpolation:
-        """What inputs are interpolated with."""
+        """The interpolation of the inputs."""
         fragments = self._fragments
         return Interpolation(
             self._shapes.vertices[fragments.shape].T,
@@ -237,44 +238,40 @@ class Places:
             self._shapes.at(fragments.shape, self._centroid),
         )
 
-    def elsewhere(
-        self, how: str, operand: Value | None, lanes: Integers, no_sample: int
+    def interpolation_at(
+        self, point: str, operand: Value | None, lanes: Integers, no_sample: int
     ) -> tuple[Interpolation, Causes | None]:
-        """Return what inputs of some fragments are interpolated with at other places of their pixels.
+        """Return the interpolation of some fragments at other points of their pixels, and its causes.
 
         Parameters
         ----------
-        how, operand : ``"Centroid"``; ``"Sample"`` and its number; ``"Offset"`` from the pixel's center.
+        point, operand : ``"Centroid"``; ``"Sample"`` and its number; ``"Offset"`` from the pixel's center.
         no_sample : the cause of a number that no sample has.
-
-        Returns
-        -------
-        And what is undefined about the places, (n,) or (1,).
         """
         fragments, cause = self._fragments, None
         corner = np.stack([fragments.x[lanes], fragments.y[lanes]]).astype(np.float64)
-        place = self._centroid[:, lanes]
-        if how == "Sample" and len(self._locations) == 1:
+        position = self._centroid[:, lanes]
+        if point == "Sample" and len(self._locations) == 1:
             # GLSL 4.60, 8.13.2: without several samples the center of the pixel is taken.
-            place = corner + 0.5
-        elif how == "Sample" and operand is not None:
+            position = corner + 0.5
+        elif point == "Sample" and operand is not None:
             number = operand.data.astype(np.int64)
             outside = (number < 0) | (number >= len(self._locations))
             cause = combine(operand.cause, marked(outside, no_sample) if outside.any() else None)
-            place = corner + self._locations[np.where(outside, 0, number)].T
+            position = corner + self._locations[np.where(outside, 0, number)].T
         elif operand is not None:
             cause = reduce_cause(operand.cause)
-            place = corner + 0.5 + operand.data
+            position = corner + 0.5 + operand.data
         shape = fragments.shape[lanes]
-        at = self._shapes.at(shape, place)
+        at = self._shapes.at(shape, position)
         return Interpolation(self._shapes.vertices[shape].T, at, at), cause
 
     def depth(self, fragment: Integers, sample: Integers) -> npt.NDArray[np.float64]:
-        """Return the depth of some samples of fragments: not that in the middle of the pixel."""
+        """Return the depth of some samples of fragments, at the locations of the samples."""
         fragments = self._fragments
         corner = np.stack([fragments.x[fragment], fragments.y[fragment]]).astype(np.float64)
-        place = corner + self._locations[sample].T
-        return self._shapes.at(fragments.shape[fragment], place).depth
+        position = corner + self._locations[sample].T
+        return self._shapes.at(fragments.shape[fragment], position).depth
 
     def built_ins(self, mask: Masks) -> dict[str, Value]:
         """Return the built-in inputs; `mask` is gl_SampleMaskIn."""

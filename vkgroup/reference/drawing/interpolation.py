@@ -1,9 +1,9 @@
-"""What fragments get from vertices: Vulkan 1.4, "Interpolation Decorations".
+"""Interpolation of vertex outputs for fragments: Vulkan 1.4, "Interpolation Decorations".
 
-Undecorated inputs are taken at the center of the pixel, or at its sample where the shader runs once for each.
-Inputs with the Centroid decoration are taken at the center where the primitive covers all samples, else at
-the first covered sample. The text leaves the place in the pixel to the implementation (with the Centroid
-decoration: the place in its covered part); results are not told apart for that from what is defined.
+Undecorated inputs are interpolated at the center of the pixel, or at the sample with sample shading. Inputs
+with the Centroid decoration are interpolated at the center where the primitive covers all samples, else at
+the first covered sample. The specification leaves the point in the pixel to the implementation (with
+Centroid, the point in its covered part). Results that depend on it still count as defined here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from vkgroup.reference.drawing.shapes import Shape
 from vkgroup.reference.drawing.vertices import Column
-from vkgroup.reference.interpreter.interface import Assembly, Place, Port
-from vkgroup.reference.interpreter.values import Value
+from vkgroup.reference.interpreter.program.interface import Assembly, Component, Port
+from vkgroup.reference.interpreter.values.value import Value
 from vkgroup.spirv import Type
 
 Float64 = npt.NDArray[np.float64]
@@ -25,7 +25,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class Shapes:
-    """Numbers of the shapes of a draw, each an array over them.
+    """The shapes of a draw as arrays, with one entry for each shape.
 
     Attributes
     ----------
@@ -43,21 +43,22 @@ class Shapes:
         self.size = np.array([shape.size for shape in shapes])
         self.z, self.w = position[self.vertices, 2], position[self.vertices, 3]
 
-    def at(self, shape: Integers, place: Float64) -> At:
-        """Evaluate the forms of shapes at places.
+    def at(self, shape: Integers, position: Float64) -> At:
+        """Return the forms of shapes at some positions.
 
         Parameters
         ----------
-        shape, place : which shape, (n,), and where, (2, n), in pixels.
+        shape : numbers of the shapes, (n,).
+        position : in pixels, (2, n).
         """
-        x, y = place
+        x, y = position
         forms = self.forms[shape]
         parts = (forms[:, :, 0].T * x + forms[:, :, 1].T * y) + forms[:, :, 2].T
         return At(parts, self.scale[shape], self.z[shape].T, self.w[shape].T)
 
 
 class At(NamedTuple):
-    """The forms of shapes at some places.
+    """The forms of shapes at some positions.
 
     Attributes
     ----------
@@ -90,12 +91,12 @@ class At(NamedTuple):
 
 
 class Interpolation(NamedTuple):
-    """What fragments interpolate with.
+    """The interpolation of the inputs of fragments.
 
     Attributes
     ----------
     vertices : of each fragment's shape, (3, n).
-    center, centroid : where its inputs are taken, and those with the Centroid decoration.
+    center, centroid : the points of its inputs, and of its inputs with the Centroid decoration.
     """
 
     vertices: Integers
@@ -103,21 +104,21 @@ class Interpolation(NamedTuple):
     centroid: At
 
     def column(self, column: Column, decorations: frozenset[str]) -> Column:
-        """Return a number in every fragment, from what it is in every vertex."""
+        """Return a number in every fragment, interpolated from its values in every vertex."""
         data, cause = column
         if "Flat" in decorations or data.dtype.kind != "f":
             first = self.vertices[0]
             return data[first], None if cause is None else cause[first]
         at = self.centroid if "Centroid" in decorations else self.center
         values = data[self.vertices].astype(np.float64)
-        found = at.linear(values) if "NoPerspective" in decorations else at.smooth(values)
-        return found.astype(data.dtype), None if cause is None else cause[self.vertices].max(axis=0)
+        result = at.linear(values) if "NoPerspective" in decorations else at.smooth(values)
+        return result.astype(data.dtype), None if cause is None else cause[self.vertices].max(axis=0)
 
 
 def input_values(
     ports: Sequence[Port],
     types: Mapping[int, Type],
-    columns: Mapping[Place, Column],
+    columns: Mapping[Component, Column],
     interpolation: Interpolation,
     missing: int,
 ) -> dict[int, Value]:
@@ -127,16 +128,16 @@ def input_values(
     ----------
     ports : the inputs.
     types : type of each cell.
-    columns : what the vertex stage has put out.
-    missing : the cause of what it has not.
+    columns : the outputs of the vertex stage.
+    missing : the cause of inputs without an output.
     """
     count = interpolation.vertices.shape[1]
-    found: dict[int, Assembly] = {}
+    assemblies: dict[int, Assembly] = {}
     for port in ports:
-        if port.cell not in found:
-            found[port.cell] = Assembly(types[port.cell], count, missing)
+        if port.cell not in assemblies:
+            assemblies[port.cell] = Assembly(types[port.cell], count, missing)
         for number in port.numbers():
-            column = columns.get(number.place)
+            column = columns.get(number.component)
             if column is not None:
-                found[port.cell].put(number, *interpolation.column(column, port.decorations))
-    return {cell: assembly.value() for cell, assembly in found.items()}
+                assemblies[port.cell].put(number, *interpolation.column(column, port.decorations))
+    return {cell: assembly.value() for cell, assembly in assemblies.items()}

@@ -1,9 +1,8 @@
-"""From what fragment shaders put out to attachments: coverage, depth test, colors, what is undefined."""
+"""Outputs of the fragment stage: coverage, depth test, and writes to attachments."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,23 +15,21 @@ from vkgroup.reference.drawing.attachments import (
     test_depth,
     write_color,
 )
-from vkgroup.reference.drawing.fragments import Fragments, Masks, Places, samples_of
-from vkgroup.reference.interpreter.images.memory import ImageMemory
-from vkgroup.reference.interpreter.interface import Port, read_numbers
-from vkgroup.reference.interpreter.site import Site
-from vkgroup.reference.interpreter.values import HARD, Causes, Data, combine
-
-if TYPE_CHECKING:
-    from vkgroup.reference.interpreter.log import EventLog
-    from vkgroup.reference.interpreter.machine import Machine
-    from vkgroup.reference.interpreter.program import Program
+from vkgroup.reference.drawing.fragments import Fragments, Masks, Positions, samples_of
+from vkgroup.reference.interpreter.execution.event_log import EventLog
+from vkgroup.reference.interpreter.execution.machine import Machine
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
+from vkgroup.reference.interpreter.program.interface import Port, read_numbers
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, combine
 
 _CHANNELS = 4
 _DTYPES = {"float": np.dtype(np.float32), "int": np.dtype(np.int32), "uint": np.dtype(np.uint32)}
 
 
 class Outputs:
-    """The attachments of a draw, and which outputs of its fragment shader go there.
+    """The attachments of a draw, and the outputs of its fragment shader that are written to them.
 
     Parameters
     ----------
@@ -60,14 +57,14 @@ class Outputs:
     @property
     def images(self) -> list[ImageMemory]:
         """All attachments."""
-        found = [target.image for target in self._colors]
-        return found if self.depth is None else [*found, self.depth.image]
+        images = [target.image for target in self._colors]
+        return images if self.depth is None else [*images, self.depth.image]
 
     def undefine(self, log: EventLog, cause: int) -> None:
-        """Leave all attachments undefined: where primitives lie is not known."""
+        """Make all attachments undefined, since the positions of primitives are undefined."""
         for image in self.images:
             image.causes = np.full(image.granules, cause, np.uint16)
-        message = "where a primitive lies depends on an undefined value"
+        message = "the position of a primitive depends on an undefined value"
         log.add_one("undefined", -1, -1, message, memory="", offset=-1, cause=cause, count=1)
 
     def test(
@@ -81,20 +78,20 @@ class Outputs:
         """Test the depths of samples, (n,), in the order of drawing; return which pass."""
         if self.depth is None:
             return np.ones(len(fragment), np.bool_)
-        return test_depth(self.depth, self._place(fragments, fragment, sample), depth, undefined)
+        return test_depth(self.depth, self._index(fragments, fragment, sample), depth, undefined)
 
-    def _place(self, fragments: Fragments, fragment: Integers, sample: Integers) -> Integers:
+    def _index(self, fragments: Fragments, fragment: Integers, sample: Integers) -> Integers:
         pixel = fragments.y[fragment] * self._width + fragments.x[fragment]
         return pixel * self._samples + sample
 
-    def take(self, machine: Machine, fragments: Fragments, places: Places, *, tested: bool) -> None:
-        """Hand shaded fragments to the attachments; `tested` says that the depth test is behind them."""
+    def write(self, machine: Machine, fragments: Fragments, positions: Positions, *, tested: bool) -> None:
+        """Write shaded fragments to the attachments; `tested` says that they have passed the depth test."""
         mask, uncertain = self._coverage(machine, fragments)
         fragment, sample = samples_of(mask)
         order = np.argsort(fragments.shape[fragment], kind="stable")
         fragment, sample = fragment[order], sample[order]
         if not tested and self.depth is not None:
-            depth, undefined = self._depths(machine, places, fragment, sample)
+            depth, undefined = self._depths(machine, positions, fragment, sample)
             if uncertain is not None:
                 undefined = combine(undefined, uncertain[fragment])
             passed = self.test(fragments, fragment, sample, depth, undefined)
@@ -103,20 +100,20 @@ class Outputs:
                 worst = np.zeros(len(fragments), np.uint16)
                 np.maximum.at(worst, fragment, undefined[passed])
                 uncertain = combine(uncertain, worst)
-        samples = Samples(self._place(fragments, fragment, sample), fragment)
+        samples = Samples(self._index(fragments, fragment, sample), fragment)
         for target in self._colors:
             channels, own, position = self._channels(machine, target, len(fragments))
             cause = write_color(target, samples, channels, combine(own, uncertain), self._program.causes)
-            _remember(target.image, cause, position, machine.first, fragment)
+            _record_stored(target.image, cause, position, machine.first, fragment)
 
     def _coverage(self, machine: Machine, fragments: Fragments) -> tuple[Masks, Causes | None]:
-        """Return the samples that fragments still cover, and what is undefined about that, (n,)."""
+        """Return the samples that fragments still cover, and the causes of this coverage, (n,)."""
         assert machine.helpers is not None
         ended = machine.helpers if machine.discarded is None else machine.helpers | machine.discarded
         mask: Masks = np.where(ended, np.uint32(0), fragments.mask)
         uncertain: Causes | None = None
         if self._program.can_discard and machine.control is not None:
-            # An undefined value may have led to a discard, or away from it.
+            # An undefined value may have decided about a discard.
             uncertain = np.where(fragments.mask != 0, machine.control, np.uint16(0))
             mask = np.where(uncertain >= HARD, fragments.mask, mask)
         port = self._built_ins.get("SampleMask")
@@ -131,31 +128,33 @@ class Outputs:
         return mask, uncertain
 
     def _depths(
-        self, machine: Machine, places: Places, fragment: Integers, sample: Integers
+        self, machine: Machine, positions: Positions, fragment: Integers, sample: Integers
     ) -> tuple[Data, Causes | None]:
         port = self._built_ins.get("FragDepth")
         if port is None:
-            return places.depth(fragment, sample), None
+            return positions.depth(fragment, sample), None
         data, cause = _first_number(machine, port)
         return data[fragment], None if cause is None else cause[fragment]
 
     def _channels(self, machine: Machine, target: ColorTarget, count: int) -> tuple[Data, Causes | None, int]:
-        """Return red to alpha of every fragment, what is undefined of them, and the output's position."""
+        """Return red to alpha of every fragment, their causes, and the position of the output."""
         channels = np.zeros((_CHANNELS, count), _DTYPES[target.image.format.kind])
         causes = np.full((_CHANNELS, count), self._missing, np.uint16)
         position = -1
         for port in self._ports:
-            for place, (data, cause) in read_numbers(port, machine.cells[port.cell].read(None)).items():
-                if place[0] == target.location:
-                    channels[place[1]] = data
-                    causes[place[1]] = 0 if cause is None else cause
+            for (location, component), (data, cause) in read_numbers(
+                port, machine.cells[port.cell].read(machine.lanes)
+            ).items():
+                if location == target.location:
+                    channels[component] = data
+                    causes[component] = 0 if cause is None else cause
                     position = port.position
         return channels, causes if causes.any() else None, position
 
 
 def _first_number(machine: Machine, port: Port) -> tuple[Data, Causes | None]:
     """Return the first number of a built-in output in every fragment."""
-    value = machine.cells[port.cell].read(None)
+    value = machine.cells[port.cell].read(machine.lanes)
     leaf = port.leaves.start
     data, cause = value.leaves[leaf], value.causes[leaf]
     first = np.broadcast_to(data.reshape(-1, data.shape[-1])[0], (machine.count,))
@@ -164,13 +163,13 @@ def _first_number(machine: Machine, port: Port) -> tuple[Data, Causes | None]:
     return first, cause
 
 
-def _remember(
+def _record_stored(
     image: ImageMemory, cause: Causes | None, position: int, first: int, fragment: Integers
 ) -> None:
-    """Keep an example of the fragments that have written something undefined."""
+    """Record an example of the fragments that have written an undefined value."""
     if cause is None or not cause.size:
         return
     worst = cause.max(axis=0)
     for number in np.unique(worst[worst >= HARD]).tolist():
-        place = int(np.argmax(worst == number))
-        image.stored_causes[number] = position, first + int(fragment[place])
+        example = int(np.argmax(worst == number))
+        image.stored_causes[number] = position, first + int(fragment[example])

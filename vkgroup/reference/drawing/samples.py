@@ -1,4 +1,4 @@
-"""Where the samples of a pixel lie: Vulkan 1.4, "Multisampling", the standard sample locations."""
+"""Sample locations in a pixel: Vulkan 1.4, "Multisampling", the standard sample locations."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Primitives on the screen: what they cover, and how values vary over them.
+"""Primitives on the screen: the area that they cover, and the interpolation of values over them.
 
-Vulkan 1.4, "Primitive Clipping", "Coordinate Transformations" and "Rasterization". Clipped are the planes of
-depth, user clip distances, what lies behind the viewer, and what lies farther out than `_GUARD` pixels; the
-edges of the image need no clipping, since only its pixels are looked at. Points are clipped as a whole.
-Vertices are snapped to 1/256 of a pixel for coverage, and for nothing else.
+Vulkan 1.4, "Primitive Clipping", "Coordinate Transformations" and "Rasterization". Primitives are
+clipped by depth, by user clip distances, behind the viewer, and beyond `_GUARD` pixels from the image. The
+edges of the image need no clipping, since only its pixels are rasterized. Points are clipped as a whole.
+Vertices are snapped to 1/256 of a pixel for coverage only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SUBPIXELS = 256
 
 _GUARD = 1 << 15
 _LEAST_W = 2.0**-40
-"""Of the largest w: what is nearer to the plane of the viewer is clipped."""
+"""Fraction of the largest w: primitives are clipped where w is less."""
 _TINY = 2.0**-140
 
 
@@ -30,17 +30,17 @@ _TINY = 2.0**-140
 class Shape:
     """A primitive on the screen.
 
-    A value that varies over it has in the pixel's place p = (x, y, 1), with n = forms @ p, the value
-    sum(n * values) / sum(n) with perspective and sum(n * w * values) / scale without; the depth there is
+    At the position p = (x, y, 1), with n = forms @ p, a value that varies over the primitive is
+    sum(n * values) / sum(n) with perspective, and sum(n * w * values) / scale without. The depth is
     sum(n * z) / scale, and 1 / w is sum(n) / scale.
 
     Attributes
     ----------
     polygon : convex, its corners in `SUBPIXELS` of a pixel, (corners, 2).
-    forms : three linear forms of the place, one for each vertex, (3, 3).
+    forms : three linear forms of the position, one for each vertex, (3, 3).
     scale : see above.
     vertices : three of them; a line has its second twice, a point its only one three times.
-    front : whether it faces the viewer; lines and points do.
+    front : whether it faces the viewer; lines and points always do.
     number : gl_PrimitiveID.
     center, size : of a point, in pixels.
     """
@@ -64,7 +64,7 @@ class Screen:
     positions : of all vertices in clip coordinates, (vertices, 4).
     sizes : of points, (vertices,).
     clip, cull : user distances, (vertices, distances).
-    clockwise : whether clockwise triangles are the ones that face the viewer.
+    clockwise : whether clockwise triangles face the viewer.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Screen:
         self._positions, self._sizes, self._clip, self._cull = positions, sizes, clip, cull
 
     def shape(self, vertices: Sequence[int], number: int) -> Shape | None:
-        """Return a primitive's shape; None where nothing of it is to be seen."""
+        """Return a primitive's shape; None where no part of it is visible."""
         chosen = np.array(vertices)
         position = self._positions[chosen]
         if not np.isfinite(position).all() or (self._cull[chosen] < 0).all(axis=0).any():
@@ -93,13 +93,13 @@ class Screen:
         if len(weights) < len(vertices):
             return None
         corners = weights @ position
-        places = self._framebuffer(corners)
+        positions = self._framebuffer(corners)
         if len(vertices) == 2:
-            return self._line(chosen, weights, corners, places, number)
-        return self._triangle(chosen, places, number)
+            return self._line(chosen, weights, corners, positions, number)
+        return self._triangle(chosen, positions, number)
 
     def _planes(self, chosen: Integers) -> Float64:
-        """Return for each plane how far on its inner side each vertex is: (planes, vertices)."""
+        """Return the distance of each vertex from each plane, positive inside: (planes, vertices)."""
         x, y, z, w = self._positions[chosen].T
         guard = 2 * _GUARD / self._size - 1
         planes = [z, w - z, guard[0] * w - x, guard[0] * w + x, guard[1] * w - y, guard[1] * w + y]
@@ -113,12 +113,12 @@ class Screen:
         ndc = clip[:, :2] / clip[:, 3:]
         return (ndc + 1) / 2 * self._size
 
-    def _triangle(self, chosen: Integers, places: Float64, number: int) -> Shape | None:
+    def _triangle(self, chosen: Integers, positions: Float64, number: int) -> Shape | None:
         position = self._positions[chosen]
         w = position[:, 3]
         x, y = ((position[:, :2] + w[:, None]) / 2 * self._size).T
         following, last = [1, 2, 0], [2, 0, 1]
-        # The adjugate of the matrix whose columns are the vertices' homogeneous places.
+        # The adjugate of the matrix whose columns are the vertices' homogeneous positions.
         forms = np.stack(
             [
                 y[following] * w[last] - y[last] * w[following],
@@ -128,20 +128,19 @@ class Screen:
             axis=1,
         )
         scale = float(forms[0] @ (x[0], y[0], w[0]))
-        polygon = _snapped(places)
+        polygon = _snapped(positions)
         area = _twice_area(polygon)
         if scale == 0 or area == 0:
             return None
-        # With y downwards an area that this formula finds negative is counter-clockwise (Vulkan 1.4,
-        # "Basic Polygon Rasterization").
+        # With y downwards a negative area is counter-clockwise (Vulkan 1.4, "Basic Polygon Rasterization").
         front = (area > 0) == self._clockwise
         return Shape(polygon, forms, scale, (int(chosen[0]), int(chosen[1]), int(chosen[2])), front, number)
 
     def _line(
-        self, chosen: Integers, weights: Float64, corners: Float64, places: Float64, number: int
+        self, chosen: Integers, weights: Float64, corners: Float64, positions: Float64, number: int
     ) -> Shape | None:
-        """A rectangle of width 1 along the line (Vulkan 1.4, "Basic Line Segment Rasterization")."""
-        start, end = places
+        """Return a rectangle of width 1 along the line (Vulkan 1.4, "Basic Line Segment Rasterization")."""
+        start, end = positions
         along = end - start
         length = float(along @ along)
         if length == 0:
@@ -156,7 +155,7 @@ class Screen:
         return Shape(polygon, forms, length, (first, second, second), True, number)
 
     def _point(self, vertex: int, number: int) -> Shape | None:
-        """A square (Vulkan 1.4, "Basic Point Rasterization")."""
+        """Return a square (Vulkan 1.4, "Basic Point Rasterization")."""
         x, y, z, w = self._positions[vertex]
         size = float(self._sizes[vertex])
         inside = w > 0 and abs(x) <= w and abs(y) <= w and 0 <= z <= w
@@ -179,15 +178,15 @@ class Screen:
 
 
 def _clipped(planes: Float64) -> Float64:
-    """Clip a line or a polygon.
+    """Return the corners of a clipped line or polygon.
 
     Parameters
     ----------
-    planes : (planes, vertices) distances, on the inner side from zero on.
+    planes : (planes, vertices) distances, zero or positive inside.
 
     Returns
     -------
-    The corners that are left, as weights of the vertices: (corners, vertices).
+    The corners as weights of the vertices: (corners, vertices).
     """
     count = planes.shape[1]
     corners = np.eye(count)
@@ -196,24 +195,24 @@ def _clipped(planes: Float64) -> Float64:
         inside = distance >= 0
         if not inside.any():
             return corners[:0]
-        found = []
-        for here in range(len(corners)):
-            before = here - 1
-            if count == 2 and here == 0:
+        clipped = []
+        for number, corner in enumerate(corners):
+            before = number - 1
+            if count == 2 and number == 0:
                 if inside[0]:
-                    found.append(corners[0])
+                    clipped.append(corner)
                 continue
-            if inside[before] != inside[here]:
-                t = distance[before] / (distance[before] - distance[here])
-                found.append(corners[before] + t * (corners[here] - corners[before]))
-            if inside[here]:
-                found.append(corners[here])
-        corners = np.array(found)
+            if inside[before] != inside[number]:
+                t = distance[before] / (distance[before] - distance[number])
+                clipped.append(corners[before] + t * (corner - corners[before]))
+            if inside[number]:
+                clipped.append(corner)
+        corners = np.array(clipped)
     return corners
 
 
-def _snapped(places: Float64) -> Integers:
-    return np.floor(places * SUBPIXELS + 0.5).astype(np.int64)
+def _snapped(positions: Float64) -> Integers:
+    return np.floor(positions * SUBPIXELS + 0.5).astype(np.int64)
 
 
 def _twice_area(polygon: Integers) -> int:

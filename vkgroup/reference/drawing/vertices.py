@@ -10,15 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.dispatch.events import Cause, VertexInvocation
-from vkgroup.reference.interpreter.arrangement import Placement
-from vkgroup.reference.interpreter.execute import SLICE, Execution
-from vkgroup.reference.interpreter.interface import Assembly, Place, Port, StageInputs, read_numbers
-from vkgroup.reference.interpreter.program import Program
-from vkgroup.reference.interpreter.site import CauseTable, Site
-from vkgroup.reference.interpreter.values import HARD, Causes, Data, Value, single
+from vkgroup.reference.interpreter.execution.arrangement import Placement
+from vkgroup.reference.interpreter.execution.execute import SLICE, Execution
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.program.interface import (
+    Assembly,
+    Component,
+    Port,
+    StageInputs,
+    read_numbers,
+)
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.causes import CauseTable
+from vkgroup.reference.interpreter.values.value import HARD, Causes, Data, Value, single
 
 Column = tuple[Data, Causes | None]
-"""A number in every vertex, (n,), and what is undefined about it."""
+"""A number in every vertex, (n,), and its causes."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +34,11 @@ class VertexData:
 
     Attributes
     ----------
-    attributes : by location, (vertices, components) of float32, int32 or uint32. Components that a shader
-        takes and they lack are 0, 0 and 1.
-    count : vertices of an instance: as many indices where there are any.
-    indices : which vertices in which order; None for all in theirs.
-    instances : how many times.
+    attributes : by location, (vertices, components) of float32, int32 or uint32. Missing components are 0, 0
+        and 1.
+    count : vertices of an instance; with indices, the number of indices.
+    indices : the vertices of an instance in order; None for all of them in their order.
+    instances : number of instances.
     """
 
     attributes: Mapping[int, npt.NDArray[Any]]
@@ -52,16 +59,16 @@ class VertexData:
 
 @dataclass(frozen=True)
 class Shaded:
-    """What the vertex stage has put out, in every vertex of every instance.
+    """Outputs of the vertex stage, in every vertex of every instance.
 
     Attributes
     ----------
     columns : numbers by location and component.
     position, point_size, clip, cull : the built-in outputs: (n, 4), (n,), (n, distances) twice.
-    undefined : what is undefined about the position, or about any of the others, (n,); None for nothing.
+    undefined : causes of the built-in outputs, (n,); None where all are defined.
     """
 
-    columns: Mapping[Place, Column]
+    columns: Mapping[Component, Column]
     position: npt.NDArray[np.float64]
     point_size: npt.NDArray[np.float64]
     clip: npt.NDArray[np.float64]
@@ -70,7 +77,7 @@ class Shaded:
 
 
 def invocation_of(data: VertexData, subgroup_size: int, number: int) -> VertexInvocation:
-    """Say which vertex an invocation of the stage is for."""
+    """Return the vertex of an invocation of the stage."""
     return VertexInvocation(
         (0, 0, 0),
         (number, 0, 0),
@@ -82,9 +89,9 @@ def invocation_of(data: VertexData, subgroup_size: int, number: int) -> VertexIn
 
 
 def shade(execution: Execution, data: VertexData, subgroup_size: int, *, points: bool) -> Shaded:
-    """Run the vertex stage for a draw that has vertices; `points` says that it draws points."""
+    """Run the vertex stage, and return its outputs; `points` says that the draw has points."""
     program = execution.program
-    pieces: list[tuple[dict[Place, Column], dict[str, list[Column]]]] = []
+    pieces: list[tuple[dict[Component, Column], dict[str, list[Column]]]] = []
     step = SLICE // subgroup_size * subgroup_size
     for first in range(0, data.total, step):
         number = np.arange(first, min(first + step, data.total))
@@ -97,19 +104,19 @@ def shade(execution: Execution, data: VertexData, subgroup_size: int, *, points:
             first_subgroup=first // subgroup_size,
         )
         machine = execution.run(placement, placement.part, _inputs(program, data, number))
-        columns: dict[Place, Column] = {}
+        columns: dict[Component, Column] = {}
         built_ins: dict[str, list[Column]] = {}
         for port in program.ports["Output"]:
-            value = machine.cells[port.cell].read(None)
+            value = machine.cells[port.cell].read(machine.lanes)
             if port.built_in == "PointSize" and not points:
                 continue
             if port.built_in:
                 built_ins[port.built_in] = _built_in(port, value, len(number))
             elif port.location >= 0:
-                found = read_numbers(port, value)
-                columns.update({place: _in_full(*column, len(number)) for place, column in found.items()})
+                for component, column in read_numbers(port, value).items():
+                    columns[component] = _in_full(*column, len(number))
         pieces.append((columns, built_ins))
-    columns = {place: _joined([piece[0][place] for piece in pieces]) for place in pieces[0][0]}
+    columns = {component: _joined([piece[0][component] for piece in pieces]) for component in pieces[0][0]}
     return _shaded(
         columns,
         {
@@ -128,12 +135,12 @@ def _inputs(program: Program, data: VertexData, number: npt.NDArray[np.int64]) -
     for port in program.ports["Input"]:
         assembly = Assembly(port.type, len(number), 0)
         for entry in port.numbers():
-            location, component = entry.place
+            location, component = entry.component
             array = data.attributes[location]
             if component < array.shape[1]:
                 assembly.put(entry, array[index, component], None)
             else:
-                # Vulkan 1.4, "Vertex Input Extraction": what an attribute lacks is 0, 0, 1.
+                # Vulkan 1.4, "Vertex Input Extraction": missing components are 0, 0, 1.
                 assembly.put(entry, np.array([int(component == 3)], array.dtype), None)
         variables[port.cell] = assembly.value()
     zero = single(np.zeros(1, np.int32))
@@ -155,7 +162,7 @@ def _built_in(port: Port, value: Value, count: int) -> list[Column]:
     flat = data.reshape(-1, data.shape[-1])
     if cause is not None:
         cause = np.broadcast_to(cause, (*data.shape[:-1], cause.shape[-1])).reshape(len(flat), -1)
-    return [_in_full(row, None if cause is None else cause[place], count) for place, row in enumerate(flat)]
+    return [_in_full(row, None if cause is None else cause[number], count) for number, row in enumerate(flat)]
 
 
 def _in_full(data: Data, cause: Causes | None, count: int) -> Column:
@@ -174,15 +181,15 @@ def _joined(columns: list[Column]) -> Column:
 
 
 def _shaded(
-    columns: dict[Place, Column], built_ins: dict[str, list[Column]], count: int, program: Program
+    columns: dict[Component, Column], built_ins: dict[str, list[Column]], count: int, program: Program
 ) -> Shaded:
     undefined: Causes | None = None
     rows: dict[str, list[Data]] = {}
-    for name, found in built_ins.items():
-        # glslang declares all of gl_PerVertex, of which a shader may write nothing but the position.
-        written = name == "Position" or any(cause is None or not cause.all() for _, cause in found)
-        rows[name] = [data.astype(np.float64) for data, _ in found] if written else []
-        for _, cause in found if written else ():
+    for name, outputs in built_ins.items():
+        # glslang declares all of gl_PerVertex, of which a shader may write the position only.
+        written = name == "Position" or any(cause is None or not cause.all() for _, cause in outputs)
+        rows[name] = [data.astype(np.float64) for data, _ in outputs] if written else []
+        for _, cause in outputs if written else ():
             if cause is not None and cause.any():
                 undefined = cause if undefined is None else np.maximum(undefined, cause)
     if "Position" not in rows:
@@ -191,13 +198,13 @@ def _shaded(
         )
         undefined = np.full(count, number, np.uint16)
         rows["Position"] = [np.zeros(count)] * 4
-    nothing = np.zeros((count, 0))
+    no_distances = np.zeros((count, 0))
     return Shaded(
         columns,
         np.stack(rows["Position"], axis=1),
         rows["PointSize"][0] if rows.get("PointSize") else np.ones(count),
-        np.stack(rows["ClipDistance"], axis=1) if rows.get("ClipDistance") else nothing,
-        np.stack(rows["CullDistance"], axis=1) if rows.get("CullDistance") else nothing,
+        np.stack(rows["ClipDistance"], axis=1) if rows.get("ClipDistance") else no_distances,
+        np.stack(rows["CullDistance"], axis=1) if rows.get("CullDistance") else no_distances,
         undefined,
     )
 
@@ -208,13 +215,15 @@ def carried(number: int, table: CauseTable, into: CauseTable) -> int:
     return into.number(Cause(cause.kind, f"in the vertex shader: {cause.detail}", -1), hard=number >= HARD)
 
 
-def translated(columns: Mapping[Place, Column], table: CauseTable, into: CauseTable) -> dict[Place, Column]:
-    """Return outputs of the vertex stage with causes as the fragment stage numbers them."""
-    found: dict[Place, Column] = {}
-    for place, (data, cause) in columns.items():
+def translated(
+    columns: Mapping[Component, Column], table: CauseTable, into: CauseTable
+) -> dict[Component, Column]:
+    """Return outputs of the vertex stage with causes numbered in the table of the fragment stage."""
+    result: dict[Component, Column] = {}
+    for component, (data, cause) in columns.items():
         if cause is not None:
             numbers, inverse = np.unique(cause, return_inverse=True)
             others = [carried(number, table, into) if number else 0 for number in numbers.tolist()]
             cause = np.array(others, np.uint16)[inverse]
-        found[place] = data, cause
-    return found
+        result[component] = data, cause
+    return result

@@ -1,0 +1,1 @@
+"""Execution: invocations arranged in subgroups, scheduled over the segments of a program, and observed."""

@@ -1,0 +1,220 @@
+"""Execution of a program, a dispatch or a stage of a draw, slice by slice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.dispatch.events import Event
+from vkgroup.errors import OutOfMemory, Unsupported
+from vkgroup.reference.interpreter.execution.arrangement import (
+    Arranged,
+    Arrangement,
+    Groups,
+    Part,
+    in_quads,
+    linear,
+    shuffled,
+)
+from vkgroup.reference.interpreter.execution.event_log import EventLog
+from vkgroup.reference.interpreter.execution.initial_values import initialise
+from vkgroup.reference.interpreter.execution.machine import Machine
+from vkgroup.reference.interpreter.execution.memory_order import Order
+from vkgroup.reference.interpreter.execution.program import Program
+from vkgroup.reference.interpreter.execution.resources import Bindings, Resources
+from vkgroup.reference.interpreter.execution.trace import Executed, Trace
+from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.program.interface import StageInputs
+from vkgroup.spec.limits import QUAD_SIZE
+
+SLICE = 1 << 16
+"""Invocations of a slice, which advance together; larger dispatches run in several slices."""
+
+STEP_LIMIT = 1 << 22
+"""Rounds of a loop after which it hangs, unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Observations of an execution.
+
+    Attributes
+    ----------
+    events : in the order of the first occurrence of each.
+    trace : the instructions that the watched invocations executed, by workgroup and local id.
+    """
+
+    events: tuple[Event, ...]
+    trace: Mapping[tuple[Groups, Groups], Sequence[Executed]] = field(default_factory=dict)
+
+
+def execute(
+    program: Program,
+    groups: Groups,
+    resources: Bindings,
+    push: bytes = b"",
+    subgroup_size: int = 32,
+    *,
+    shuffle: int | None = None,
+    assignment: npt.NDArray[np.int64] | None = None,
+    races: bool = False,
+    step_limit: int = STEP_LIMIT,
+    deadline: float | None = None,
+    addressable: Iterable[Memory] = (),
+    watch: Iterable[tuple[Groups, Groups]] | None = None,
+) -> Outcome:
+    """Run a compute shader.
+
+    Parameters
+    ----------
+    program : the program.
+    groups : number of workgroups in x, y, z.
+    resources : memories, images and samplers by (set, binding), in the order of an array of descriptors.
+        Shaders write into their bytes.
+    push : the bytes of the push constants.
+    subgroup_size : a power of two from 1 to 128.
+    shuffle : a seed for a random assignment of invocations to lanes, in each workgroup. None for a linear
+        assignment.
+    assignment : the assignment itself, as for `Arrangement`.
+    races : whether to search for data races, which takes time and memory.
+    step_limit : rounds of a loop after which it is said to hang.
+    deadline : seconds until the dispatch times out; None for no limit.
+    addressable : memories that physical addresses may point into.
+    watch : invocations to trace, by workgroup and local id.
+
+    Returns
+    -------
+    Events and traces. The causes of undefined memory are in `Memory.causes`.
+
+    Raises
+    ------
+    InvalidDispatch
+        A binding has no resource, or the subgroup size is invalid.
+    DispatchTimeout
+        The deadline has passed.
+    OutOfMemory
+        The variables of a workgroup need more memory than there is.
+    """
+    if program.stage != "compute":
+        raise Unsupported(
+            f"{program.entry.name!r} is a {program.stage} shader, and no workgroups run it. Draw with it:"
+            " Device.draw, or `vkgroup run … --size W,H`.",
+            [program.stage],
+        )
+    if 0 in groups:
+        return Outcome(())
+    quads = _quads(program, subgroup_size)
+    if shuffle is not None:
+        assignment = shuffled(program.local_size, groups[0] * groups[1] * groups[2], shuffle, quads)
+    elif assignment is None:
+        assignment = quads
+    arrangement = Arrangement(groups, program.local_size, subgroup_size, assignment)
+    watched = {arrangement.number(*name): name for name in watch or ()}
+    trace = Trace({number: name for number, name in watched.items() if number >= 0}) if watched else None
+    execution = Execution(
+        program,
+        resources,
+        push,
+        events=EventLog(program.causes, arrangement.invocation),
+        addressable=addressable,
+        order=Order(arrangement) if races else None,
+        step_limit=step_limit,
+        until=None if deadline is None else time.monotonic() + deadline,
+        trace=trace,
+    )
+    for part in arrangement.parts(SLICE):
+        execution.run(arrangement, part)
+    return Outcome(execution.finish(), trace.executed if trace is not None else {})
+
+
+def _quads(program: Program, subgroup_size: int) -> npt.NDArray[np.int64] | None:
+    """Return the assignment in which a compute shader's derivative groups are quads; None without them."""
+    if not program.derivative_group:
+        return None
+    if subgroup_size < QUAD_SIZE:
+        raise Unsupported(
+            f"Derivatives need quads, and a subgroup of {subgroup_size} has none.",
+            [f"a subgroup size of {QUAD_SIZE} or more for derivatives"],
+        )
+    return (in_quads if program.derivative_group == "quads" else linear)(program.local_size)
+
+
+class Execution:
+    """One execution of a program on its resources: all slices of a dispatch, or of a stage of a draw.
+
+    Parameters
+    ----------
+    program : the program.
+    resources, push : as for `execute`.
+    events : the log for events.
+    addressable, step_limit, trace : as for `Machine`.
+    written : further memories, which the caller writes to: attachments.
+    order : the record of barriers while data races are searched for; else None.
+    until : `time.monotonic()` at which to give up; None for never.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        resources: Bindings,
+        push: bytes,
+        *,
+        events: EventLog,
+        addressable: Iterable[Memory] = (),
+        written: Iterable[Memory] = (),
+        order: Order | None = None,
+        step_limit: int = STEP_LIMIT,
+        until: float | None = None,
+        trace: Trace | None = None,
+    ) -> None:
+        self.program, self._events, self._order = program, events, order
+        self._resources = Resources(program, resources, list(addressable), list(written), order)
+        self._push = Memory(np.frombuffer(push.ljust(16, b"\0"), np.uint8).copy(), "the push constants")
+        self._step_limit, self._until, self._trace = step_limit, until, trace
+
+    def run(self, arrangement: Arranged, part: Part, inputs: StageInputs | None = None) -> Machine:
+        """Execute a slice; return it with the values of its variables at the end.
+
+        Parameters
+        ----------
+        arrangement, part : the lanes and subgroups of its invocations.
+        inputs : the inputs of a stage of a draw.
+
+        Raises
+        ------
+        DispatchTimeout
+            The deadline has passed.
+        OutOfMemory
+            The variables need more memory than there is.
+        """
+        with np.errstate(all="ignore"):
+            machine = Machine(
+                self.program,
+                arrangement,
+                part,
+                resources=self._resources,
+                push=self._push,
+                events=self._events,
+                order=self._order,
+                step_limit=self._step_limit,
+                deadline=self._until,
+                trace=self._trace,
+            )
+            try:
+                initialise(machine, inputs or StageInputs(), self._order)
+                machine.run()
+            except MemoryError as error:
+                raise OutOfMemory(
+                    f"The reference device needs more memory than there is for the variables of"
+                    f" {machine.count} invocations: {error}."
+                ) from None
+        return machine
+
+    def finish(self) -> tuple[Event, ...]:
+        """End the dispatch or the stage, and return its events."""
+        self._resources.finish(self._events)
+        return self._events.events()

@@ -1,0 +1,226 @@
+"""Data races: accesses of different invocations to the same memory that nothing orders.
+
+Each granule of memory has a record of the last plain write, of two plain reads (the last one, and the last
+one by another invocation before it) and of the last atomic access, with invocation and time. A later access
+races with a recorded one where `memory_order` does not order them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.reference.interpreter.execution.memory_order import Order
+from vkgroup.reference.interpreter.operations.accessor import Accessor
+from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.program.site import Site
+
+Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Accesses:
+    """The last accesses to the granules of one memory.
+
+    Parameters
+    ----------
+    order : of the dispatch.
+    granules : of the memory.
+    """
+
+    def __init__(self, order: Order, granules: int) -> None:
+        self._order = order
+        self._who = {name: np.full(granules, -1, np.int64) for name in _RECORDS}
+        self._when = {name: np.zeros(granules, np.int64) for name in _RECORDS}
+        self._position = {name: np.full(granules, -1, np.int64) for name in _RECORDS}
+        self._released = np.zeros(granules, np.int64)
+
+    @property
+    def untouched(self) -> Flags:
+        """Which granules have no recorded write, (granules,)."""
+        return (self._who["write"] < 0) & (self._who["atomic"] < 0)
+
+    def read(
+        self,
+        frame: Accessor,
+        site: Site,
+        memory: Memory,
+        offset: Numbers,
+        itemsize: int,
+        skipped: Flags | None,
+    ) -> Flags | None:
+        """Check plain reads, and record them.
+
+        Returns
+        -------
+        Which of the reads race, in the shape of `offset`; None where none does.
+        """
+        granule, who = self._flatten(frame, memory, offset, itemsize, skipped)
+        now = self._order.tick()
+        racing = self._check(frame, site, memory, granule, who, ("write", "atomic"), "reads")
+        changed = self._who["read"][granule] != who
+        at = granule[changed]
+        for record in (self._who, self._when, self._position):
+            record["read_before"][at] = record["read"][at]
+        # Where several invocations read at once, one represents the others.
+        order = np.argsort(granule, kind="stable")
+        repeated = order[1:][granule[order][1:] == granule[order][:-1]]
+        self._set("read_before", granule[repeated], who[repeated], now, site.position)
+        first = np.ones(len(granule), np.bool_)
+        first[repeated] = False
+        self._set("read", granule[first], who[first], now, site.position)
+        if racing is None:
+            return None
+        start, racing_granules = offset // memory.granule, granule[racing]
+        races: Flags = np.isin(start, racing_granules)
+        for step in range(1, itemsize // memory.granule):
+            races = races | np.isin(start + step, racing_granules)
+        return races
+
+    def write(
+        self,
+        frame: Accessor,
+        site: Site,
+        memory: Memory,
+        offset: Numbers,
+        itemsize: int,
+        skipped: Flags | None,
+    ) -> Numbers:
+        """Check plain writes, and record them; return the granules that are written in a race."""
+        granule, who = self._flatten(frame, memory, offset, itemsize, skipped)
+        now = self._order.tick()
+        against = ("write", "read", "read_before", "atomic")
+        racing = self._check(frame, site, memory, granule, who, against, "writes")
+        races = granule[:0] if racing is None else granule[racing]
+        order = np.argsort(granule, kind="stable")
+        same = granule[order][1:] == granule[order][:-1]
+        other = same & (who[order][1:] != who[order][:-1])
+        if other.any():
+            self._report(
+                frame, site, memory, granule[order][1:][other], who[order][1:][other],
+                who[order][:-1][other], np.full(int(other.sum()), site.position), "writes",
+            )  # fmt: skip
+            races = np.concatenate([races, granule[order][1:][other]])
+        self._set("write", granule, who, now, site.position)
+        return races
+
+    def atomic(
+        self,
+        frame: Accessor,
+        site: Site,
+        memory: Memory,
+        offset: Numbers,
+        itemsize: int,
+        skipped: Flags | None,
+        *,
+        writes: bool,
+        reads: bool,
+    ) -> None:
+        """Check atomic accesses, record them, and pass on their releases."""
+        granule, who = self._flatten(frame, memory, offset, itemsize, skipped)
+        now = self._order.tick()
+        against = ("write", "read", "read_before") if writes else ("write",)
+        self._check(frame, site, memory, granule, who, against, "accesses")
+        semantics = site.scopes[1] if len(site.scopes) > 1 else 0
+        if reads:
+            self._order.see(who, self._released[granule], semantics)
+        if writes:
+            released = self._order.atomic(who, semantics, frame.subgroup_numbers)
+            np.maximum.at(self._released, granule, released)
+            if reads:
+                # Within one instruction later invocations see the earlier ones.
+                self._order.see(who, self._released[granule], semantics)
+            self._set("atomic", granule, who, now, site.position)
+
+    def _flatten(
+        self, frame: Accessor, memory: Memory, offset: Numbers, itemsize: int, skipped: Flags | None
+    ) -> tuple[Numbers, Numbers]:
+        """Return granule and invocation of every access."""
+        invocations = frame.invocations
+        shape = np.broadcast_shapes(offset.shape, (len(invocations),))
+        granule = np.broadcast_to(offset // memory.granule, shape)
+        who = np.broadcast_to(invocations, shape)
+        if skipped is not None:
+            checked = ~np.broadcast_to(skipped, shape)
+            granule, who = granule[checked], who[checked]
+        granule, who = granule.reshape(-1), who.reshape(-1)
+        steps = max(1, itemsize // memory.granule)
+        if steps > 1:
+            granule = (granule[:, None] + np.arange(steps)).reshape(-1)
+            who = np.repeat(who, steps)
+        return granule, who
+
+    def _set(self, name: str, granule: Numbers, who: Numbers, now: int, position: int) -> None:
+        self._who[name][granule] = who
+        self._when[name][granule] = now
+        self._position[name][granule] = position
+
+    def _check(
+        self,
+        frame: Accessor,
+        site: Site,
+        memory: Memory,
+        granule: Numbers,
+        who: Numbers,
+        against: tuple[str, ...],
+        verb: str,
+    ) -> Flags | None:
+        """Report accesses that race with earlier ones; return which of them do, None for none."""
+        racing: Flags | None = None
+        for name in against:
+            other = self._who[name][granule]
+            present = np.flatnonzero((other >= 0) & (other != who))
+            if present.size == 0:
+                continue
+            at, them, us = granule[present], other[present], who[present]
+            when = self._when[name][at]
+            ordered = self._order.ordered(memory.kind, them, when, us, frame.subgroup_numbers)
+            if not ordered.all():
+                bad = ~ordered
+                if racing is None:
+                    racing = np.zeros(len(granule), np.bool_)
+                racing[present[bad]] = True
+                positions = self._position[name][at][bad]
+                met = self._order.have_met(them, when, us)[bad]
+                self._report(frame, site, memory, at[bad], us[bad], them[bad], positions, verb, met)
+        return racing
+
+    def _report(
+        self,
+        frame: Accessor,
+        site: Site,
+        memory: Memory,
+        granule: Numbers,
+        who: Numbers,
+        other: Numbers,
+        position: Numbers,
+        verb: str,
+        met: Flags | None = None,
+    ) -> None:
+        """Report races, one for each pair of instructions; `met` says where a barrier() lies between."""
+        subgroup_of = frame.subgroup_numbers
+        for there in np.unique(position).tolist():
+            chosen = position == there
+            us, them = who[chosen], other[chosen]
+            message = f"one invocation {verb} a place of {memory.name} that another accesses, in no order"
+            if met is not None and met[chosen].all():
+                message += f"; the barrier() between does not order {_MEMORIES[memory.kind]}"
+            elif (subgroup_of[us] == subgroup_of[them]).all():
+                message += "; it works only where a subgroup happens to run in step"
+            frame.report_race(
+                site,
+                us,
+                message,
+                memory=memory.name,
+                offset=granule[chosen] * memory.granule,
+                other_position=there,
+                other=int(them[0]),
+            )
+
+
+_RECORDS = ("write", "read", "read_before", "atomic")
+_MEMORIES = {
+    "buffer": "buffers: memoryBarrierBuffer() must stand with it",
+    "image": "images: memoryBarrierImage() must stand with it",
+    "workgroup": "shared memory: memoryBarrierShared() must stand with it",
+}

@@ -1,0 +1,112 @@
+"""Resources of a dispatch: memories, images and samplers as the interpreter looks them up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from vkgroup.errors import InvalidDispatch
+from vkgroup.reference.interpreter.execution.event_log import EventLog
+from vkgroup.reference.interpreter.execution.memory_order import Order
+from vkgroup.reference.interpreter.execution.races import Accesses
+from vkgroup.reference.interpreter.operations.memory import Memory
+from vkgroup.reference.interpreter.program.form import ProgramForm
+from vkgroup.reference.interpreter.values.causes import BEFORE_HARD
+from vkgroup.reference.interpreter.values.value import HARD
+
+Bindings = Mapping[tuple[int, int], Sequence[Any]]
+"""Memories, images and samplers by (set, binding), in the order of an array of descriptors."""
+
+
+class Resources:
+    """What a dispatch works on.
+
+    Parameters
+    ----------
+    program : the program that uses them.
+    bindings : the resources bound.
+    addressable : memories that physical addresses may point into.
+    written : further memories, which the caller writes to: attachments.
+    order : the record of barriers while data races are searched for; else None.
+
+    Attributes
+    ----------
+    numbered : every resource; image and sampler values are indices into this list.
+    by_variable : memories of a buffer variable; of a resource variable its first number and its count.
+    addressable : in ascending order of addresses.
+
+    Raises
+    ------
+    InvalidDispatch
+        A binding that the program uses has no resource.
+    """
+
+    def __init__(
+        self,
+        program: ProgramForm,
+        bindings: Bindings,
+        addressable: Sequence[Memory],
+        written: Sequence[Memory],
+        order: Order | None,
+    ) -> None:
+        self.numbered: list[Any] = []
+        self.by_variable: dict[int, Any] = {}
+        self.addressable = sorted(addressable, key=lambda memory: memory.address)
+        self._memories: dict[int, Memory] = {id(memory): memory for memory in (*self.addressable, *written)}
+        first: dict[tuple[int, int], int] = {}
+        used = {binding.id for binding in program.module.reflection.bindings}
+        for identifier, binding in program.bindings.items():
+            bound = bindings.get(binding)
+            if bound is None:
+                if identifier in used:
+                    raise InvalidDispatch(f"Nothing is bound at set {binding[0]}, binding {binding[1]}.")
+                continue
+            if binding not in first:
+                first[binding] = len(self.numbered)
+                self.numbered += bound
+            self._bind(program, identifier, bound, first[binding])
+        for memory in self._memories.values():
+            if program.has_small_addresses and memory.address:
+                memory.refine(1)
+            memory.begin()
+            if order is not None:
+                memory.accesses = Accesses(order, memory.granules)
+
+    def _bind(self, program: ProgramForm, identifier: int, bound: Sequence[Any], first: int) -> None:
+        """Record the resources of one variable, whose numbers begin at `first`."""
+        for resource in bound:
+            image = resource[0] if isinstance(resource, tuple) else resource
+            if isinstance(image, Memory):
+                self._memories[id(image)] = image
+        if not program.variables.is_buffer(identifier):
+            self.by_variable[identifier] = (first, len(bound))
+            return
+        assert all(isinstance(resource, Memory) for resource in bound)
+        self.by_variable[identifier] = list(bound)
+        for memory in bound:
+            memory.refine(program.variables.granule(identifier))
+
+    def finish(self, events: EventLog) -> None:
+        """End the dispatch, and report the memories that hold undefined values."""
+        for memory in self._memories.values():
+            memory.end()
+            if memory.causes is None:
+                continue
+            numbers = np.unique(memory.causes)
+            for number in numbers[numbers >= HARD].tolist():
+                if number == BEFORE_HARD:
+                    continue
+                granules = np.flatnonzero(memory.causes == number)
+                position, invocation = memory.stored_causes.get(number, (-1, -1))
+                events.add_one(
+                    "undefined",
+                    position,
+                    invocation,
+                    f"{memory.name} holds an undefined value at the end",
+                    memory=memory.name,
+                    offset=int(granules[0]) * memory.granule,
+                    cause=number,
+                    count=len(granules),
+                )

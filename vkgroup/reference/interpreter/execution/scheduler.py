@@ -1,0 +1,208 @@
+"""Scheduler: invocations wait at segments, and each subgroup executes the lowest segment at which one waits.
+
+Since segments are numbered in structured order, this is the reconvergence of SPV_KHR_maximal_reconvergence.
+Subgroups wait for each other at barriers only. A loop that has run for `SPINS` rounds sleeps until all other
+invocations have had their turn, because it may wait for one of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.reference.interpreter.execution.arrangement import Part
+from vkgroup.reference.interpreter.execution.event_log import EventLog
+from vkgroup.reference.interpreter.program.segments import Segment
+from vkgroup.reference.interpreter.values.lane_set import LaneSet
+
+Flags = npt.NDArray[np.bool_]
+
+SPINS = 64
+"""Rounds of a loop before it sleeps."""
+
+
+class Scheduler:
+    """The invocations of a slice that have not ended, by the segment at which they wait.
+
+    Parameters
+    ----------
+    segments : of the program.
+    part : the invocations of the slice.
+    events : the log for barriers that not all invocations reach, and for loops that do not end.
+    step_limit : rounds of a loop after which it hangs.
+
+    Attributes
+    ----------
+    alive : invocations of each workgroup that have not ended, (workgroups,).
+    has_hung : whether a loop did not end. Its invocations were ended, so barriers may miss them.
+    """
+
+    def __init__(self, segments: list[Segment], part: Part, events: EventLog, step_limit: int) -> None:
+        self._segments, self._events, self._step_limit = segments, events, step_limit
+        self._workgroup, self._row = part.workgroup, part.row
+        self._none = LaneSet.none(len(part.row))
+        self._workgroups = part.workgroups
+        self._subgroups = int(part.row[-1]) + 1
+        self.alive = np.bincount(part.workgroup, minlength=part.workgroups)
+        self.has_hung = False
+        self._waiting: dict[int, list[LaneSet]] = {0: [LaneSet.all(len(part.row))]}
+        self._sleeping: list[tuple[int, LaneSet]] = []
+        #: Of each loop: the rounds since an invocation entered it, the round in which its last turn began,
+        #: and the number of invocations in it when it last fell asleep.
+        self._rounds: dict[int, int] = {}
+        self._turns: dict[int, int] = {}
+        self._sizes: dict[int, int] = {}
+
+    def wait(self, number: int, lanes: LaneSet, *, after: int) -> None:
+        """Let invocations wait at segment `number`; they come from segment `after`."""
+        if self._segments[number].is_loop:
+            if number <= after:
+                self._rounds[number] = self._rounds.get(number, 0) + 1
+            else:
+                self._rounds[number] = 0
+                self._turns.pop(number, None)
+                self._sizes.pop(number, None)
+        self._waiting.setdefault(number, []).append(lanes)
+
+    def end(self, lanes: LaneSet) -> None:
+        """End invocations."""
+        if lanes.is_all:
+            self.alive[:] = 0
+        else:
+            self.alive -= np.bincount(self._workgroup[lanes.indices], minlength=self._workgroups)
+
+    def next(self) -> tuple[int, LaneSet] | None:
+        """Return the segment that executes next and its invocations; None where all have ended.
+
+        A loop that goes on after its limit is reported, and its invocations are ended, so that others can
+        go on.
+        """
+        while self._waiting or self._sleeping:
+            number, lanes = self._choose()
+            if self._rounds.get(number, 0) <= self._step_limit:
+                return number, lanes
+            self._end_hung_loop(number, lanes)
+        return None
+
+    def _choose(self) -> tuple[int, LaneSet]:
+        """Remove the invocations that execute next from those that wait, and return them."""
+        # In the second attempt no loop sleeps.
+        for attempt in range(2):
+            claimed = self._rows_asleep()
+            for number in sorted(self._waiting):
+                lanes = self._merge(number)
+                ready = self._ready(number, lanes, claimed)
+                if ready and not (attempt == 0 and self._sleeps(number, ready)):
+                    return number, self._take(number, ready)
+                if claimed is None:
+                    claimed = np.zeros(self._subgroups, np.bool_)
+                claimed[self._row[lanes.selector]] = True
+            if attempt == 0 and self._sleeping:
+                self._wake_up()
+        return self._release_barrier()
+
+    def _merge(self, number: int) -> LaneSet:
+        """Return all invocations that wait at a segment."""
+        sets = self._waiting[number]
+        if len(sets) > 1:
+            self._waiting[number] = [LaneSet.union(sets)]
+        return self._waiting[number][0]
+
+    def _ready(self, number: int, lanes: LaneSet, claimed: Flags | None) -> LaneSet:
+        """Return those of `lanes`, which wait at a segment, that may go on.
+
+        Parameters
+        ----------
+        claimed : (subgroups,), those with invocations at a lower segment, or asleep; None for no subgroup.
+        """
+        if not lanes:
+            return self._none
+        if self._segments[number].is_barrier:
+            return self._at_complete_barrier(lanes)
+        if claimed is None:
+            return lanes
+        free = ~claimed[self._row[lanes.selector]]
+        return lanes if free.all() else lanes.where(free)
+
+    def _at_complete_barrier(self, lanes: LaneSet) -> LaneSet:
+        """Return the invocations of the workgroups of which all invocations are at a barrier."""
+        if lanes.is_all:
+            return lanes
+        arrived = np.bincount(self._workgroup[lanes.indices], minlength=self._workgroups)
+        complete = (arrived == self.alive) & (arrived > 0)
+        ready = complete[self._workgroup[lanes.indices]]
+        return lanes if ready.all() else lanes.where(ready)
+
+    def _take(self, number: int, chosen: LaneSet) -> LaneSet:
+        """Remove invocations from those that wait at a segment, and return them."""
+        (lanes,) = self._waiting[number]
+        if chosen.count == lanes.count:
+            del self._waiting[number]
+        else:
+            self._waiting[number] = [lanes.without(chosen)]
+        return chosen
+
+    def _release_barrier(self) -> tuple[int, LaneSet]:
+        """Let a barrier go that not all of its workgroup reach, since no other invocation can go on."""
+        number = min(number for number in self._waiting if self._segments[number].is_barrier)
+        lanes = self._merge(number)
+        if not self.has_hung:
+            self._events.add(
+                "barrier",
+                self._segments[number].ops[0].instruction.position,
+                lanes.indices,
+                np.ones(lanes.count, np.bool_),
+                "not all invocations of the workgroup reach this barrier",
+            )
+        del self._waiting[number]
+        return number, lanes
+
+    # --- loops that wait for other invocations --------------------------------------------------------
+
+    def _sleeps(self, number: int, ready: LaneSet) -> bool:
+        """Put a loop to sleep that has had its turn; return whether it sleeps now."""
+        rounds = self._rounds.get(number, 0)
+        if rounds - self._turns.get(number, 0) < SPINS or (len(self._waiting) == 1 and not self._sleeping):
+            return False
+        size = self._merge(number).count
+        if size < self._sizes.get(number, size):
+            # Invocations have left since: of many that want the same lock, the last waits for all others.
+            self._rounds[number] = SPINS
+        self._sizes[number] = size
+        self._sleeping.append((number, self._take(number, ready)))
+        return True
+
+    def _wake_up(self) -> None:
+        for number, lanes in self._sleeping:
+            self._waiting.setdefault(number, []).append(lanes)
+            self._turns[number] = self._rounds.get(number, 0)
+        self._sleeping = []
+
+    def _rows_asleep(self) -> Flags | None:
+        """Return the subgroups with invocations asleep, (subgroups,); None where no loop sleeps."""
+        if not self._sleeping:
+            return None
+        claimed = np.zeros(self._subgroups, np.bool_)
+        for _, lanes in self._sleeping:
+            claimed[self._row[lanes.selector]] = True
+        return claimed
+
+    def _end_hung_loop(self, number: int, lanes: LaneSet) -> None:
+        """Report a loop that does not end, and end its invocations, so that the others can go on."""
+        rows = set(self._row[lanes.selector].tolist())
+        others = [
+            set(self._row[waiting.selector].tolist()) & rows
+            for sets in self._waiting.values()
+            for waiting in sets
+        ]
+        message = f"a loop goes on after {self._step_limit} rounds"
+        if any(others):
+            message += ", while other invocations of the same subgroup wait for it to end"
+        instruction = self._segments[number].terminator.instruction
+        position = self._segments[number].position
+        if position < 0 and instruction is not None:
+            position = instruction.position
+        self._events.add("hang", position, lanes.indices, np.ones(lanes.count, np.bool_), message)
+        self._rounds[number] = 0
+        self.has_hung = True
+        self.end(lanes)

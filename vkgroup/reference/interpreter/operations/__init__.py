@@ -1,0 +1,1 @@
+"""Operations: the effect of each instruction on values, memory and images."""

@@ -1,0 +1,282 @@
+"""Cooperative matrices: loads, stores, products and lengths (SPV_KHR_cooperative_matrix).
+
+"The mapping of components to invocations and indexes is implementation-dependent." Here element
+``i * size + lane`` of a matrix, counted row by row, is the component `i` of a lane. Each invocation's value
+has room for all elements of the matrix; components from the length on stay zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.errors import Unsupported
+from vkgroup.reference import bfloat16
+from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
+from vkgroup.reference.interpreter.operations.references import resolver
+from vkgroup.reference.interpreter.operations.state import Frame, Step
+from vkgroup.reference.interpreter.program.form import ProgramForm
+from vkgroup.reference.interpreter.program.segments import Op
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.subgroups import Subgroups
+from vkgroup.reference.interpreter.values.value import (
+    BFLOAT16,
+    Causes,
+    Data,
+    Value,
+    combine,
+    held,
+    leaves_of,
+    marked,
+    overall_cause,
+    single,
+)
+from vkgroup.reference.semantics.cooperative import multiply_add
+from vkgroup.reference.semantics.lanes import same_in_all
+from vkgroup.spirv import CooperativeMatrixType, Type
+
+_SUBGROUP = 3
+_COLUMN_MAJOR = 1
+_SIGNED = {"a": 0x1, "b": 0x2, "c": 0x4, "result": 0x8}
+_SATURATING = 0x10
+
+
+def length(program: ProgramForm, op: Op, site: Site) -> Step:
+    """Return the step of OpCooperativeMatrixLengthKHR, whose operand is a type."""
+    kind, result = _matrix(program.declared.type(op.instruction.operands[0])), op.result
+
+    def run(frame: Frame) -> None:
+        frame.regs[result] = single(np.array([_length(kind, _size(frame))], np.uint32))
+
+    return run
+
+
+def load(program: ProgramForm, op: Op, site: Site) -> Step:
+    """Return the step of OpCooperativeMatrixLoadKHR."""
+    kind, result = _matrix(site.type), op.result
+    (leaf,) = leaves_of(kind)
+    access = _Access(program, op, site, kind, first=1)
+
+    def run(frame: Frame) -> None:
+        data = np.zeros((*leaf.dims, frame.count), leaf.scalar.dtype)
+        memory, offset, undefined = access.elements(frame)
+        components, cause = memory.load(frame, site, offset, leaf.scalar.dtype)
+        data[: len(components)] = components
+        full = None
+        if cause is not None:
+            full = np.zeros(data.shape, np.uint16)
+            full[: len(components)] = cause
+        frame.regs[result] = single(data, combine(full, undefined))
+
+    return run
+
+
+def store(program: ProgramForm, op: Op, site: Site) -> Step:
+    """Return the step of OpCooperativeMatrixStoreKHR."""
+    kind = _matrix(site.operand_types[1])
+    access = _Access(program, op, site, kind, first=2)
+    slot = op.arguments[1]
+    assert slot is not None
+    source = slot
+
+    def run(frame: Frame) -> None:
+        value: Value = frame.regs[source]
+        memory, offset, undefined = access.elements(frame)
+        cause = None if value.cause is None else _first(value.cause, len(offset))
+        memory.store(
+            frame, site, offset, _first(value.data, len(offset)), combine(cause, undefined, frame.control)
+        )
+
+    return run
+
+
+def multiply(program: ProgramForm, op: Op, site: Site) -> Step:
+    """Return the step of OpCooperativeMatrixMulAddKHR."""
+    kinds = [_matrix(kind) for kind in (*site.operand_types[:3], site.type)]
+    flags = site.literals[0] if site.literals else 0
+    dtypes = [_operand_dtype(kind, flags, name) for kind, name in zip(kinds, _SIGNED, strict=True)]
+    slots, result = [slot for slot in op.arguments if slot is not None][:3], op.result
+    detail = "A · B leaves the result's type, which saturating accumulation leaves undefined"
+    number = site.cause("cooperative_matrix", detail)
+    saturating = bool(flags & _SATURATING)
+    # A bfloat16 result is rounded once, from float64.
+    narrow = kinds[3].component.kind == BFLOAT16
+    wanted = np.dtype(np.float64) if narrow else dtypes[3]
+
+    def run(frame: Frame) -> None:
+        subgroups, values = frame.subgroups, [frame.regs[slot] for slot in slots]
+        a, b, c = (
+            _numbers(_gathered(subgroups, value.data, kind), kind, dtype)
+            for value, kind, dtype in zip(values, kinds[:3], dtypes[:3], strict=True)
+        )
+        product = multiply_add(a, b, c, wanted, saturating=saturating)
+        numbers = bfloat16.rounded(product.value) if narrow else product.value
+        data = _scattered(subgroups, numbers.view(held(kinds[3].component).dtype), kinds[3])
+        cause = None
+        if not product.defined.all():
+            cause = marked(~_scattered(subgroups, product.defined, kinds[3]), number)
+        carried = [_of_subgroup(frame, overall_cause(value)) for value in values]
+        frame.regs[result] = single(data, combine(cause, *carried, _incomplete(frame, site)))
+
+    return run
+
+
+# --- elements and invocations -------------------------------------------------------------------------
+
+
+def _matrix(kind: Type | None) -> CooperativeMatrixType:
+    assert isinstance(kind, CooperativeMatrixType)
+    if kind.scope != _SUBGROUP:
+        raise Unsupported(
+            f"The reference device has cooperative matrices of a subgroup, and none of scope {kind.scope}.",
+            ["cooperativeMatrixWorkgroupScope"],
+        )
+    return kind
+
+
+def _size(frame: Frame) -> int:
+    return frame.machine.subgroup_size
+
+
+def _length(kind: CooperativeMatrixType, size: int) -> int:
+    """Return the components of an invocation; every lane must hold equally many."""
+    elements = kind.rows * kind.columns
+    if elements % size:
+        raise Unsupported(
+            f"A cooperative matrix of {kind.rows} × {kind.columns} elements in subgroups of {size}; the"
+            " reference device has those whose elements every lane holds equally many of.",
+            ["a listed cooperative matrix"],
+        )
+    return elements // size
+
+
+def _first(data: Data, count: int) -> Data:
+    return data if data.ndim < 2 else data[:count]
+
+
+def _gathered(subgroups: Subgroups, data: Data, kind: CooperativeMatrixType) -> Data:
+    """Return matrices (subgroups, rows, columns) from the components of lanes, (elements, n or 1)."""
+    components = subgroups.spread(data)[:, :, : kind.rows * kind.columns // subgroups.size]
+    return components.transpose(0, 2, 1).reshape(subgroups.rows, kind.rows, kind.columns)
+
+
+def _scattered(subgroups: Subgroups, matrices: Data, kind: CooperativeMatrixType) -> Data:
+    """Return the components of lanes, (elements, n), of matrices (subgroups, rows, columns)."""
+    count = kind.rows * kind.columns
+    spread = np.zeros((subgroups.rows, subgroups.size, count), matrices.dtype)
+    dealt = matrices.reshape(subgroups.rows, count // subgroups.size, subgroups.size)
+    spread[:, :, : dealt.shape[1]] = dealt.transpose(0, 2, 1)
+    return subgroups.collect(spread, (count,))
+
+
+class _Access:
+    """The elements in memory of a load or a store.
+
+    Parameters
+    ----------
+    first : number of the layout among the operands; the stride follows.
+    """
+
+    def __init__(
+        self, program: ProgramForm, op: Op, site: Site, kind: CooperativeMatrixType, *, first: int
+    ) -> None:
+        self._resolve, target = resolver(program, op.chains[0], site)
+        self._site, self._kind = site, kind
+        self._component = kind.component.size or 4
+        self._unit = target.type.size or self._component
+        layout = site.constants[first]
+        if layout is None or int(layout.data[0]) > _COLUMN_MAJOR:
+            raise Unsupported(f"{site.name} of a layout that is neither by rows nor by columns.", ["layout"])
+        self._by_columns = int(layout.data[0]) == _COLUMN_MAJOR
+        if len(op.arguments) <= first + 1:
+            raise Unsupported(f"{site.name} without a stride.", ["Stride"])
+        stride = op.arguments[first + 1]
+        assert stride is not None
+        self._stride = stride
+
+    def elements(self, frame: Frame) -> tuple[Memory, Offsets, Causes | None]:
+        """Return the memory, the bytes from its start (length, n), and what is undefined about them."""
+        reference, *others = self._resolve(frame)
+        if others:
+            raise Unsupported(f"{self._site.name} from several buffers at once.", ["a uniform pointer"])
+        stride: Value = frame.regs[self._stride]
+        size = _size(frame)
+        count = _length(self._kind, size)
+        element = np.arange(count)[:, None] * size + frame.machine.lane[frame.lanes.indices]
+        row, column = np.divmod(element, self._kind.columns)
+        major, minor = (column, row) if self._by_columns else (row, column)
+        steps = stride.data.astype(np.int64) * self._unit
+        offset = reference.offset + major * steps + minor * self._component
+        cause = combine(reference.cause, stride.cause, _incomplete(frame, self._site))
+        return reference.memory, offset, combine(cause, self._varying(frame, reference.offset, steps))
+
+    def _varying(self, frame: Frame, *operands: npt.NDArray[np.int64]) -> Causes | None:
+        """Return the causes where operands, which must be uniform in a subgroup, differ in it."""
+        subgroups, causes = frame.subgroups, []
+        for operand in operands:
+            if len(operand) == 1:
+                continue
+            agree = same_in_all(subgroups.spread(operand), subgroups.active)
+            if not agree.all():
+                detail = f"{self._site.name} takes a pointer or a stride that differs between lanes"
+                causes.append(_by_row(subgroups, ~agree, self._site.cause("not_uniform", detail)))
+        return combine(*causes)
+
+
+# --- causes -------------------------------------------------------------------------------------------
+
+
+def _by_row(subgroups: Subgroups, rows: npt.NDArray[np.bool_], cause: int) -> Causes:
+    """Return a cause in all lanes of some subgroups, (n,)."""
+    causes = marked(rows, cause)[:, None, None]
+    return subgroups.collect(np.broadcast_to(causes, (*subgroups.active.shape, 1)).copy(), ())
+
+
+def _incomplete(frame: Frame, site: Site) -> Causes | None:
+    """Return the causes where only a part of a subgroup is active: all of it must be, or none."""
+    subgroups = frame.subgroups
+    whole = np.asarray(subgroups.active.all(axis=1))
+    cause = frame.control_of_subgroups
+    if whole.all():
+        return cause
+    detail = f"{site.name} is executed by a part of a subgroup"
+    return combine(cause, _by_row(subgroups, ~whole, site.cause("cooperative_matrix", detail)))
+
+
+def _of_subgroup(frame: Frame, cause: Causes | None) -> Causes | None:
+    """Return the largest cause in each subgroup, for all of its lanes: (n,)."""
+    if cause is None or not cause.any():
+        return None
+    subgroups = frame.subgroups
+    largest = subgroups.spread(cause).max(axis=1, keepdims=True)
+    return subgroups.collect(np.broadcast_to(largest, (*subgroups.active.shape, 1)).copy(), ())
+
+
+# --- types of elements --------------------------------------------------------------------------------
+
+
+def _operand_dtype(kind: CooperativeMatrixType, flags: int, name: str) -> np.dtype[Any]:
+    """Return the number type of a matrix in a product, whose flags say which integers are signed."""
+    scalar = kind.component
+    if scalar.kind == BFLOAT16:
+        return np.dtype(np.float32)
+    if scalar.kind in ("int", "uint"):
+        return np.dtype(f"{'i' if flags & _SIGNED[name] else 'u'}{scalar.bits // 8}")
+    return scalar.dtype
+
+
+def _numbers(bits: Data, kind: CooperativeMatrixType, dtype: np.dtype[Any]) -> Data:
+    if kind.component.kind == BFLOAT16:
+        return bfloat16.widened(bits)
+    return np.ascontiguousarray(bits).view(dtype)
+
+
+COOPERATIVE_MATRICES = {
+    "OpCooperativeMatrixLengthKHR": length,
+    "OpCooperativeMatrixLoadKHR": load,
+    "OpCooperativeMatrixStoreKHR": store,
+    "OpCooperativeMatrixMulAddKHR": multiply,
+}
+"""By name: the factory of a step."""

@@ -1,0 +1,145 @@
+"""Explanations of undefined results of group operations: the broken rule, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import Causes
+from vkgroup.reference.registry import reference_of
+from vkgroup.reference.semantics.groups import divides
+from vkgroup.reference.semantics.lanes import Flags, Values, first_active, same_in_all
+from vkgroup.reference.semantics.partitions import subset_of
+from vkgroup.spec.categories import Category
+from vkgroup.spec.operations import OperandKind, Operation
+
+
+class Use(NamedTuple):
+    """One use of an operation: the arguments of its reference function."""
+
+    row: Operation
+    value: Values
+    active: Flags
+    others: tuple[Any, ...]
+
+
+class Rule(NamedTuple):
+    """A requirement of an operation on its operands, or a limit of its definition.
+
+    Attributes
+    ----------
+    kind : as in `vkgroup.dispatch.events.Cause`; "order" where several results are legal.
+    sentence : the event, with {name}, {size} and {cluster}.
+    broken : returns where the rule is broken, as an array that broadcasts to (subgroups, size, components).
+    """
+
+    kind: str
+    sentence: str
+    broken: Callable[[Use], Flags]
+
+
+def _everywhere(use: Use) -> Flags:
+    return np.ones((1, 1, 1), dtype=np.bool_)
+
+
+def _disagrees(use: Use) -> Flags:
+    index = [operand.uniform for operand in use.row.operands].index(True)
+    operand = (use.value, *use.others)[index]
+    return ~same_in_all(operand, use.active)[:, None, None]
+
+
+def _no_cluster(use: Use) -> Flags:
+    return np.full((1, 1, 1), not divides(use.others[-1], use.active.shape[1]))
+
+
+def _no_such_lane(use: Use) -> Flags:
+    """Return where the result is undefined even if all lanes are active and agree with the first one."""
+    rows, first = np.arange(len(use.active)), first_active(use.active)
+    others = tuple(
+        np.where(use.active, other, other[rows, first][:, None]) if isinstance(other, np.ndarray) else other
+        for other in use.others
+    )
+    nothing = np.zeros((*use.active.shape, 1), dtype=np.bool_)
+    return ~reference_of(use.row.name)(nothing, np.ones_like(use.active), *others).defined
+
+
+def _no_partition(use: Use) -> Flags:
+    return ~subset_of(use.others[0], use.active)[1][:, None, None]
+
+
+def _zeros_differ(use: Use) -> Flags:
+    """Return where the result would be defined if all zeros had the same sign."""
+    value = np.where(use.value == 0, use.value.dtype.type(0), use.value)
+    return reference_of(use.row.name)(value, use.active, *use.others).defined
+
+
+_DISAGREES = {
+    kind: Rule("not_uniform", f"{{name}} takes {words} that differs between active lanes", _disagrees)
+    for kind, words in (
+        (OperandKind.ID, "an id"),
+        (OperandKind.DELTA, "a delta"),
+        (OperandKind.BALLOT, "a ballot"),
+    )
+}
+_CLUSTER = Rule("cluster", "{name} has clusters of {cluster} in a subgroup of {size}", _no_cluster)
+_BEYOND = Rule(
+    "lane_out_of_range", "{name} reads a lane that a subgroup of {size} does not have", _no_such_lane
+)
+_QUAD = Rule("quad", "{name} reads a lane that a quad of a subgroup of {size} does not have", _no_such_lane)
+_INACTIVE = Rule("inactive_lane", "{name} reads an inactive lane", _everywhere)
+_PARTITION = Rule(
+    "partition", "{name} takes ballots that are no partition of the active lanes", _no_partition
+)
+_SIGN = Rule("order", "{name} may choose either of +0.0 and -0.0", _zeros_differ)
+_NAN = Rule("nan", "{name} has only NaN to choose from", _everywhere)
+
+_OTHERS = {
+    "subgroupAllEqual": Rule("nan", "{name} compares a NaN in the only active lane", _everywhere),
+    "subgroupPartitionNV": Rule("nan", "{name} compares NaN with NaN", _everywhere),
+    "subgroupBallotFindLSB": Rule("empty_ballot", "{name} finds no bit set in the ballot", _everywhere),
+    "subgroupBallotFindMSB": Rule("empty_ballot", "{name} finds no bit set in the ballot", _everywhere),
+    "subgroupBallotBitExtract": Rule(
+        "lane_out_of_range", "{name} takes a bit that a subgroup of {size} does not have", _everywhere
+    ),
+}
+
+
+def rules_of(row: Operation) -> tuple[Rule, ...]:
+    """Return the rules of an operation; where several are broken, the first explains the result."""
+    rules = []
+    if row.uniform_operand is not None:
+        rules.append(_DISAGREES[row.uniform_operand])
+    if row.operands and row.operands[-1].kind is OperandKind.CLUSTER_SIZE:
+        rules.append(_CLUSTER)
+    if (row.group_operation or "").startswith("Partitioned"):
+        rules.append(_PARTITION)
+    if row.operator in ("Min", "Max"):
+        rules += [_SIGN, _NAN]
+    elif row.result == "value" and row.operator is None:
+        rules += [_QUAD if row.category is Category.QUAD else _BEYOND, _INACTIVE]
+    if row.name in _OTHERS:
+        rules.append(_OTHERS[row.name])
+    return tuple(rules)
+
+
+def explain(site: Site, name: str, use: Use, missing: Flags) -> Causes:
+    """Return the number of the cause of each `missing` result, 0 elsewhere.
+
+    Parameters
+    ----------
+    name : of the operation, as the sentences call it.
+    missing : (subgroups, size, components), where the operation left an active lane undefined.
+    """
+    causes = np.zeros(missing.shape, dtype=np.uint16)
+    cluster = use.others[-1] if use.others else None
+    for rule in rules_of(use.row):
+        broken = missing & rule.broken(use)
+        if broken.any():
+            sentence = rule.sentence.format(name=name, size=use.active.shape[1], cluster=cluster)
+            number = site.order_cause(sentence) if rule.kind == "order" else site.cause(rule.kind, sentence)
+            causes[broken] = number
+            missing = missing & ~broken
+    return causes

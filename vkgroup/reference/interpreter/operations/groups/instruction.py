@@ -1,0 +1,177 @@
+"""Group instructions: the reference function of an operation, applied to subgroups, with causes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vkgroup.reference.interpreter.operations.groups.cause_flow import Flow, flow_of, of_all, of_lane
+from vkgroup.reference.interpreter.operations.groups.explain import Use, explain
+from vkgroup.reference.interpreter.operations.groups.rows import ALIASES, integer, kinds_of, row_of
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.subgroups import Subgroups
+from vkgroup.reference.interpreter.values.value import Causes, Data, Value, combine, leaves_of, single
+from vkgroup.reference.registry import reference_of
+from vkgroup.reference.semantics.lanes import Flags, Lanes, Values, Words
+from vkgroup.spec.categories import Category, ExtendedCategory
+from vkgroup.spec.operations import OperandKind, Operation
+
+_LARGEST_WORD = 2**32 - 1
+_ROTATES = (Category.ROTATE, Category.ROTATE_CLUSTERED)
+_READ_FIRST = ("subgroupBroadcastFirst", "readFirstInvocationARB")
+_READS_HELPER = "reads a helper invocation, which a device may leave out of group operations"
+_WITH_HELPERS = "depends on helper invocations, which a device may leave out of group operations"
+
+
+class GroupInstruction:
+    """One group instruction, computed by the reference function of its row.
+
+    Called with the `Subgroups` that execute it and its operands, in their order in the instruction.
+
+    Raises
+    ------
+    Unsupported
+        On construction: the group is no subgroup, or the instruction has no such variant.
+    """
+
+    def __init__(self, site: Site) -> None:
+        assert site.type is not None
+        self._site = site
+        self._row = row_of(site)
+        self._name = site.name if site.name in ALIASES else f"{self._row.name}()"
+        self._kinds = kinds_of(site, self._row)
+        self._constants = {
+            number: integer(site, number)
+            for number, operand in enumerate(self._row.operands)
+            if operand.kind is OperandKind.CLUSTER_SIZE
+        }
+        (self._leaf,) = leaves_of(site.type)
+        self._flows = _flows_of(self._row)
+
+    def __call__(self, subgroups: Subgroups, *operands: Value) -> Value:
+        """Return the result in the active invocations."""
+        operands = operands[: len(self._row.operands)]
+        arguments = [
+            self._argument(subgroups, number, operand.data) for number, operand in enumerate(operands)
+        ]
+        active = subgroups.active
+        lanes = reference_of(self._row.name)(*arguments[:1], active, *arguments[1:])
+        dtype = self._leaf.scalar.dtype
+        result = lanes.value if lanes.value.dtype == dtype else lanes.value.view(dtype)
+        causes = combine(
+            self._undefined(subgroups, lanes, arguments),
+            self._optional(subgroups, arguments),
+            *(
+                self._carried(subgroups, number, operand.cause, arguments)
+                for number, operand in enumerate(operands)
+                if operand.cause is not None
+            ),
+        )
+        return single(subgroups.collect(result, self._leaf.dims), causes)
+
+    def _argument(self, subgroups: Subgroups, number: int, data: Data) -> Any:
+        """Return an operand as the reference function takes it."""
+        if number in self._constants:
+            return self._constants[number]
+        kind = self._row.operands[number].kind
+        if number == 0:
+            return _seen_as(self._kinds, subgroups.spread(data))
+        if kind is OperandKind.BALLOT:
+            return subgroups.spread(data).view(np.uint32)
+        words = _words(data, wraps=self._row.category in _ROTATES)
+        if len(words) == 1:
+            return np.broadcast_to(words, subgroups.active.shape)
+        return subgroups.spread(words)[:, :, 0]
+
+    def _undefined(self, subgroups: Subgroups, lanes: Lanes, arguments: list[Any]) -> Causes | None:
+        """Return the causes of results that the operation leaves undefined."""
+        defined = lanes.defined
+        if defined.strides[2] == 0:
+            defined = defined[:, :, :1]
+        if np.count_nonzero(defined) == subgroups.count * defined.shape[2]:
+            return None
+        value: Values = arguments[0]
+        use = Use(self._row, value, subgroups.active, tuple(arguments[1:]))
+        missing: Flags = subgroups.active[:, :, None] & ~defined
+        return self._collected(subgroups, explain(self._site, self._name, use, missing))
+
+    def _optional(self, subgroups: Subgroups, arguments: list[Any]) -> Causes | None:
+        """Return the causes of results that change when a device leaves helper invocations out.
+
+        It may do so in all group operations except those of quads (Vulkan 1.4, "Helper Invocations"). A read
+        from a helper is then a read from an inactive lane; other operations have several legal results.
+        """
+        optional, row = subgroups.optional, self._row
+        if optional is None or row.category in (Category.QUAD, ExtendedCategory.QUAD_CONTROL):
+            return None
+        if not row.operands:
+            return self._elected(subgroups, optional)
+        if row.operands[0].kind is OperandKind.BALLOT:
+            return None
+        reads = row.result == "value" and row.operator is None and row.name not in _READ_FIRST
+        sentence = f"{self._name} {_READS_HELPER if reads else _WITH_HELPERS}"
+        number = self._site.cause("helper", sentence) if reads else self._site.order_cause(sentence)
+        causes = np.where(optional, number, 0).astype(np.uint16)[:, :, None]
+        return self._collected(subgroups, self._flows[0](causes, subgroups.active, *arguments[1:]))
+
+    def _elected(self, subgroups: Subgroups, optional: Flags) -> Causes | None:
+        """Return the causes of subgroupElect(), in the lanes up to the first that certainly takes part."""
+        certain = np.logical_or.accumulate(subgroups.active & ~optional, axis=1)
+        before = np.zeros_like(certain)
+        before[:, 1:] = certain[:, :-1]
+        first_may_be_left_out = (optional & ~before).any(axis=1, keepdims=True)
+        ambiguous = subgroups.active & ~before & first_may_be_left_out
+        if not ambiguous.any():
+            return None
+        number = self._site.order_cause(f"{self._name} {_WITH_HELPERS}")
+        return self._collected(subgroups, np.where(ambiguous, number, 0).astype(np.uint16)[:, :, None])
+
+    def _carried(
+        self, subgroups: Subgroups, number: int, cause: Causes | None, arguments: list[Any]
+    ) -> Causes | None:
+        """Return the causes of the result that come from an operand."""
+        if cause is None:
+            return None
+        flow = self._flows[number]
+        return self._collected(subgroups, flow(subgroups.spread(cause), subgroups.active, *arguments[1:]))
+
+    def _collected(self, subgroups: Subgroups, causes: Causes) -> Causes | None:
+        """Return causes (subgroups, size, 1 or components) of the active lanes."""
+        return subgroups.collect(causes, () if causes.shape[2] == 1 else self._leaf.dims)
+
+
+def _flows_of(row: Operation) -> list[Flow]:
+    """Return how the causes of each operand come to the result."""
+    uniform = row.uniform_operand
+    flows: list[Flow] = []
+    for number, operand in enumerate(row.operands):
+        if operand.kind is uniform:
+            flows.append(of_all)
+        elif number == 0:
+            flows.append(flow_of(row))
+        else:  # The ballots of a partition are checked together.
+            flows.append(of_all if operand.kind is OperandKind.BALLOT else of_lane)
+    return flows
+
+
+def _seen_as(kinds: frozenset[str | None], value: Values) -> Values:
+    """Return integers with the sign of the instruction: OpGroupNonUniformSMin takes uint as int."""
+    letter = value.dtype.kind
+    if letter == "u" and kinds == {"int"}:
+        return value.view(f"i{value.itemsize}")
+    if letter == "i" and kinds == {"uint"}:
+        return value.view(f"u{value.itemsize}")
+    return value
+
+
+def _words(data: Data, *, wraps: bool) -> Words:
+    """Return ids, masks and deltas of any integer type as uint.
+
+    Numbers that do not fit become the largest, which is also out of range, unless their low bits matter.
+    """
+    if data.dtype == np.uint32:
+        return data
+    if not wraps:
+        data = np.where(data < 0, _LARGEST_WORD, np.minimum(data, _LARGEST_WORD))
+    return data.astype(np.uint32)

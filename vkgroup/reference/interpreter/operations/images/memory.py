@@ -1,0 +1,140 @@
+"""Images as memory: the offset of each texel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.formats import Format
+from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
+from vkgroup.reference.interpreter.values.value import Data
+
+#: Axes of a level by SPIR-V's dimension, without layers.
+AXES = {"1D": 1, "2D": 2, "3D": 3, "Cube": 2, "Rect": 2, "Buffer": 1}
+
+
+class ImageMemory(Memory):
+    """The texels of an image or a texel buffer, one after the other.
+
+    They are in the order of level, layer (of a cube: face), depth, height and width.
+
+    Parameters
+    ----------
+    data : uint8; used as it is. It may be longer than the texels.
+    name : for messages.
+    format : of the texels.
+    dimension : SPIR-V's name: ``"1D"``, ``"2D"``, ``"3D"``, ``"Cube"`` or ``"Buffer"``.
+    extent : width, height and depth of level 0 in texels.
+    arrayed : whether it has layers.
+    layers : number of layers; six for each cube.
+    levels : number of levels, each of half the size of the one before.
+    samples : samples of each texel.
+    defined : whether the texels have a meaning before the first write.
+    """
+
+    def __init__(
+        self,
+        data: npt.NDArray[np.uint8],
+        name: str,
+        format: Format,
+        *,
+        dimension: str = "2D",
+        extent: tuple[int, int, int],
+        arrayed: bool = False,
+        layers: int = 1,
+        levels: int = 1,
+        samples: int = 1,
+        defined: bool = True,
+    ) -> None:
+        super().__init__(data, name, defined=defined, kind="image")
+        self.refine(min(4, format.dtype.itemsize))
+        self.format, self.dimension, self.arrayed = format, dimension, arrayed
+        self.layers, self.levels, self.samples = layers, levels, samples
+        #: Width, height and depth of each level, (levels, 3).
+        self.extents = np.array(
+            [[max(1, size >> level) for size in extent] for level in range(levels)], np.int64
+        )
+        sizes = self.extents.prod(axis=1) * (layers * samples * format.nbytes)
+        #: The first byte of each level, and the end of the last one, (levels + 1,).
+        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        if self.starts[-1] > data.size:
+            raise ValueError(f"{name}: {data.size} bytes are less than the {self.starts[-1]} of its texels")
+
+    @property
+    def axes(self) -> int:
+        """Axes of a level, without layers."""
+        return AXES[self.dimension]
+
+    @property
+    def cubes(self) -> int:
+        """Layers as a shader counts them when it samples: cubes, not faces."""
+        return self.layers // 6 if self.dimension == "Cube" else self.layers
+
+    def texels(self, level: int = 0) -> npt.NDArray[Any]:
+        """Return a view of a level as an array (layers, depth, height, width, components)."""
+        width, height, depth = self.extents[level]
+        data = self.data[self.starts[level] : self.starts[level + 1]].view(self.format.dtype)
+        return data.reshape(self.layers, depth, height, width * self.samples, self.format.components)
+
+    def offsets(self, position: Data, layer: Data, level: Data, sample: Data | int = 0) -> Offsets:
+        """Return the offsets of texels by their coordinates.
+
+        Parameters
+        ----------
+        position : integer x, y and z on the axes that the image has, (axes, n).
+        layer, level, sample : (n,) or (1,).
+
+        Returns
+        -------
+        The first byte of each, (n,); the end of the image for coordinates outside of it (Vulkan 1.4, "Image
+        Coordinate Validation").
+        """
+        known = (level >= 0) & (level < self.levels)
+        chosen = np.where(known, level, 0).astype(np.int64)
+        extent = self.extents[chosen]
+        inside = known & (layer >= 0) & (layer < self.layers) & (sample >= 0) & (sample < self.samples)
+        index = np.asarray(layer, np.int64)
+        for axis in reversed(range(3)):
+            size = extent[..., axis]
+            index = index * size
+            if axis < position.shape[0]:
+                coordinate = position[axis]
+                inside = inside & (coordinate >= 0) & (coordinate < size)
+                index = index + coordinate
+        offset = self.starts[chosen] + (index * self.samples + sample) * self.format.nbytes
+        return np.where(inside, offset, self.nbytes).astype(np.int64)
+
+
+def image_of(
+    arrays: Sequence[npt.NDArray[Any]],
+    name: str,
+    format: Format,
+    *,
+    dimension: str = "2D",
+    arrayed: bool = False,
+) -> ImageMemory:
+    """Return an image made of the arrays of its levels, as `vkgroup.Device.image` takes them.
+
+    Parameters
+    ----------
+    arrays : one a level, shape ([layers,] [[depth,] height,] width[, components]); a cube has a first axis
+        of its faces, or of all faces of all its cubes.
+    name, format, dimension, arrayed : as for `ImageMemory`.
+    """
+    layered = int(arrayed or dimension == "Cube")
+    axes = AXES[dimension]
+    extent = (*reversed(arrays[0].shape[layered : layered + axes]), 1, 1)[:3]
+    data = np.concatenate([np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays])
+    return ImageMemory(
+        data,
+        name,
+        format,
+        dimension=dimension,
+        extent=(int(extent[0]), int(extent[1]), int(extent[2])),
+        arrayed=arrayed,
+        layers=arrays[0].shape[0] if layered else 1,
+        levels=len(arrays),
+    )

@@ -1,0 +1,103 @@
+"""Texels by their integer coordinates: OpImageRead, OpImageWrite, OpImageFetch, OpImageTexelPointer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from vkgroup.reference.interpreter.operations.images.memory import ImageMemory
+from vkgroup.reference.interpreter.operations.images.operands import (
+    ImageOperands,
+    extension,
+    gather,
+    optional_operands,
+)
+from vkgroup.reference.interpreter.operations.images.resources import image_and_sampler, on_each
+from vkgroup.reference.interpreter.operations.images.texels import (
+    load_texels,
+    rows,
+    store_texels,
+    texel_result,
+)
+from vkgroup.reference.interpreter.operations.memory import Offsets
+from vkgroup.reference.interpreter.operations.state import Frame
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import Causes, Value, combine, overall_cause, select
+from vkgroup.sampler import Sampler
+
+
+def read(site: Site) -> Callable[..., Value | None]:
+    """Return the function of OpImageRead or OpImageFetch: a texel, converted (Vulkan 1.4, "Image Reads")."""
+    optional = optional_operands(site, 2)
+    extend = extension(site)
+
+    def on_image(frame: Frame, image: ImageMemory, _: Sampler | None, operands: tuple[Value, ...]) -> Value:
+        offset, cause = _find(image, operands[1], gather(optional, operands))
+        frame.report_undefined(site, cause, "the coordinates of an image read are undefined")
+        data, undefined = load_texels(frame, site, image, offset, extend)
+        return texel_result(site.type, data, combine(undefined, cause))
+
+    def run(frame: Frame, *operands: Value) -> Value | None:
+        return on_each(frame, operands, on_image)
+
+    return run
+
+
+def write(site: Site) -> Callable[..., Value | None]:
+    """Return the function of OpImageWrite: a texel, converted to the format (Vulkan 1.4, "Image Writes")."""
+    optional = optional_operands(site, 3)
+
+    def on_image(frame: Frame, image: ImageMemory, _: Sampler | None, operands: tuple[Value, ...]) -> None:
+        offset, cause = _find(image, operands[1], gather(optional, operands))
+        frame.report_undefined(site, cause, "the coordinates of an image write are undefined")
+        texel = operands[2]
+        values = np.atleast_2d(texel.data)
+        undefined = combine(texel.cause, cause, overall_cause(operands[0]), frame.control)
+        store_texels(frame, site, image, offset, values, undefined)
+
+    def run(frame: Frame, *operands: Value) -> None:
+        helpers = frame.helpers
+        if helpers is not None:
+            # Helper invocations write nothing (Vulkan 1.4, "Helper Invocations").
+            if helpers.all():
+                return
+            frame, operands = frame.subset(~helpers), tuple(select(operand, ~helpers) for operand in operands)
+        on_each(frame, operands, on_image)
+
+    return run
+
+
+def texel_offset(frame: Frame, image: Value, coordinate: Value, sample: Value) -> Offsets:
+    """Return the offsets of the texels that OpImageTexelPointer points to.
+
+    Returns
+    -------
+    The first byte of each in its image, (n,) or (1,); the image's end where it has no such texel.
+    """
+    numbers = image.data
+    offsets = np.zeros(1, np.int64)
+    for number in np.unique(numbers).tolist():
+        memory, _ = image_and_sampler(frame, (number,))
+        offset, _ = _find(memory, coordinate, ImageOperands(sample=sample))
+        offsets = np.where(numbers == number, offset, offsets)
+    return offsets
+
+
+def _find(image: ImageMemory, coordinate: Value, given: ImageOperands) -> tuple[Offsets, Causes | None]:
+    """Return the offsets of texels by integer coordinates; a layer or face comes after x, y and z."""
+    components, cause = rows(coordinate)
+    position, layer = components[: image.axes].astype(np.int64), np.zeros(1, np.int64)
+    if components.shape[0] > image.axes:
+        layer = components[image.axes].astype(np.int64)
+    level = sample = np.zeros(1, np.int64)
+    for operand in (given.offset, given.lod, given.sample):
+        if operand is not None:
+            cause = combine(cause, rows(operand)[1])
+    if given.offset is not None:
+        position = position + rows(given.offset)[0].astype(np.int64)
+    if given.lod is not None:
+        level = given.lod.data.astype(np.int64)
+    if given.sample is not None:
+        sample = given.sample.data.astype(np.int64)
+    return image.offsets(position, layer, level, sample), cause

@@ -1,0 +1,151 @@
+"""Conversions between numbers: SPIR-V 3.52.11, OpConvertFToU to OpSatConvertUToS. Bits: see `bitcast`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vkgroup.reference import bfloat16
+from vkgroup.reference.interpreter.operations.lanewise.bitcast import bitcast
+from vkgroup.reference.interpreter.operations.lanewise.elementwise import (
+    Factory,
+    Function,
+    arrays,
+    casts,
+    dtype_of,
+    elementwise,
+    mark,
+)
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import BFLOAT16, Data, Value, single
+from vkgroup.spirv import CooperativeMatrixType, ScalarType, Type, VectorType
+
+
+def _in_range(data: Data, limits: np.iinfo[Any]) -> Data:
+    """Return where a float, rounded towards zero, is one of an integer type's numbers; NaN never is."""
+    least = data.dtype.type(limits.min)
+    below = data.dtype.type(limits.min - 1)
+    # Where the float type has no number between min - 1 and min, the first is rounded to the second.
+    above_least = data > below if below < least else data >= least
+    return np.asarray(above_least & (data < data.dtype.type(limits.max + 1)))
+
+
+def _float_to_integer(see: str) -> Factory:
+    """Return OpConvertFToS or FToU: rounded towards zero, undefined out of the integers' range."""
+
+    def factory(site: Site) -> Function:
+        integer, result = dtype_of(site.type, see), dtype_of(site.type)
+        limits = np.iinfo(integer)
+        detail = f"a float that is no {see} integer of {8 * integer.itemsize} bits is converted to one"
+        number = site.cause("conversion", detail)
+
+        def run(value: Value) -> Value:
+            data, cause = value.data, value.cause
+            if data.dtype == np.float16:  # the ends of the range may be too large for it
+                data = data.astype(np.float32)
+            legal = _in_range(data, limits)
+            if not legal.all():
+                cause = mark(cause, ~legal, number)
+                data = np.where(legal, data, 0)
+            return single(data.astype(integer).view(result), cause)
+
+        return run
+
+    return factory
+
+
+def _integer_to_float(see: str) -> Factory:
+    """Return the function of OpConvertSToF or UToF, rounded to nearest even."""
+
+    def factory(site: Site) -> Function:
+        views, result = casts(site, see), dtype_of(site.type)
+
+        def run(value: Value) -> Value:
+            data = arrays((value,), views)[0]
+            if result == np.float16:
+                # NumPy would round to float32 first; float64 has all integers that float16 can approach.
+                data = data.astype(np.float64)
+            return single(data.astype(result), value.cause)
+
+        return run
+
+    return factory
+
+
+def _resize(see: str) -> Factory:
+    """Return the function of OpSConvert or UConvert: low bits, extended by zeros or copies of the sign."""
+
+    def factory(site: Site) -> Function:
+        views, wide, result = casts(site, see), dtype_of(site.type, see), dtype_of(site.type)
+
+        def run(value: Value) -> Value:
+            data = arrays((value,), views)[0]
+            return single(data.astype(wide, copy=False).view(result), value.cause)
+
+        return run
+
+    return factory
+
+
+def _saturate(source: str, target: str) -> Factory:
+    """Return the function of OpSatConvertSToU or UToS: the nearest number of the result's type."""
+
+    def factory(site: Site) -> Function:
+        views, wanted, result = casts(site, source), dtype_of(site.type, target), dtype_of(site.type)
+
+        def run(value: Value) -> Value:
+            data = arrays((value,), views)[0]
+            own, limits = np.iinfo(data.dtype), np.iinfo(wanted)
+            low, high = max(own.min, limits.min), min(own.max, limits.max)
+            clipped = np.clip(data, data.dtype.type(low), data.dtype.type(high))
+            return single(clipped.astype(wanted).view(result), value.cause)
+
+        return run
+
+    return factory
+
+
+def _is_bfloat16(kind: Type | None) -> bool:
+    if isinstance(kind, VectorType | CooperativeMatrixType):
+        kind = kind.component
+    return isinstance(kind, ScalarType) and kind.kind == BFLOAT16
+
+
+def _convert_float(site: Site) -> Function:
+    """OpFConvert: rounded to nearest even."""
+    result = dtype_of(site.type)
+    source = site.operand_types[0]
+    if _is_bfloat16(source):
+        return lambda value: single(bfloat16.widened(value.data).astype(result, copy=False), value.cause)
+    if _is_bfloat16(site.type):
+        return lambda value: single(bfloat16.rounded(value.data), value.cause)
+    return lambda value: single(value.data.astype(result, copy=False), value.cause)
+
+
+def quantize(data: Data) -> Data:
+    """Return float32 rounded to what float16 can hold; subnormal numbers become zero.
+
+    SPIR-V 3.52.11, OpQuantizeToF16. The zero keeps the sign.
+    """
+    half = data.astype(np.float16)
+    small = np.abs(half) < np.finfo(np.float16).smallest_normal
+    return np.where(small, np.copysign(np.float32(0), data), half.astype(np.float32))
+
+
+CONVERSIONS: dict[str, Factory] = {
+    "OpConvertFToU": _float_to_integer("unsigned"),
+    "OpConvertFToS": _float_to_integer("signed"),
+    "OpConvertSToF": _integer_to_float("signed"),
+    "OpConvertUToF": _integer_to_float("unsigned"),
+    "OpUConvert": _resize("unsigned"),
+    "OpSConvert": _resize("signed"),
+    "OpFConvert": _convert_float,
+    "OpQuantizeToF16": elementwise(quantize),
+    "OpSatConvertSToU": _saturate("signed", "unsigned"),
+    "OpSatConvertUToS": _saturate("unsigned", "signed"),
+    # An address is a number of 64 bits here, and another width keeps its low bits.
+    "OpConvertPtrToU": _resize("unsigned"),
+    "OpConvertUToPtr": _resize("unsigned"),
+    "OpBitcast": bitcast,
+}

@@ -1,0 +1,231 @@
+"""Loads and stores through pointers: variables of an invocation, buffers, shared memory, addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from vkgroup.reference.interpreter.operations.accessor import Flags
+from vkgroup.reference.interpreter.operations.memory import Offsets
+from vkgroup.reference.interpreter.operations.references import Reference, descriptor_number, resolver
+from vkgroup.reference.interpreter.operations.state import Frame
+from vkgroup.reference.interpreter.program.chains import CellPath, Chain, cell_path, memory_path
+from vkgroup.reference.interpreter.program.form import ProgramForm
+from vkgroup.reference.interpreter.program.layout import Numbers, numbers
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.cells import Cell, ElementIndices
+from vkgroup.reference.interpreter.values.value import (
+    Causes,
+    Value,
+    combine,
+    leaves_of,
+    marked,
+    select,
+    single,
+    tainted,
+    take,
+)
+from vkgroup.spirv import Type
+
+Load = Callable[[Frame], Value]
+Store = Callable[[Frame, Value], None]
+
+
+def loader(program: ProgramForm, chain: Chain, site: Site) -> Load:
+    """Return the function that loads through a pointer."""
+    if chain.root.kind == "cell":
+        return _cell_loader(cell_path(chain), chain.root.number, site)
+    if chain.root.kind == "resource":
+        return _resource_loader(program, chain, site)
+    resolve, target = resolver(program, chain, site)
+    parts = numbers(target)
+
+    def load(frame: Frame) -> Value:
+        references = resolve(frame)
+        if len(references) == 1 and references[0].lanes.is_all:
+            return load_numbers(references[0], parts, site)
+        pieces = [(reference, load_numbers(reference, parts, site)) for reference in references]
+        return _merge(frame, pieces, target.type)
+
+    return load
+
+
+def storer(program: ProgramForm, chain: Chain, site: Site) -> Store:
+    """Return the function that stores through a pointer."""
+    if chain.root.kind == "cell":
+        return _cell_storer(cell_path(chain), chain.root.number, site)
+    resolve, target = resolver(program, chain, site)
+    parts = numbers(target)
+
+    def store(frame: Frame, value: Value) -> None:
+        for reference in resolve(frame):
+            effective = reference.with_effect()
+            if effective.lanes:
+                lanes = effective.lanes
+                chosen = value if lanes.is_all else select(value, lanes.indices)
+                store_numbers(effective, parts, chosen, site)
+
+    return store
+
+
+# --- numbers in memory --------------------------------------------------------------------------------
+
+
+def load_numbers(reference: Reference, parts: tuple[Numbers, ...], site: Site) -> Value:
+    """Load all leaves of a type through one reference."""
+    leaves, causes = [], []
+    for part in parts:
+        offset = _offsets(reference, part)
+        data, cause = reference.memory.load(reference.frame, site, offset, part.scalar.dtype)
+        leaves.append(data != 0 if part.is_bool else data)
+        causes.append(combine(cause, reference.cause))
+    return Value(tuple(leaves), tuple(causes))
+
+
+def store_numbers(reference: Reference, parts: tuple[Numbers, ...], value: Value, site: Site) -> None:
+    """Store all leaves of a type through one reference."""
+    frame, control = reference.frame, reference.frame.control
+    for part, data, cause in zip(parts, value.leaves, value.causes, strict=True):
+        offset = _offsets(reference, part)
+        stored = data.astype(np.uint32) if part.is_bool else data
+        reference.memory.store(frame, site, offset, stored, combine(cause, reference.cause, control))
+
+
+def _offsets(reference: Reference, part: Numbers) -> Offsets:
+    """Return the offsets of the numbers of a leaf: (dims..., n) or (dims..., 1)."""
+    if part.offsets.ndim == 0:
+        start = int(part.offsets)
+        return reference.offset + start if start else reference.offset
+    return part.offsets[..., None] + reference.offset
+
+
+def _merge(frame: Frame, pieces: list[tuple[Reference, Value]], kind: Type) -> Value:
+    """Return in one value what several groups of invocations loaded."""
+    shapes = leaves_of(kind)
+    leaves = [np.zeros((*leaf.dims, frame.count), leaf.scalar.dtype) for leaf in shapes]
+    causes: list[Causes | None] = [None] * len(shapes)
+    for reference, value in pieces:
+        selection = (Ellipsis, reference.lanes.selector)
+        for number, (data, cause) in enumerate(zip(value.leaves, value.causes, strict=True)):
+            leaves[number][selection] = data
+            if cause is not None:
+                full = causes[number]
+                if full is None:
+                    full = causes[number] = np.zeros(leaves[number].shape, np.uint16)
+                full[selection] = cause
+    return Value(tuple(leaves), tuple(causes))
+
+
+# --- variables of an invocation -----------------------------------------------------------------------
+
+
+def _element_indices(
+    frame: Frame, path: CellPath, site: Site
+) -> tuple[ElementIndices, Flags | None, Causes | None]:
+    """Return the indices into a cell, which invocations are outside, and the causes of the indices."""
+    indices: list[Any] = []
+    causes = []
+    outside: Flags | None = None
+    for chain_index, length in path.indices:
+        if not chain_index.is_slot:
+            index: Any = chain_index.number
+            bad = np.array([not 0 <= index < length])
+        else:
+            value = frame.regs[chain_index.number]
+            causes.append(value.cause)
+            index = value.data.astype(np.int64)
+            bad = (index < 0) | (index >= length)
+        if bad.any():
+            outside = bad if outside is None else outside | bad
+            example = index if isinstance(index, int) else int(index[np.argmax(bad)])
+            frame.report(
+                "bounds",
+                site,
+                np.broadcast_to(bad, (frame.count,)),
+                f"the index {example} lies outside of an array of {length} elements",
+            )
+            index = np.clip(index, 0, length - 1)
+        if not isinstance(index, int) and np.ndim(index) and len(index) == 1:
+            index = int(index[0])
+        indices.append(index if isinstance(index, np.ndarray) and index.ndim else int(index))
+    cause = combine(*causes)
+    if cause is not None:
+        frame.report_undefined(site, cause, "an index depends on an undefined value")
+    return tuple(indices), outside, cause
+
+
+def _cell_loader(path: CellPath, cell: int, site: Site) -> Load:
+    if not path.indices:
+        return lambda frame: frame.machine.cells[cell].read_part(path.leaves, (), frame.lanes)
+    bounds = site.cause("bounds", "an index outside of its array reads an undefined value")
+
+    def load(frame: Frame) -> Value:
+        indices, outside, cause = _element_indices(frame, path, site)
+        value = frame.machine.cells[cell].read_part(path.leaves, indices, frame.lanes)
+        if outside is not None:
+            cause = combine(cause, marked(outside, bounds))
+        return value if cause is None else tainted(value, cause)
+
+    return load
+
+
+def _cell_storer(path: CellPath, cell: int, site: Site) -> Store:
+    if not path.indices:
+
+        def store_whole(frame: Frame, value: Value) -> None:
+            variable = frame.machine.cells[cell]
+            variable.write_part(path.leaves, (), frame.controlled(value), frame.lanes)
+
+        return store_whole
+
+    varying = [number for number, (index, _) in enumerate(path.indices) if index.is_slot]
+    #: The indices before the first that varies: they name the array that it chooses from.
+    before = varying[0] if varying else len(path.indices)
+
+    def store(frame: Frame, value: Value) -> None:
+        indices, outside, undefined = _element_indices(frame, path, site)
+        cause, variable = combine(undefined, frame.control), frame.machine.cells[cell]
+        stored = value if cause is None else tainted(value, cause)
+        if outside is None:
+            variable.write_part(path.leaves, indices, stored, frame.lanes)
+        else:
+            _write_inside(variable, path.leaves, indices, stored, frame, ~outside)
+        if undefined is not None and undefined.any():
+            # It could as well have been any other element.
+            around = variable.read_part(path.leaves, indices[:before], frame.lanes)
+            variable.write_part(path.leaves, indices[:before], tainted(around, undefined), frame.lanes)
+
+    return store
+
+
+def _write_inside(
+    variable: Cell, leaves: slice, indices: ElementIndices, value: Value, frame: Frame, inside: Flags
+) -> None:
+    """Write a part of a cell in those invocations whose indices are inside of their arrays."""
+    where = np.broadcast_to(inside, (frame.count,))
+    lanes = frame.lanes.where(where)
+    if lanes:
+        chosen = tuple(index if isinstance(index, int) else take(index, where) for index in indices)
+        variable.write_part(leaves, chosen, select(value, where), lanes)
+
+
+# --- images and samplers ------------------------------------------------------------------------------
+
+
+def _resource_loader(program: ProgramForm, chain: Chain, site: Site) -> Load:
+    identifier = chain.root.number
+    path = memory_path(chain, program.variables.layouts[identifier])
+    (leaf, *_) = leaves_of(path.target.type)
+
+    def load(frame: Frame) -> Value:
+        first, count = frame.machine.memories[identifier]
+        number, cause = descriptor_number(frame, path.descriptors, site, count)
+        value = (number + first).astype(np.int32)
+        if leaf.dims == (2,):
+            # Image and sampler are bound together, under one number.
+            value = np.stack([value, value])
+        return single(value, cause)
+
+    return load

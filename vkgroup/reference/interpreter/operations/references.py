@@ -1,0 +1,314 @@
+"""Memory references: the memory and the byte offsets that a pointer means in each invocation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.errors import Unsupported
+from vkgroup.reference.interpreter.operations.accessor import Flags
+from vkgroup.reference.interpreter.operations.memory import Memory, Offsets
+from vkgroup.reference.interpreter.operations.state import Frame
+from vkgroup.reference.interpreter.program.chains import Chain, ChainIndex, MemoryPath, memory_path
+from vkgroup.reference.interpreter.program.form import ProgramForm
+from vkgroup.reference.interpreter.program.layout import LaidOutType
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.lane_set import LaneSet
+from vkgroup.reference.interpreter.values.value import Causes, combine, marked, take
+from vkgroup.reference.semantics.lanes import same_in_all
+
+
+class Reference:
+    """Bytes of one memory that some invocations access.
+
+    Attributes
+    ----------
+    frame : the invocations.
+    lanes : the same invocations by index in the frame that resolved the pointer.
+    memory : the memory.
+    offset : bytes from its start, (n,) or (1,).
+    cause : what is undefined about the address.
+    """
+
+    __slots__ = ("cause", "frame", "lanes", "memory", "offset")
+
+    def __init__(
+        self, frame: Frame, lanes: LaneSet, memory: Memory, offset: Offsets, cause: Causes | None
+    ) -> None:
+        self.frame, self.lanes, self.memory, self.offset, self.cause = frame, lanes, memory, offset, cause
+
+    @classmethod
+    def of_all(cls, frame: Frame, memory: Memory, offset: Offsets, cause: Causes | None) -> Reference:
+        """Return a reference of all invocations of a frame."""
+        return cls(frame, LaneSet.all(frame.count), memory, offset, cause)
+
+    def with_effect(self) -> Reference:
+        """Return the reference without helper invocations, whose stores and atomics have no effect.
+
+        Vulkan 1.4, "Helper Invocations". It has no invocations left where there are only helpers.
+        """
+        helpers = self.frame.helpers
+        if helpers is None:
+            return self
+        active = ~helpers
+        offset, cause = take(self.offset, active), _chosen(self.cause, active)
+        return Reference(self.frame.subset(active), self.lanes.where(active), self.memory, offset, cause)
+
+
+Resolve = Callable[[Frame], list[Reference]]
+
+
+def resolver(program: ProgramForm, chain: Chain, site: Site) -> tuple[Resolve, LaidOutType]:
+    """Return the function that resolves a pointer to references, and the type of what is there."""
+    root = chain.root
+    if root.kind == "address":
+        path = memory_path(chain, LaidOutType(root.type))
+        return _address_resolver(chain, path, site), path.target
+    if root.kind == "texel":
+        return _texel_resolver(root.number), LaidOutType(root.type)
+    if root.kind not in ("buffer", "push", "shared"):
+        raise Unsupported(f"{site.name} through a pointer to {root.storage_class}.", [root.storage_class])
+    path = memory_path(chain, program.variables.layouts[root.number])
+    if root.kind == "shared":
+        return _shared_resolver(root.number, program.shared[root.number][2], path, site), path.target
+    if root.kind == "push":
+        return _single_resolver(lambda frame: frame.machine.push, path, site), path.target
+    identifier = root.number
+    if all(not index.is_slot for index, _ in path.descriptors):
+        number = _constant_descriptor(path)
+        return _single_resolver(
+            lambda frame: frame.machine.memories[identifier][number], path, site
+        ), path.target
+    return _descriptor_resolver(identifier, path, site), path.target
+
+
+def _constant_descriptor(path: MemoryPath) -> int:
+    number = 0
+    for index, length in path.descriptors:
+        number = number * length + index.number
+    return number
+
+
+def _offset(
+    frame: Frame, memory: Memory, path: MemoryPath, site: Site, where: Flags | None = None
+) -> tuple[Offsets, Causes | None]:
+    """Return the bytes from the memory's start, (n,) or (1,), and what is undefined about them.
+
+    Parameters
+    ----------
+    where : (n,), the invocations that access this memory; None for all.
+    """
+    offset: Offsets = np.full(1, path.offset, np.int64)
+    causes = []
+    outside: Flags | None = None
+    for chain_index, stride, length in path.scaled:
+        if chain_index.is_slot:
+            value = frame.regs[chain_index.number]
+            index = value.data.astype(np.int64)
+            causes.append(value.cause)
+        else:
+            index = np.full(1, chain_index.number, np.int64)
+        offset = offset + index * stride
+        # An index beyond the memory's size would wrap the offset around.
+        bad = (index < 0) | (index >= (memory.nbytes + 1 if length is None else length))
+        if where is not None:
+            bad = bad & where
+        if bad.any():
+            outside = bad if outside is None else outside | bad
+            frame.report(
+                "bounds",
+                site,
+                np.broadcast_to(bad, (frame.count,)),
+                _index_message(np.broadcast_to(index, bad.shape), bad, length, memory),
+                memory=memory.name,
+                offset=np.broadcast_to(offset, (frame.count,)),
+            )
+    cause = combine(*causes)
+    if cause is not None:
+        frame.report_undefined(site, cause, "an address depends on an undefined value")
+    if outside is not None:
+        offset = np.where(outside, memory.nbytes, offset)
+    return offset, cause
+
+
+def _index_message(index: Offsets, bad: Flags, length: int | None, memory: Memory) -> str:
+    example = int(index[np.argmax(bad)])
+    if length is None:
+        return f"the index {example} lies outside of {memory.name}, which has {memory.nbytes} bytes"
+    return f"the index {example} lies outside of an array of {length} elements in {memory.name}"
+
+
+def _single_resolver(find: Callable[[Frame], Memory], path: MemoryPath, site: Site) -> Resolve:
+    """Return the resolver of a pointer into the same memory in all invocations."""
+
+    def resolve(frame: Frame) -> list[Reference]:
+        memory = find(frame)
+        offset, cause = _offset(frame, memory, path, site)
+        return [Reference.of_all(frame, memory, offset, cause)]
+
+    return resolve
+
+
+def _shared_resolver(identifier: int, size: int, path: MemoryPath, site: Site) -> Resolve:
+    """Return the resolver of a pointer into a shared variable of `size` bytes."""
+
+    def resolve(frame: Frame) -> list[Reference]:
+        machine = frame.machine
+        memory = machine.shared[identifier]
+        offset, cause = _offset(frame, memory, path, site)
+        if machine.workgroups > 1:
+            offset = offset + machine.workgroup[frame.lanes.indices] * size
+        return [Reference.of_all(frame, memory, offset, cause)]
+
+    return resolve
+
+
+def _descriptor_resolver(identifier: int, path: MemoryPath, site: Site) -> Resolve:
+    """Return the resolver of a pointer into an array of buffers whose index may vary."""
+
+    def resolve(frame: Frame) -> list[Reference]:
+        memories = frame.machine.memories[identifier]
+        number, undefined = descriptor_number(frame, path.descriptors, site, len(memories))
+        references = []
+        for chosen in np.unique(number).tolist():
+            where = np.broadcast_to(number == chosen, (frame.count,))
+            references.append(_partial_reference(frame, where, memories[chosen], path, site, undefined))
+        return references
+
+    return resolve
+
+
+def _partial_reference(
+    frame: Frame,
+    where: Flags,
+    memory: Memory,
+    path: MemoryPath,
+    site: Site,
+    undefined: Causes | None,
+    address: npt.NDArray[np.int64] | None = None,
+) -> Reference:
+    """Return the reference of those invocations that access one of several memories.
+
+    Parameters
+    ----------
+    where : (n,), the invocations.
+    undefined : what is undefined about the choice of the memory, (n,) or (1,).
+    address : physical address of the start of `path`, (n,) or (1,); None for the start of the memory.
+    """
+    offset, cause = _offset(frame, memory, path, site, where)
+    if address is not None:
+        offset = offset + (address - memory.address)
+    cause = combine(cause, undefined)
+    if where.all():
+        return Reference.of_all(frame, memory, offset, cause)
+    lanes = LaneSet.all(frame.count).where(where)
+    return Reference(frame.subset(where), lanes, memory, take(offset, where), _chosen(cause, where))
+
+
+def _chosen(cause: Causes | None, where: Flags) -> Causes | None:
+    return None if cause is None else take(cause, where)
+
+
+def descriptor_number(
+    frame: Frame, indices: tuple[tuple[ChainIndex, int], ...], site: Site, count: int
+) -> tuple[npt.NDArray[np.int64], Causes | None]:
+    """Return the index into an array of descriptors in each invocation, and what is undefined about it.
+
+    Both are (n,) or (1,). An index outside of the array is reported, becomes the first or the last, and is
+    undefined.
+    """
+    number: npt.NDArray[np.int64] = np.zeros(1, np.int64)
+    cause: Causes | None = None
+    varying: Causes | None = None
+    for chain_index, length in indices:
+        if chain_index.is_slot:
+            value = frame.regs[chain_index.number]
+            index = value.data.astype(np.int64)
+            cause = combine(cause, value.cause)
+            if not chain_index.non_uniform and len(index) > 1:
+                varying = combine(varying, _not_uniform(frame, index, site))
+        else:
+            index = np.array([chain_index.number])
+        number = number * length + index
+    if cause is not None:
+        frame.report_undefined(site, cause, "which descriptor is used depends on an undefined value")
+    outside = (number < 0) | (number >= count)
+    if outside.any():
+        frame.report(
+            "bounds",
+            site,
+            np.broadcast_to(outside, (frame.count,)),
+            f"the index {int(number[np.argmax(outside)])} lies outside of an array of {count} descriptors",
+        )
+        bounds = site.cause("bounds", "an index outside of an array of descriptors chooses any of them")
+        cause = combine(cause, marked(outside, bounds))
+    return np.clip(number, 0, count - 1), combine(cause, varying)
+
+
+def _not_uniform(frame: Frame, index: npt.NDArray[np.int64], site: Site) -> Causes | None:
+    """Return the causes where the active invocations of a subgroup do not agree in an index.
+
+    SPIR-V, decoration NonUniform: without it the index of a descriptor is the same in all of them.
+    """
+    subgroups = frame.subgroups
+    agree = same_in_all(subgroups.spread(index), subgroups.active)
+    if agree.all():
+        return None
+    detail = "an array of descriptors is indexed by a value that is not uniform, without nonuniformEXT"
+    number = site.cause("not_uniform", detail)
+    causes = marked(~agree, number)[:, None, None]
+    return subgroups.collect(np.broadcast_to(causes, (*subgroups.active.shape, 1)).copy(), ())
+
+
+def _address_resolver(chain: Chain, path: MemoryPath, site: Site) -> Resolve:
+    """Return the resolver of a physical address."""
+    slot, element, stride = chain.root.number, chain.element, chain.element_stride
+
+    def resolve(frame: Frame) -> list[Reference]:
+        base = frame.regs[slot]
+        address, undefined = base.data.astype(np.int64), base.cause
+        if element is not None and element.is_slot:
+            index = frame.regs[element.number]
+            address = address + index.data.astype(np.int64) * stride
+            undefined = combine(undefined, index.cause)
+        elif element is not None:
+            address = address + element.number * stride
+        memories = frame.machine.addressable
+        starts = np.array([memory.address for memory in memories], np.int64)
+        owner = np.searchsorted(starts, address, side="right") - 1
+        if undefined is not None:
+            frame.report_undefined(site, undefined, "an address depends on an undefined value")
+        references = []
+        for number in np.unique(owner).tolist():
+            where = np.broadcast_to(owner == number, (frame.count,))
+            memory = memories[number] if number >= 0 else _NOWHERE
+            references.append(_partial_reference(frame, where, memory, path, site, undefined, address))
+        return references
+
+    return resolve
+
+
+_NOWHERE = Memory(np.zeros(0, np.uint8), "any buffer with an address")
+
+
+def _texel_resolver(slot: int) -> Resolve:
+    """Return the resolver of a pointer made by OpImageTexelPointer."""
+
+    def resolve(frame: Frame) -> list[Reference]:
+        pointer = frame.regs[slot]
+        number, offset = pointer.leaves
+        cause = pointer.causes[1]
+        references = []
+        for chosen in np.unique(number).tolist():
+            where = np.broadcast_to(number == chosen, (frame.count,))
+            memory = frame.resource(chosen)
+            if where.all():
+                return [Reference.of_all(frame, memory, offset, cause)]
+            lanes = LaneSet.all(frame.count).where(where)
+            inner_offset, inner_cause = take(offset, where), _chosen(cause, where)
+            references.append(Reference(frame.subset(where), lanes, memory, inner_offset, inner_cause))
+        return references
+
+    return resolve

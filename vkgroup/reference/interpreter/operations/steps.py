@@ -1,0 +1,179 @@
+"""Steps: the tables of all instructions, and the steps of segments that are made from them.
+
+Instructions differ in what their functions take. Lane-wise ones take values alone, group instructions and
+derivatives take `Subgroups` as well, image instructions a `Frame`. The others make their step themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from vkgroup.errors import Unsupported
+from vkgroup.reference.interpreter.operations.atomics import atomic
+from vkgroup.reference.interpreter.operations.barriers import BARRIERS
+from vkgroup.reference.interpreter.operations.cooperative_matrices import COOPERATIVE_MATRICES
+from vkgroup.reference.interpreter.operations.core import CORE
+from vkgroup.reference.interpreter.operations.derivatives import DERIVATIVES
+from vkgroup.reference.interpreter.operations.groups import GROUPS
+from vkgroup.reference.interpreter.operations.helper_invocations import HELPER_INVOCATIONS
+from vkgroup.reference.interpreter.operations.images import IMAGES
+from vkgroup.reference.interpreter.operations.interpolate_at import INTERPOLATION
+from vkgroup.reference.interpreter.operations.lanewise import LANEWISE, extended_name
+from vkgroup.reference.interpreter.operations.state import Frame, Step
+from vkgroup.reference.interpreter.program.form import ProgramForm
+from vkgroup.reference.interpreter.program.operands import sort_operands
+from vkgroup.reference.interpreter.program.segments import Op
+from vkgroup.reference.interpreter.program.site import Site
+from vkgroup.reference.interpreter.values.value import Value, tainted
+
+Instrument = Callable[[Site, Callable[..., Any]], Callable[..., Any]]
+"""Wraps the function of a lane-wise or group instruction."""
+
+STEPS: dict[str, Callable[[ProgramForm, Op, Site], Step]] = {
+    **CORE,
+    **BARRIERS,
+    **COOPERATIVE_MATRICES,
+    **HELPER_INVOCATIONS,
+    **INTERPOLATION,
+}
+"""By name: the factory of a step, for instructions whose functions need more than their operands."""
+
+
+class StepMaker:
+    """Makes the steps of a program.
+
+    Parameters
+    ----------
+    program : the program.
+    instrument : wraps the function of each lane-wise and group instruction; None leaves it as it is.
+    """
+
+    def __init__(self, program: ProgramForm, instrument: Instrument | None) -> None:
+        self._program = program
+        self._instrument: Instrument = instrument or (lambda site, function: function)
+        #: By an instruction's position: its facts, and its function where that needs only its operands.
+        self._functions: dict[int, tuple[Site, Any]] = {}
+
+    def step(self, op: Op) -> Step:
+        """Return the step of an instruction; inlined copies of one instruction share its function.
+
+        Raises
+        ------
+        Unsupported
+            The instruction is not known; it is named.
+        """
+        position = op.instruction.position
+        if position not in self._functions:
+            site = site_of(self._program, op)
+            self._functions[position] = site, self._function(site)
+        site, function = self._functions[position]
+        name = site.name
+        if name in STEPS:
+            return STEPS[name](self._program, op, site)
+        if name.startswith("OpAtomic"):
+            return _with_frame(atomic(self._program, op.chains[0], site), op)
+        if name in LANEWISE:
+            return _lanewise(function, op)
+        return _of_group(function, op) if name in GROUPS or name in DERIVATIVES else _with_frame(function, op)
+
+    def _function(self, site: Site) -> Any:
+        """Return an instruction's function; None where its step is made for its operands."""
+        name, program = site.name, self._program
+        if name in STEPS or name.startswith("OpAtomic"):
+            return None
+        if name in LANEWISE:
+            return self._instrument(site, LANEWISE[name](site))
+        if name in GROUPS:
+            return self._instrument(site, GROUPS[name](site))
+        if name in DERIVATIVES and (program.stage == "fragment" or program.derivative_group):
+            return DERIVATIVES[name](site)
+        if name in IMAGES:
+            return IMAGES[name](site)
+        raise Unsupported(f"{name} is not known to the reference device.", [name])
+
+
+def site_of(program: ProgramForm, op: Op) -> Site:
+    """Return the static facts of an instruction."""
+    entry = op.instruction
+    operands = sort_operands(entry)
+    name, literals = entry.name, operands.literals
+    if name == "OpExtInst":
+        name = extended_name(program.extended_set(entry), entry.operands[1])
+        literals = literals[1:]
+    scopes = tuple(_scope(program, identifier) for identifier in operands.scopes)
+    return Site(
+        name,
+        program.type_of(entry.result_id),
+        tuple(program.type_of(identifier) for identifier in operands.values),
+        tuple(program.value_of(identifier) for identifier in operands.values),
+        literals,
+        scopes,
+        entry.position,
+        program.causes,
+    )
+
+
+def _scope(program: ProgramForm, identifier: int) -> int:
+    """Return the number of a scope or of memory semantics."""
+    value = program.value_of(identifier)
+    if value is None:
+        raise Unsupported("A scope or memory semantics that is no constant.", ["scope"])
+    return int(value.data[0])
+
+
+# --- functions as steps -------------------------------------------------------------------------------
+
+
+def _lanewise(function: Callable[..., Value], op: Op) -> Step:
+    """Return the step of a function that takes values alone."""
+    result = op.result
+    slots = [slot for slot in op.arguments if slot is not None]
+    if len(slots) == 1:
+        (only,) = slots
+
+        def unary(frame: Frame) -> None:
+            frame.regs[result] = function(frame.regs[only])
+
+        return unary
+    if len(slots) == 2:
+        first, second = slots
+
+        def binary(frame: Frame) -> None:
+            regs = frame.regs
+            regs[result] = function(regs[first], regs[second])
+
+        return binary
+
+    def general(frame: Frame) -> None:
+        regs = frame.regs
+        regs[result] = function(*[regs[slot] for slot in slots])
+
+    return general
+
+
+def _of_group(function: Callable[..., Value], op: Op) -> Step:
+    """Return the step of a function that takes `Subgroups` before its values."""
+    result, slots = op.result, [slot for slot in op.arguments if slot is not None]
+
+    def run(frame: Frame) -> None:
+        regs = frame.regs
+        value = function(frame.subgroups, *[regs[slot] for slot in slots])
+        control = frame.control_of_subgroups
+        # Where the set of active invocations is undefined, so is the result in the whole subgroup.
+        regs[result] = value if control is None else tainted(value, control)
+
+    return run
+
+
+def _with_frame(function: Callable[..., Value | None], op: Op) -> Step:
+    """Return the step of a function that takes a `Frame` before its values, with or without a result."""
+    result, slots = op.result, [slot for slot in op.arguments if slot is not None]
+
+    def run(frame: Frame) -> None:
+        regs = frame.regs
+        value = function(frame, *[regs[slot] for slot in slots])
+        if result >= 0:
+            regs[result] = value
+
+    return run

@@ -1,0 +1,139 @@
+"""The form of a program: functions inlined, segments numbered, variables and constants collected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from vkgroup.errors import InvalidModule, Unsupported
+from vkgroup.reference.interpreter.program.constants import Lanewise
+from vkgroup.reference.interpreter.program.inline import Inliner
+from vkgroup.reference.interpreter.program.layout import smallest
+from vkgroup.reference.interpreter.program.liveness import Liveness, find_liveness
+from vkgroup.reference.interpreter.program.module_facts import ModuleFacts
+from vkgroup.reference.interpreter.program.post_dominators import post_dominators
+from vkgroup.reference.interpreter.program.segments import Segment
+from vkgroup.reference.interpreter.program.slots import Slots
+from vkgroup.reference.interpreter.program.specialization import specialize
+from vkgroup.reference.interpreter.program.variables import Variables
+from vkgroup.reference.interpreter.values.causes import CauseTable
+from vkgroup.reference.interpreter.values.value import Value
+from vkgroup.spec.stages import EXECUTION_MODELS
+from vkgroup.spirv import EntryPoint, Instruction, Module, PointerType, Type
+
+_STAGES = ("compute", "vertex", "fragment")
+_DISCARDS = frozenset({"OpKill", "OpTerminateInvocation", "OpDemoteToHelperInvocation"})
+_DERIVATIVE_GROUPS = {"DerivativeGroupQuadsKHR": "quads", "DerivativeGroupLinearKHR": "linear"}
+_WITH_QUADS = ("OpDPd", "OpFwidth", "OpGroupNonUniformQuad")
+
+
+class ProgramForm:
+    """A compute, vertex or fragment shader as data: everything that its operations are made from.
+
+    Parameters
+    ----------
+    module : with an entry point of one of these stages.
+    entry_point : its name; None takes the only one.
+    specialization : values by specialization id.
+    lanewise : the functions of lane-wise instructions, for constants that are operations on others.
+
+    Attributes
+    ----------
+    module : the module, specialization applied.
+    entry : the entry point.
+    stage : ``"compute"``, ``"vertex"`` or ``"fragment"``.
+    local_size : invocations of a workgroup in x, y, z; 1, 1, 1 for the others.
+    causes : the numbers of the causes of undefined values.
+    facts : types, constants and functions of the module by id.
+    variables : its variables; the attributes `cells` to `bindings` are copied from there.
+    can_discard : whether a fragment shader has instructions that discard fragments.
+    needs_quads : whether a fragment shader demands full quads, or has derivatives or quad operations
+        anywhere, so that helper invocations must be there.
+    derivative_group : ``"quads"`` or ``"linear"``: how a compute shader's invocations form quads; or "".
+    helpers_take_part : whether helper invocations certainly take part in every group operation.
+    segments : the segments in the order of their numbers.
+    slots : the number of slots.
+    constants : value of each constant by slot.
+    liveness : the life of every slot.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        entry_point: str | None,
+        specialization: Mapping[int, Any],
+        lanewise: Lanewise,
+    ) -> None:
+        self.module = specialize(module, specialization)
+        self.entry: EntryPoint = self.module.reflection.entry_point(entry_point)
+        self.stage = self.entry.stage
+        if self.stage not in _STAGES or (self.stage == "compute" and self.entry.local_size is None):
+            raise Unsupported(
+                f"The reference device runs compute, vertex and fragment shaders; {self.entry.name!r} is for"
+                f" {self.stage}.",
+                [self.stage],
+            )
+        self.local_size = self.entry.local_size.resolve() if self.entry.local_size else (1, 1, 1)
+        self.causes = CauseTable()
+        self.facts = ModuleFacts(self.module, self.causes, lanewise)
+        self.declared = self.facts.declared
+        modes = self.entry.execution_modes
+        names = {entry.name for entry in self.module.instructions}
+        self.needs_quads = "RequireFullQuadsKHR" in modes or any(_works_on_quads(name) for name in names)
+        self.derivative_group = next((form for mode, form in _DERIVATIVE_GROUPS.items() if mode in modes), "")
+        self.can_discard = not names.isdisjoint(_DISCARDS)
+        self.helpers_take_part = self.needs_quads and "MaximallyReconvergesKHR" in modes
+        slots = Slots()
+        self.constants: dict[int, Value] = {
+            slots.of_constant(identifier): value for identifier, value in self.facts.constants.items()
+        }
+        self.variables = Variables(self.facts, self.entry, slots, self.causes)
+        self.segments: list[Segment] = Inliner(self.facts, self.variables, slots).inline(
+            self._entry_function()
+        )
+        self.slots = slots.count
+        self.cells, self.cell_types = self.variables.cells, self.variables.cell_types
+        self.built_ins, self.ports = self.variables.built_ins, self.variables.ports
+        self.shared, self.bindings = self.variables.shared, self.variables.bindings
+        self.liveness: Liveness = find_liveness(self.segments, frozenset(self.constants))
+
+    def _entry_function(self) -> int:
+        for declaration in self.declared.entry_points:
+            stage = EXECUTION_MODELS[declaration.execution_model].name
+            if declaration.name == self.entry.name and stage == self.stage:
+                return declaration.id
+        raise InvalidModule(f"there is no entry point {self.entry.name!r}")
+
+    @cached_property
+    def post_dominators(self) -> list[int]:
+        """For each segment the nearest other one through which all paths from it go."""
+        return post_dominators(self.segments)
+
+    def type_of(self, identifier: int) -> Type | None:
+        """Return the type of a value's id; None for an id that is no value."""
+        return self.facts.type_of(identifier)
+
+    def value_of(self, identifier: int) -> Value | None:
+        """Return a constant's value; None for any other id."""
+        return self.facts.value_of(identifier)
+
+    def extended_set(self, entry: Instruction) -> str:
+        """Return the name of the extended instruction set of an OpExtInst."""
+        return self.facts.extended_sets[entry.operands[0]]
+
+    @property
+    def has_small_addresses(self) -> bool:
+        """Whether physical addresses may point to numbers of less than 32 bits."""
+        return any(
+            isinstance(kind, PointerType)
+            and kind.storage_class == "PhysicalStorageBuffer"
+            and kind.pointee is not None
+            and smallest(kind.pointee) < 4
+            for kind in self.declared.types.values()
+        )
+
+
+def _works_on_quads(name: str) -> bool:
+    """Return whether an instruction works on a whole quad."""
+    return name.startswith(_WITH_QUADS) or name.endswith("ImplicitLod") or name == "OpImageQueryLod"

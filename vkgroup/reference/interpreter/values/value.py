@@ -1,0 +1,208 @@
+"""Values of SPIR-V ids in many invocations at once, with the causes of undefined numbers."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.spirv import (
+    ArrayType,
+    CooperativeMatrixType,
+    ImageType,
+    MatrixType,
+    OpaqueType,
+    PointerType,
+    SampledImageType,
+    ScalarType,
+    StructType,
+    Type,
+    VectorType,
+)
+
+Data = npt.NDArray[Any]
+Causes = npt.NDArray[np.uint16]
+
+Chosen = npt.NDArray[np.int64] | npt.NDArray[np.bool_]
+"""Some of the invocations: their indices, or a flag for each."""
+
+HARD = 0x8000
+"""The first hard cause: of an undefined value. Smaller causes mean dependence on the order of atomics."""
+
+ADDRESS = ScalarType("uint", 64)
+"""The type of the numbers that hold pointers to physical storage."""
+
+RESOURCE = ScalarType("int", 32)
+"""The type of the numbers that stand for images and samplers."""
+
+
+BFLOAT16 = "BFloat16KHR"
+"""Kind of the scalar type of SPV_KHR_bfloat16."""
+
+
+def held(kind: ScalarType) -> ScalarType:
+    """Return the type of the numbers that hold a scalar: of bfloat16, which NumPy lacks, the bits."""
+    return ScalarType("uint", 16) if kind.kind == BFLOAT16 else kind
+
+
+class Leaf(NamedTuple):
+    """One array of a value: numbers of one type.
+
+    Attributes
+    ----------
+    scalar : their type.
+    dims : the array's shape without its last axis, which counts invocations.
+    """
+
+    scalar: ScalarType
+    dims: tuple[int, ...]
+
+
+class Value:
+    """The value of an id in some invocations.
+
+    A scalar, vector, matrix, or array of these is one array. Its last axis counts invocations, or has length
+    one where the value is the same in all. A structure is the arrays of its members, one after the other. See
+    `leaves_of`.
+
+    Attributes
+    ----------
+    leaves : the arrays, which are never written to.
+    causes : for each leaf None where all is defined, else an array that broadcasts to the leaf: 0 where it
+        is defined, else the number of the cause.
+    """
+
+    __slots__ = ("causes", "leaves")
+
+    def __init__(self, leaves: tuple[Data, ...], causes: tuple[Causes | None, ...] | None = None) -> None:
+        self.leaves = leaves
+        self.causes = causes if causes is not None else (None,) * len(leaves)
+
+    @property
+    def data(self) -> Data:
+        """The only array of a scalar, vector or matrix."""
+        return self.leaves[0]
+
+    @property
+    def cause(self) -> Causes | None:
+        """The causes of `data`."""
+        return self.causes[0]
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in self.leaves)
+        return f"Value({shapes})"
+
+
+def single(data: Data, cause: Causes | None = None) -> Value:
+    """Make the value of a scalar, vector or matrix."""
+    return Value((data,), (cause,))
+
+
+def combine(*causes: Causes | None) -> Causes | None:
+    """Return the largest cause of each element; None where all arguments are None. Shapes broadcast."""
+    present = [cause for cause in causes if cause is not None]
+    if not present:
+        return None
+    result = present[0]
+    for cause in present[1:]:
+        result = np.maximum(result, cause)
+    return result
+
+
+def marked(where: npt.NDArray[np.bool_], cause: int) -> Causes:
+    """Return a cause where flags are true, and 0 elsewhere."""
+    return np.where(where, cause, 0).astype(np.uint16)
+
+
+def reduce_cause(cause: Causes | None, axes: int = 1) -> Causes | None:
+    """Return the largest cause over the first `axes` axes, for a result that needs every component."""
+    if cause is None or cause.ndim <= axes:
+        return cause
+    return np.asarray(cause.max(axis=tuple(range(axes))))
+
+
+def overall_cause(value: Value) -> Causes | None:
+    """Return the largest cause of all numbers in a value, for each invocation: (n,) or (1,)."""
+    return combine(
+        *(reduce_cause(cause, cause.ndim - 1) if cause is not None else None for cause in value.causes)
+    )
+
+
+@lru_cache(maxsize=4096)
+def leaves_of(kind: Type) -> tuple[Leaf, ...]:
+    """Return the arrays that a value of this type consists of.
+
+    Raises `TypeError` for types without values: runtime arrays, void.
+    """
+    if isinstance(kind, ScalarType):
+        return (Leaf(held(kind), ()),)
+    if isinstance(kind, VectorType):
+        return (Leaf(held(kind.component), (kind.count,)),)
+    if isinstance(kind, CooperativeMatrixType):
+        # As many as an invocation holds in a subgroup of one; in larger subgroups the last ones stay zero.
+        return (Leaf(held(kind.component), (kind.rows * kind.columns,)),)
+    if isinstance(kind, MatrixType):
+        return (Leaf(kind.column.component, (kind.columns, kind.column.count)),)
+    if isinstance(kind, ArrayType) and kind.length is not None:
+        return tuple(Leaf(leaf.scalar, (kind.length, *leaf.dims)) for leaf in leaves_of(kind.element))
+    if isinstance(kind, StructType):
+        return tuple(leaf for member in kind.members for leaf in leaves_of(member.type))
+    if isinstance(kind, PointerType):
+        return (Leaf(ADDRESS, ()),)
+    if isinstance(kind, SampledImageType):
+        return (Leaf(RESOURCE, (2,)),)
+    if isinstance(kind, ImageType) or (isinstance(kind, OpaqueType) and kind.name == "sampler"):
+        return (Leaf(RESOURCE, ()),)
+    raise TypeError(f"{kind} has no value")
+
+
+def leaf_of(data: Data) -> Leaf:
+    """Return the leaf that an array of a value belongs to."""
+    kind = {"f": "float", "i": "int", "u": "uint", "b": "bool"}[data.dtype.kind]
+    bits = 1 if kind == "bool" else data.dtype.itemsize * 8
+    return Leaf(ScalarType(kind, bits), data.shape[:-1])
+
+
+def member_leaves(kind: StructType, index: int) -> slice:
+    """Return which leaves of a structure belong to a member."""
+    first = sum(len(leaves_of(member.type)) for member in kind.members[:index])
+    return slice(first, first + len(leaves_of(kind.members[index].type)))
+
+
+def zeros(kind: Type, n: int = 1) -> Value:
+    """Return a value whose every bit is zero, in `n` invocations."""
+    return Value(tuple(np.zeros((*leaf.dims, n), leaf.scalar.dtype) for leaf in leaves_of(kind)))
+
+
+def undefined(kind: Type, cause: int, n: int = 1) -> Value:
+    """Return a value of zeros that is undefined everywhere."""
+    leaves = zeros(kind, n).leaves
+    return Value(leaves, tuple(np.full(leaf.shape, cause, np.uint16) for leaf in leaves))
+
+
+def take(array: Data, index: Chosen) -> Data:
+    """Return an array in some invocations: its last axis by `index`, unless that has length one."""
+    return array if array.shape[-1] == 1 else array[..., index]
+
+
+def select(value: Value, index: Chosen) -> Value:
+    """Return a value in some invocations."""
+    return Value(
+        tuple(take(leaf, index) for leaf in value.leaves),
+        tuple(None if cause is None else take(cause, index) for cause in value.causes),
+    )
+
+
+def tainted(value: Value, cause: Causes) -> Value:
+    """Return a value with a cause, (n,) or (1,), added to all of its numbers."""
+    if not cause.any():
+        return value
+    return Value(
+        value.leaves,
+        tuple(
+            combine(np.broadcast_to(cause, np.broadcast_shapes(data.shape, cause.shape)), own)
+            for data, own in zip(value.leaves, value.causes, strict=True)
+        ),
+    )

@@ -1,0 +1,171 @@
+"""SPIR-V binaries: the words of a module and its decoded instructions, without their meaning."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.errors import InvalidModule
+from vkgroup.spirv.grammar import grammar
+
+MAGIC = 0x07230203
+HEADER_WORDS = 5
+#: A bound above this is refused: SPIR-V guarantees 4,194,303 (specification 2.17, "Universal Limits").
+MAXIMUM_BOUND = 1 << 24
+
+
+class Instruction(NamedTuple):
+    """One instruction.
+
+    Attributes
+    ----------
+    opcode, name : number and name, for example 349 and ``"OpGroupNonUniformIAdd"``.
+    result_type, result_id : 0 where the instruction has none.
+    operands : the words after result type and result id.
+    position : index of the instruction's first word in `Module.words`.
+    """
+
+    opcode: int
+    name: str
+    result_type: int
+    result_id: int
+    operands: tuple[int, ...]
+    position: int
+
+
+class Binary:
+    """An immutable SPIR-V binary, equal to another of the same words.
+
+    It is made by `from_bytes`, which checks the header and that the instructions fill the words exactly.
+    `vkgroup.compiler.validate` checks the rest.
+    """
+
+    _data: bytes
+    _starts: npt.NDArray[np.int64]
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Self:
+        """Read a module, of either byte order.
+
+        Raises
+        ------
+        InvalidModule
+            `data` is no SPIR-V module.
+        """
+        binary = object.__new__(cls)
+        binary._data = _in_little_endian(bytes(data))
+        binary._starts = _instruction_starts(np.frombuffer(binary._data, "<u4"))
+        return binary
+
+    @cached_property
+    def words(self) -> npt.NDArray[np.uint32]:
+        """The module's words, header included; read-only."""
+        return np.frombuffer(self._data, "<u4")
+
+    def to_bytes(self) -> bytes:
+        """Return the module as bytes, little-endian."""
+        return self._data
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """SPIR-V version, for example ``(1, 3)``."""
+        word = int(self.words[1])
+        return (word >> 16) & 0xFF, (word >> 8) & 0xFF
+
+    @property
+    def bound(self) -> int:
+        """All ids are below this number."""
+        return int(self.words[3])
+
+    @property
+    def instruction_starts(self) -> npt.NDArray[np.int64]:
+        """Index in `words` of each instruction's first word, shape (instructions,)."""
+        return self._starts
+
+    @cached_property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """All instructions in order.
+
+        Raises
+        ------
+        InvalidModule
+            An instruction is shorter than the grammar says.
+        """
+        words = self.words.tolist()
+        table = grammar()
+        decoded = []
+        for start, end in pairwise([*self._starts.tolist(), len(words)]):
+            opcode = words[start] & 0xFFFF
+            spec = table.instruction(opcode)
+            if spec is None:
+                decoded.append(Instruction(opcode, f"Op{opcode}", 0, 0, tuple(words[start + 1 : end]), start))
+                continue
+            if end - start < spec.minimum_words:
+                raise InvalidModule(f"{spec.name} at word {start} has {end - start} words, too few")
+            first = start + 1 + spec.has_type + spec.has_result
+            decoded.append(
+                Instruction(
+                    opcode,
+                    spec.name,
+                    words[start + 1] if spec.has_type else 0,
+                    words[first - 1] if spec.has_result else 0,
+                    tuple(words[first:end]),
+                    start,
+                )
+            )
+        return tuple(decoded)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Binary) and self._data == other._data
+
+    def __hash__(self) -> int:
+        return hash(self._data)
+
+    def __reduce__(self) -> tuple[object, tuple[bytes]]:
+        return type(self).from_bytes, (self._data,)
+
+    def __repr__(self) -> str:
+        major, minor = self.version
+        return f"<vkgroup.spirv.{type(self).__name__} SPIR-V {major}.{minor}, {len(self._data) // 4} words>"
+
+
+def _in_little_endian(data: bytes) -> bytes:
+    """Check size and magic number; swap the bytes of each word where the module needs it."""
+    if not data:
+        raise InvalidModule("not a SPIR-V module: no bytes at all")
+    if len(data) % 4:
+        raise InvalidModule(f"not a SPIR-V module: {len(data)} bytes are no whole number of 32-bit words")
+    if len(data) < 4 * HEADER_WORDS:
+        raise InvalidModule(f"not a SPIR-V module: {len(data)} bytes, shorter than the header of 20 bytes")
+    if int.from_bytes(data[:4], "little") == MAGIC:
+        return data
+    if int.from_bytes(data[:4], "big") == MAGIC:
+        return np.frombuffer(data, ">u4").astype("<u4").tobytes()
+    raise InvalidModule(f"not a SPIR-V module: it starts with {data[:4].hex()}, not with 07230203")
+
+
+def _instruction_starts(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+    """Check the header's version and bound and that instructions fill the words exactly."""
+    values: list[int] = words.tolist()
+    version, bound = values[1], values[3]
+    if version & 0xFF0000FF or not 0x10000 <= version <= 0x1FFFF:
+        raise InvalidModule(f"not a SPIR-V module: version word {version:#010x}")
+    if not 0 < bound <= MAXIMUM_BOUND:
+        raise InvalidModule(f"not a SPIR-V module: bound {bound} on its ids")
+    starts = []
+    position, end = HEADER_WORDS, len(values)
+    while position < end:
+        starts.append(position)
+        length = values[position] >> 16
+        if not length:
+            raise InvalidModule(f"damaged SPIR-V module: an instruction of no words at word {position}")
+        position += length
+    if position != end:
+        raise InvalidModule(
+            f"truncated SPIR-V module: the instruction at word {starts[-1]} runs past the end, word {end}"
+        )
+    return np.array(starts, dtype=np.int64)

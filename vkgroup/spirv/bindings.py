@@ -1,0 +1,183 @@
+"""Bindings: the buffers, images and samplers of a module, and its push constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vkgroup.spirv.access import find_access
+from vkgroup.spirv.binary import Binary
+from vkgroup.spirv.declarations import Declarations, Variable
+from vkgroup.spirv.types import (
+    ArrayType,
+    ImageType,
+    Member,
+    OpaqueType,
+    SampledImageType,
+    StructType,
+    Type,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A descriptor that the module uses.
+
+    Attributes
+    ----------
+    set, binding : its descriptor set, and its number in the set.
+    name : the variable's name, or the block's where the variable has none.
+    kind : ``"storage_buffer"``, ``"uniform_buffer"``, ``"storage_image"``, ``"sampled_image"``,
+        ``"combined_image_sampler"``, ``"sampler"``, ``"uniform_texel_buffer"``,
+        ``"storage_texel_buffer"``, ``"acceleration_structure"`` or ``"input_attachment"``.
+    type : of one descriptor: a `StructType` for buffers.
+    count : number of descriptors; None where the descriptor set decides it.
+    readable, writable : whether the declaration allows it (``writeonly``, ``readonly``, the kind).
+    read, written : whether any instruction reads it, or writes to it.
+    id : the variable's result id.
+    block_name : the name of a buffer's block; empty for other resources.
+    layout : of a buffer: ``"std140"``, ``"std430"`` or ``"scalar"``, the strictest that it satisfies.
+    attachment_index : of an input attachment: its InputAttachmentIndex, of an array the first's.
+    """
+
+    set: int
+    binding: int
+    name: str
+    kind: str
+    type: Type
+    count: int | None
+    readable: bool
+    writable: bool
+    read: bool
+    written: bool
+    id: int
+    block_name: str = ""
+    layout: str | None = None
+    attachment_index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PushConstants:
+    """The push-constant block.
+
+    Attributes
+    ----------
+    name : the variable's name, or the block's where the variable has none.
+    offset, size : the bytes that it covers, ``offset <= byte < size``.
+    type : the block; its members have offsets from the start of all push constants.
+    layout : the strictest layout rules that it satisfies.
+    """
+
+    name: str
+    offset: int
+    size: int
+    type: StructType
+    layout: str | None
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The block's members."""
+        return self.type.members
+
+
+def find_bindings(module: Binary, declared: Declarations) -> tuple[Binding, ...]:
+    """Return the bindings of a module, in the order of set and binding."""
+    described = [
+        (variable, number)
+        for variable in declared.variables
+        if (number := declared.decoration(variable.id, "Binding")) is not None
+    ]
+    access = find_access(module, frozenset(variable.id for variable, _ in described))
+    bindings = []
+    for variable, number in described:
+        count, element = _descriptors(variable.type)
+        kind = _kind(variable, element, declared)
+        if kind is None:
+            continue
+        readable, writable = _allowed(declared, variable, element, kind)
+        block = element if isinstance(element, StructType) else None
+        bindings.append(
+            Binding(
+                set=declared.decoration(variable.id, "DescriptorSet") or 0,
+                binding=number,
+                name=_variable_name(declared, variable, element),
+                kind=kind,
+                type=element,
+                count=count,
+                readable=readable,
+                writable=writable,
+                read=variable.id in access.read,
+                written=writable and variable.id in access.written,
+                id=variable.id,
+                block_name=block.name if block else "",
+                layout=declared.layouts.rules(block) if block else None,
+                attachment_index=declared.decoration(variable.id, "InputAttachmentIndex"),
+            )
+        )
+    return tuple(sorted(bindings, key=lambda binding: (binding.set, binding.binding, binding.id)))
+
+
+def _variable_name(declared: Declarations, variable: Variable, kind: Type) -> str:
+    return declared.names.get(variable.id) or (kind.name if isinstance(kind, StructType) else "")
+
+
+def _descriptors(kind: Type) -> tuple[int | None, Type]:
+    """Return the number of descriptors in a type, and the type of one of them."""
+    count: int | None = 1
+    while isinstance(kind, ArrayType):
+        count = None if count is None or kind.length is None else count * kind.length
+        kind = kind.element
+    return count, kind
+
+
+def _kind(variable: Variable, kind: Type, declared: Declarations) -> str | None:
+    """Return the kind of a descriptor (Vulkan 1.3 §15.5.3, table of shader resources)."""
+    if variable.storage_class == "StorageBuffer":
+        return "storage_buffer"
+    if variable.storage_class == "Uniform":
+        is_old_style = any(
+            "BufferBlock" in decorations and declared.types.get(identifier) is kind
+            for identifier, decorations in declared.decorations.items()
+        )
+        return "storage_buffer" if is_old_style else "uniform_buffer"
+    if variable.storage_class != "UniformConstant":
+        return None
+    if isinstance(kind, SampledImageType):
+        return "uniform_texel_buffer" if kind.image.dimension == "Buffer" else "combined_image_sampler"
+    if isinstance(kind, ImageType):
+        return _image_kind(kind)
+    if isinstance(kind, OpaqueType):
+        return {"sampler": "sampler", "accelerationStructureEXT": "acceleration_structure"}.get(kind.name)
+    return None
+
+
+def _image_kind(image: ImageType) -> str:
+    if image.dimension == "SubpassData":
+        return "input_attachment"
+    if image.dimension == "Buffer":
+        return "storage_texel_buffer" if image.storage else "uniform_texel_buffer"
+    return "storage_image" if image.storage else "sampled_image"
+
+
+def _allowed(declared: Declarations, variable: Variable, kind: Type, descriptor: str) -> tuple[bool, bool]:
+    """Return whether the decorations of variable and members allow reading, and writing."""
+    decorations = declared.decorations.get(variable.id, {})
+    readable, writable = "NonReadable" not in decorations, "NonWritable" not in decorations
+    if isinstance(kind, StructType) and kind.members:
+        readable = readable and any(member.readable for member in kind.members)
+        writable = writable and any(member.writable for member in kind.members)
+    return readable, writable and descriptor.startswith("storage_")
+
+
+def find_push_constants(declared: Declarations) -> PushConstants | None:
+    """Return the push-constant block of a module; None without one."""
+    for variable in declared.variables:
+        if variable.storage_class == "PushConstant" and isinstance(variable.type, StructType):
+            block = variable.type
+            return PushConstants(
+                name=_variable_name(declared, variable, block),
+                offset=min((member.offset or 0 for member in block.members), default=0),
+                size=block.fixed_size,
+                type=block,
+                layout=declared.layouts.rules(block),
+            )
+    return None
