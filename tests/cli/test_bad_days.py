@@ -28,13 +28,14 @@ from vkgroup.check import judge
 from vkgroup.check.runs import Dispatch
 from vkgroup.cli import conform as command
 from vkgroup.cli.main import main
-from vkgroup.conformance import crew, pool, select
-from vkgroup.conformance.store import RESULTS, Store
+from vkgroup.conformance import select
 from vkgroup.device import Capabilities
 from vkgroup.device.manifests import find_manifests
 from vkgroup.errors import InvalidInput
 from vkgroup.opening import select as select_device
-from vkgroup.report import conformance as report
+from vkgroup.results.exports import junit as report
+from vkgroup.results.journal import RESULTS, Journal
+from vkgroup.runner import pool, scheduler
 
 # Packages have functions of these names.
 bench_run = import_module("vkgroup.bench.run")
@@ -99,9 +100,9 @@ def conform(out: Path, *more: str) -> tuple[str, ...]:
 
 
 PHASES: dict[str, tuple[Any, str, int]] = {
-    "before the device opens": (crew, "open_device", 1),
+    "before the device opens": (scheduler, "open_device", 1),
     "while workers start": (pool, "send", 1),
-    "after the first batch": (Store, "append", 2),
+    "after the first batch": (Journal, "append", 2),
     "before the summary": (conformance_run.Run, "summary", 1),
 }
 

@@ -13,10 +13,10 @@ import pytest
 
 from vkgroup.cli import conform as command
 from vkgroup.cli.main import main
-from vkgroup.conformance.several import slug
 from vkgroup.errors import NoDevice
-from vkgroup.history import Database
 from vkgroup.opening import select
+from vkgroup.results.history import Database
+from vkgroup.runner.multi_device import slug
 
 FILTER = "vote.compute.subgroupAllEqual.*int.all.exact"
 WRONG = "vote.compute.subgroupAllEqual.ivec2.all.exact"

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from vkgroup import history
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status
 from vkgroup.drivers import Driver
-from vkgroup.history import DatabaseError, Kind, RunInfo, Writer
+from vkgroup.results import history
+from vkgroup.results.history import DatabaseError, Kind, RunInfo, Writer
 
 RECORDED = Path(__file__).parents[2] / "bench" / "results"
 FILTER = "vote.compute.subgroupAll.bool.all.exact*"
@@ -227,7 +227,7 @@ def test_bad_input_is_2_and_says_what_to_do(tmp_path: Path, monkeypatch, capsys,
 def test_a_lock_ends_with_2(tmp_path: Path, monkeypatch, capsys) -> None:
     path = tmp_path / "runs.db"
     _write(path, "2026-01-01T00:00:00+00:00", {"a.b": Status.PASS})
-    monkeypatch.setattr("vkgroup.history.connection.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("vkgroup.results.history.connection.BUSY_SECONDS", 0.05)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert main(["history", "remove", str(path), "latest"]) == 2

@@ -12,17 +12,17 @@ from dataclasses import replace
 import pytest
 
 from vkgroup.cli.main import main
-from vkgroup.cluster import connecting, crew, offer, serving
-from vkgroup.cluster.connecting import Cluster, scheduler_address
-from vkgroup.cluster.crew import _Arrived, _Exchange, _Judging
-from vkgroup.cluster.member import Member, Outcome, Turns
-from vkgroup.cluster.offer import Offer, build
 from vkgroup.conformance import Result, Status
-from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.suspects import Suspect
+from vkgroup.conformance.setup import Setup
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice, Unsupported
+from vkgroup.runner.cluster import connecting, offer, scheduler, serving
+from vkgroup.runner.cluster.connecting import Cluster, scheduler_address
+from vkgroup.runner.cluster.member import Member, Outcome, Turns
+from vkgroup.runner.cluster.offer import Offer, build
+from vkgroup.runner.cluster.scheduler import _Arrived, _Exchange, _Judging
+from vkgroup.runner.retry import Retry
 
 GPU = DeviceInfo(
     "/icd.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "580", (1, 4, 0), "ab", 32
@@ -131,7 +131,7 @@ def test_addresses(tmp_path) -> None:
 
 @pytest.mark.parametrize("command", [["conform", "--cluster"], ["worker"]])
 def test_without_a_scheduler_the_command_says_so(command, monkeypatch, capfd) -> None:
-    monkeypatch.setattr("vkgroup.cluster.serving.CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr("vkgroup.runner.cluster.serving.CONNECT_SECONDS", 0.3)
     assert main([*command, "127.0.0.1:9"]) == 3
     error = capfd.readouterr().err
     assert "No Dask scheduler answers at tcp://127.0.0.1:9" in error
@@ -237,7 +237,7 @@ class FakeExchange:
 
     def __init__(self, clock: list[float], seconds: float) -> None:
         self._clock, self._seconds = clock, seconds
-        self._work: list[Suspect] = []
+        self._work: list[Retry] = []
         self.sent = 0
 
     def __len__(self) -> int:
@@ -246,7 +246,7 @@ class FakeExchange:
     def room(self, alone: bool) -> bool:
         return len(self._work) < 2
 
-    def send(self, suspect: Suspect, setup: object, alone: bool) -> None:
+    def send(self, suspect: Retry, setup: object, alone: bool) -> None:
         self.sent += 1
         self._work.append(suspect)
 
@@ -259,8 +259,8 @@ class FakeExchange:
 @pytest.mark.parametrize(("grace", "judged"), [(5.0, 2), (0.0, 1)])
 def test_batches_at_work_have_some_seconds_when_time_is_over(grace, judged, monkeypatch) -> None:
     clock = [1000.0]
-    monkeypatch.setattr(crew.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(crew, "GRACE_SECONDS", grace)
+    monkeypatch.setattr(scheduler.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(scheduler, "GRACE_SECONDS", grace)
     exchange, results = FakeExchange(clock, 0.1), []
     judging = _Judging(exchange, Setup(GPU, 0, 1.0), results.extend, clock[0] + 0.05)
     judging.run([Batch("a", []), Batch("b", []), Batch("c", []), Batch("d", [], alone=True)])

@@ -16,10 +16,10 @@ import vkgroup
 import vkgroup.conformance as conformance
 from vkgroup import processes
 from vkgroup.cli.main import main
-from vkgroup.cluster.connecting import Cluster, connected
 from vkgroup.conformance import Result, Run, Status, select
-from vkgroup.conformance.store import RESULTS, read_results
 from vkgroup.opening import select as select_device
+from vkgroup.results.journal import RESULTS, read_results
+from vkgroup.runner.cluster.connecting import Cluster, connected
 
 # Some fail on SwiftShader.
 FILTERS = ("vote.compute.subgroupAllEqual.bool.*.exact", "vote.compute.subgroupAllEqual.bvec2.*.exact")
@@ -46,7 +46,7 @@ def plain():
 
 def judged(cluster: Cluster, filters, **options) -> Run:
     (target,) = cluster.targets("swiftshader")
-    return conformance.run(target.device, filters=filters, crew=target.crew, **options)
+    return conformance.run(target.device, filters=filters, scheduler=target.scheduler, **options)
 
 
 def workers(cluster: Cluster) -> dict[str, int]:
@@ -75,7 +75,7 @@ def test_workers_that_are_killed_cost_nothing_but_time(cluster, plain, tmp_path)
     (target,) = cluster.targets(None)
     assert target.name == "2 × SwiftShader Device (Subzero)"
     options = {"transform": killed_on_elect, "on_results": kill_both, "out": tmp_path / "run"}
-    found = conformance.run(target.device, filters=(*FILTERS, GUILTY), crew=target.crew, **options)
+    found = conformance.run(target.device, filters=(*FILTERS, GUILTY), scheduler=target.scheduler, **options)
     assert len(killed) == 2
     results = words(found)
     assert words(read_results(tmp_path / "run" / RESULTS)) == results

@@ -20,7 +20,7 @@ from vkgroup.conformance.reconvergence.glsl import data_of, salt_of
 from vkgroup.conformance.reconvergence.judging import expect, judge
 from vkgroup.conformance.reconvergence.lanes import linear
 from vkgroup.conformance.reconvergence.nodes import If, IndexFrom, Observe, Program, Promise
-from vkgroup.report.html.drawing import drawing_of
+from vkgroup.results.report.drawing import drawing_of
 
 MOST_BYTES = 4096
 """Of one failure's evidence, in subgroups of 8; only those of 128 lanes have more."""

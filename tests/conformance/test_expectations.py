@@ -7,8 +7,8 @@ import pytest
 from vkgroup.conformance import khronos_names
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
 from vkgroup.conformance.expressions import Expressions
-from vkgroup.conformance.results import Status
 from vkgroup.errors import InvalidInput
+from vkgroup.results.record import Status
 
 
 def read(tmp_path, **texts: str | bytes) -> Expectations:

@@ -34,7 +34,7 @@ from vkgroup.conformance.reconvergence.nodes import (
 from vkgroup.conformance.reconvergence.rules import well_formed
 from vkgroup.conformance.reconvergence.running import run
 from vkgroup.conformance.reconvergence.shrinking import digest, replay, shrink, statements
-from vkgroup.conformance.results import Status
+from vkgroup.results.record import Status
 
 CASES = tuple(all_cases())
 SEE, SECRETLY, ODD = Observe(1), Observe(2, loose=True), LaneIn(0xAAAA)

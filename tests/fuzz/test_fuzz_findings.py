@@ -11,10 +11,10 @@ from fuzz_corpora import gl_sources
 from vkgroup.cli.main import main
 from vkgroup.compiler import apart, compile_source, interface_of
 from vkgroup.conformance import Result
-from vkgroup.conformance.store import RESULTS, RUN, Store
 from vkgroup.device.manifests import read_manifest
 from vkgroup.drivers import cache as driver_cache
 from vkgroup.errors import CompileError, InvalidInput, InvalidModule
+from vkgroup.results.journal import RESULTS, RUN, Journal
 from vkgroup.spirv import Module
 
 DEEP = "[" * 100_000
@@ -70,8 +70,8 @@ def test_json_that_is_too_deep_is_no_json(tmp_path: Path) -> None:
     assert driver_cache.load(tmp_path) is None
     (tmp_path / RESULTS).write_text(json.dumps(RESULT) + "\n" + DEEP)
     (tmp_path / RUN).write_text("{}")
-    with Store(tmp_path, {}, resume=True) as store:
+    with Journal(tmp_path, {}, resume=True) as store:
         assert list(store.done) == ["a"]
     (tmp_path / RUN).write_text(DEEP)
     with pytest.raises(InvalidInput, match="cannot be read"):
-        Store(tmp_path, {}, resume=True)
+        Journal(tmp_path, {}, resume=True)

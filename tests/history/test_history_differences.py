@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from vkgroup import history
 from vkgroup.conformance import Result, Status
 from vkgroup.errors import InvalidInput
-from vkgroup.history import Kind, Recorded
+from vkgroup.results import history
+from vkgroup.results.history import Kind, RunRecord
 
 RECORDED = Path(__file__).parents[2] / "bench" / "results"
 
@@ -78,8 +78,8 @@ def _probe(name: str) -> dict[str, Any]:
     return data
 
 
-def _of(make_info, **documents: Any) -> Recorded:
-    return Recorded(make_info(id="x", kind=Kind.PROBE), None, documents)
+def _of(make_info, **documents: Any) -> RunRecord:
+    return RunRecord(make_info(id="x", kind=Kind.PROBE), None, documents)
 
 
 def test_capabilities_are_told_apart_by_name(make_info) -> None:

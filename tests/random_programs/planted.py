@@ -6,10 +6,10 @@ import struct
 from collections.abc import Callable
 from dataclasses import replace
 
-from vkgroup.conformance.messages import Failure
 from vkgroup.random_programs.nodes import Block, If, Loop, Program, Statement, Switch
 from vkgroup.random_programs.subjects import Driver, Observation
 from vkgroup.random_programs.trial import compiled
+from vkgroup.runner.messages import Failure
 from vkgroup.spirv import Module, grammar
 
 _GROUP_OPERATION = 4

@@ -19,9 +19,9 @@ from vkgroup.conformance import Result, Status
 from vkgroup.drivers import Driver
 from vkgroup.errors import Unsupported
 from vkgroup.opening import select
-from vkgroup.repro.cases import make
-from vkgroup.repro.drawn import table
-from vkgroup.repro.requests import MODULE
+from vkgroup.results.reproduction.cases import make
+from vkgroup.results.reproduction.drawn import table
+from vkgroup.results.reproduction.requests import MODULE
 from vkgroup.spirv import Module
 
 CASE = "vote.compute.subgroupAllEqual.vec3.nested.exact"

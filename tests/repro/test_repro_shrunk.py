@@ -14,16 +14,16 @@ from repro_transforms import ballot_of_nobody, killed_by_a_switch, wrong_switch
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status
 from vkgroup.conformance.families import cases_by_name
-from vkgroup.conformance.messages import Setup
-from vkgroup.conformance.pool import Worker
 from vkgroup.conformance.reconvergence.nodes import walk
 from vkgroup.conformance.reconvergence.shrinking import statements
+from vkgroup.conformance.setup import Setup
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import select
-from vkgroup.repro import readme, shrunk
-from vkgroup.repro.cases import make
-from vkgroup.repro.folder import read
-from vkgroup.repro.shrunk import case_of
+from vkgroup.results.reproduction import readme, shrunk
+from vkgroup.results.reproduction.cases import make
+from vkgroup.results.reproduction.folder import read
+from vkgroup.results.reproduction.shrunk import case_of
+from vkgroup.runner.worker_process import WorkerProcess
 
 CASE = "reconvergence.workgroup_uniform_control_flow_ballot.compute.nesting2.0.26"
 """Has two switches and three loops."""
@@ -176,7 +176,7 @@ def test_a_search_without_time_leaves_no_folder(tmp_path: Path, monkeypatch: pyt
 def test_a_device_that_is_gone_ends_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workers = []
 
-    class Once(Worker):
+    class Once(WorkerProcess):
         """Starts once; whoever starts another finds no device, as after a crash that took it along."""
 
         def __init__(self, setup: Setup) -> None:

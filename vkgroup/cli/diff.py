@@ -11,14 +11,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from vkgroup import history
 from vkgroup.bench.compare import Comparison
 from vkgroup.cli.bench_tables import duration
 from vkgroup.cli.console import Console
 from vkgroup.cli.history import counts, moment
 from vkgroup.cli.named_runs import Runs
 from vkgroup.cli.output import people, write_json
-from vkgroup.history import CapabilityChange, CaseChange, CaseDifferences, RunInfo
+from vkgroup.results import history
+from vkgroup.results.history import CapabilityChange, CaseChange, CaseDifferences, RunInfo
 
 _WIDTH = 120
 """Columns where the output is no terminal."""

@@ -15,10 +15,10 @@ from rich.text import Text
 from vkgroup.cli.console import Console
 from vkgroup.conformance import AnyCase, Run
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
-from vkgroup.conformance.judged import AGAIN, Judged, read_again, write_again
-from vkgroup.conformance.results import TakeResults
+from vkgroup.conformance.outcomes import AGAIN, RunOutcomes, read_again, write_again
 from vkgroup.errors import VkgroupError
-from vkgroup.report import github, save_baseline, write_gitlab, write_tables
+from vkgroup.results.exports import github, save_baseline, write_gitlab, write_tables
+from vkgroup.results.record import TakeResults
 
 SHOWN = 20
 """Names of a kind that are printed at most."""
@@ -59,7 +59,7 @@ class Expecting:
 
     def judged(
         self, found: Run, out: Path, judge: Judge, console: Console
-    ) -> tuple[Judged, VkgroupError | None]:
+    ) -> tuple[RunOutcomes, VkgroupError | None]:
         """Compare a run with what is expected; judge again, where asked for, what is not.
 
         Returns
@@ -67,7 +67,7 @@ class Expecting:
         What the run comes to, and why judging again failed: where it did, the first results stand.
         """
         resumed = read_again(out) if self.arguments.resume and self.tells_flakes else {}
-        judged = Judged(found, self.expectations, self.left_out, resumed)
+        judged = RunOutcomes(found, self.expectations, self.left_out, resumed)
         left = None if self.arguments.time_limit is None else self.arguments.time_limit - found.seconds
         if self.tells_flakes and (left is None or left > 0):
             try:
@@ -76,7 +76,9 @@ class Expecting:
                 return judged, error
         return judged, None
 
-    def _again(self, judged: Judged, left: float | None, out: Path, judge: Judge, console: Console) -> None:
+    def _again(
+        self, judged: RunOutcomes, left: float | None, out: Path, judge: Judge, console: Console
+    ) -> None:
         """Judge again what is unexpected, and write and say what came of it."""
         start, before = time.monotonic(), len(judged.again)
         try:
@@ -94,7 +96,7 @@ class Expecting:
                     soft_wrap=True,
                 )
 
-    def write(self, judged: Judged, out: Path) -> None:
+    def write(self, judged: RunOutcomes, out: Path) -> None:
         """Write what the options ask for, and the tables."""
         write_tables(judged, out)
         if self.arguments.save_baseline is not None:
@@ -102,7 +104,7 @@ class Expecting:
         if self.arguments.annotations == "gitlab":
             write_gitlab(judged, out)
 
-    def report(self, judged: Judged, out: Path, console: Console) -> None:
+    def report(self, judged: RunOutcomes, out: Path, console: Console) -> None:
         """Print what is expected and what is not, and annotations for GitHub."""
         _kinds(judged, out, console, names=bool(self.arguments.baseline or self.arguments.flakes))
         if judged.run.missing:
@@ -164,7 +166,7 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:3])}{', …' * (len(names) > 3)}"
 
 
-def _kinds(judged: Judged, out: Path, console: Console, *, names: bool) -> None:
+def _kinds(judged: RunOutcomes, out: Path, console: Console, *, names: bool) -> None:
     """Print how many results were expected and, with `names`, what was not."""
     counts = judged.counts
     known = [

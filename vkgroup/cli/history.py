@@ -9,11 +9,12 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from vkgroup import history
 from vkgroup.cli.console import Console
 from vkgroup.cli.named_runs import database
 from vkgroup.cli.output import people, write_json
-from vkgroup.history import Kind, RunInfo
+from vkgroup.results import history
+from vkgroup.results.exports.folder import export
+from vkgroup.results.history import Kind, RunInfo
 
 _WIDTH = 140
 """Columns where the output is no terminal."""
@@ -27,7 +28,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return _add(arguments.file, arguments.runs)
     if arguments.action == "export":
         with history.open(arguments.file) as runs:
-            for path in history.export(runs.run(arguments.run), arguments.out):
+            for path in export(runs.run(arguments.run), arguments.out):
                 print(path)
         return 0
     if arguments.action == "remove":

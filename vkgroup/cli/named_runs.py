@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from types import TracebackType
 
-from vkgroup import history
 from vkgroup.errors import InvalidInput
-from vkgroup.history import Kind, Recorded
+from vkgroup.results import history
+from vkgroup.results.history import Kind, RunRecord
 
 _FILES = (".json", ".jsonl", ".xz", ".db", ".sqlite")
 
@@ -25,7 +25,7 @@ class Runs:
         self._arguments = arguments
         self._database: history.Database | None = None
 
-    def named(self, name: str) -> Path | Recorded:
+    def named(self, name: str) -> Path | RunRecord:
         """Return a path that exists, or else the run of that name in the database."""
         if Path(name).exists():
             return Path(name)

@@ -9,9 +9,9 @@ from typing import Any
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import select
-from vkgroup.repro import folder as folders
-from vkgroup.repro.findings import repeat_check
-from vkgroup.repro.repeat import repeat_case
+from vkgroup.results.reproduction import folder as folders
+from vkgroup.results.reproduction.findings import repeat_check
+from vkgroup.results.reproduction.repeat import repeat_case
 
 _FOREIGN = ("groups", "size", "inputs", "outputs", "push", "spec", "uniforms", "subgroup_size")
 

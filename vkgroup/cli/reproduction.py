@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from vkgroup.cli.options.conform import add_arguments
-from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result
 from vkgroup.errors import InvalidInput
 from vkgroup.opening import select
+from vkgroup.results.record import AGAINST_THE_DEVICE, Result
 
 _TAKEN = ("repro", "device", "seed", "timeout")
 """The options that the folder of a case is made by; all others are of whole runs."""
@@ -19,9 +19,9 @@ _TAKEN = ("repro", "device", "seed", "timeout")
 def execute(arguments: argparse.Namespace) -> int:
     """Make the folder; returns the exit code of a run of the case."""
     # Imported here: runs of the suite do without.
-    from vkgroup.repro.cases import make
-    from vkgroup.repro.folder import SHRUNK, read
-    from vkgroup.repro.shrunk import SECONDS
+    from vkgroup.results.reproduction.cases import make
+    from vkgroup.results.reproduction.folder import SHRUNK, read
+    from vkgroup.results.reproduction.shrunk import SECONDS
 
     if given := _foreign(arguments):
         raise InvalidInput(f"--repro makes the folder of one case: leave {', '.join(given)} out.")

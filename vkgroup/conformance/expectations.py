@@ -22,8 +22,8 @@ from pathlib import Path
 from vkgroup.conformance import expressions, khronos_names
 from vkgroup.conformance.expressions import Expressions
 from vkgroup.conformance.families import cases_by_name
-from vkgroup.conformance.results import Status
 from vkgroup.errors import InvalidInput
+from vkgroup.results.record import Status
 
 PROMISES = "device.minimum_promises"
 """The name under which broken promises of the device (`Capabilities.minimum_promises`) can be expected."""

@@ -10,8 +10,8 @@ import time
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_named
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.results import Result, Status
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
+from vkgroup.results.record import Result, Status
 
 
 def judge_batch(executor: Executor, batch: Batch) -> list[Result]:

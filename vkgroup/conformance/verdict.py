@@ -13,11 +13,11 @@ from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Barrier
 from vkgroup.conformance.glsl_types import from_planes
 from vkgroup.conformance.instances import Instances, hex_of
 from vkgroup.conformance.program import Entry, Program, result_type
-from vkgroup.conformance.results import Status
 from vkgroup.reference import precision
 from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.reference.operations import BUILTIN_VARIABLES, Category
 from vkgroup.reference.semantics import Lanes
+from vkgroup.results.record import Status
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from vkgroup.compiler import Target, compile_source
-from vkgroup.conformance.messages import Failure
 from vkgroup.random_programs.compare import Difference, compare
 from vkgroup.random_programs.glsl import render
 from vkgroup.random_programs.nodes import Program
 from vkgroup.random_programs.subjects import Driver, Observation, Reference, assignment
+from vkgroup.runner.messages import Failure
 from vkgroup.spirv import Module
 
 

@@ -1,19 +1,17 @@
-"""A worker process like `worker`, that takes every stage for one with subgroup operations."""
+"""Worker setups for mutants, one of which takes every stage for one with subgroup operations."""
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
 
-from vkgroup.conformance.messages import serve_and_leave
-from vkgroup.conformance.mutants.judging import judge_group
-from vkgroup.conformance.worker import serve
+from vkgroup.conformance.setup import ExecutorSession, Setup
 from vkgroup.device import query
 
 _names_of = query.names_of
 
 
 def names_with_every_stage(flags: int, bits: dict[str, int]) -> tuple[str, ...]:
-    """Return what `query.names_of` returns, but every stage where it is asked for stages."""
+    """Return the result of `query.names_of`, but every stage where it is asked for stages."""
     return tuple(bits) if bits is query.STAGES else _names_of(flags, bits)
 
 
@@ -22,6 +20,11 @@ def take_every_stage() -> None:
     query.names_of = names_with_every_stage
 
 
-if __name__ == "__main__":
-    take_every_stage()
-    serve_and_leave(partial(serve, judge=judge_group))
+@dataclass(frozen=True)
+class EveryStageSetup(Setup):
+    """A setup whose worker takes every stage for one with subgroup operations."""
+
+    def open(self) -> ExecutorSession:
+        """Open the device, and an executor on it."""
+        take_every_stage()
+        return super().open()

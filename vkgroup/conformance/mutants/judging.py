@@ -15,10 +15,10 @@ from vkgroup.conformance.mutants.mutant import Group, Mutant
 from vkgroup.conformance.mutants.operators import OPERATORS
 from vkgroup.conformance.mutants.site import Site
 from vkgroup.conformance.program import Entry, Program
-from vkgroup.conformance.results import Result, Status
 from vkgroup.conformance.subgroup import observed, program_of
 from vkgroup.conformance.verdict import expected_of, judge
 from vkgroup.errors import DeviceLost, DispatchTimeout, InvalidModule, VkgroupError
+from vkgroup.results.record import Result, Status
 from vkgroup.spirv import Module
 
 UNEXPLAINED = "unexplained"

@@ -10,19 +10,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.messages import Setup
+from vkgroup.conformance.mutants.anywhere import EveryStageSetup
 from vkgroup.conformance.mutants.generator import generate
 from vkgroup.conformance.mutants.judging import UNEXPLAINED, judge_group
 from vkgroup.conformance.mutants.mutant import Group, Mutant
 from vkgroup.conformance.mutants.stages import every_stage
-from vkgroup.conformance.pool import Pool
-from vkgroup.conformance.results import Result, Status
-from vkgroup.conformance.run import versions
+from vkgroup.conformance.setup import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import open_device
-
-WORKERS = {False: "vkgroup.conformance.mutants.worker", True: "vkgroup.conformance.mutants.anywhere"}
-"""The modules of workers, by whether they take every stage for declared."""
+from vkgroup.results.record import Result, Status
+from vkgroup.results.run import versions
+from vkgroup.runner.pool import Pool
 
 OUTCOMES = {
     Status.FAIL: "caught",
@@ -141,9 +139,11 @@ def run(
         found.results.update((result.case, result) for result in results)
 
     start = time.perf_counter()
-    setup = Setup(device, seed, timeout)
+    kind = EveryStageSetup if undeclared else Setup
+    setup = kind(device, seed, timeout, judge=judge_group)
     if isolate:
-        Pool(setup, jobs, WORKERS[undeclared]).run(groups, take)
+        for results in Pool(setup, jobs).run(groups):
+            take(results)
     else:
         _run_here(setup, groups, take)
     found.seconds = time.perf_counter() - start

@@ -32,10 +32,10 @@ from vkgroup.conformance.quad_control.values import (
     f_of,
     image_levels,
 )
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.reference.operations import Category
+from vkgroup.results.record import Status
 from vkgroup.sampler import Sampler
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from vkgroup.conformance.reconvergence.glsl import ELECTED, data_of, render, sal
 from vkgroup.conformance.reconvergence.lanes import Layout, to_flags
 from vkgroup.conformance.reconvergence.nodes import Program
 from vkgroup.conformance.reconvergence.simulator import Event, Simulator
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
+from vkgroup.results.record import Status
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]

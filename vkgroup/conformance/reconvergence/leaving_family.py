@@ -19,9 +19,9 @@ from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.reconvergence.leaving import TESTS, WHO, LeavingCase, Test, all_cases
 from vkgroup.conformance.reconvergence.leaving_shader import COUNT, LEAVES, PLANES, VALUE, source_of
 from vkgroup.conformance.reconvergence.nodes import Promise
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
+from vkgroup.results.record import Status
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor

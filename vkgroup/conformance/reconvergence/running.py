@@ -12,8 +12,8 @@ from vkgroup.conformance.reconvergence.glsl import CONSTANTS, HEADS, inputs_of, 
 from vkgroup.conformance.reconvergence.judging import expect, judge, layout_of
 from vkgroup.conformance.reconvergence.lanes import Layout, linear
 from vkgroup.conformance.reconvergence.nodes import Program
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
+from vkgroup.results.record import Status
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor

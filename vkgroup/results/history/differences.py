@@ -1,0 +1,259 @@
+"""Two runs compared: by case, by capability and by speed, wherever they are stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vkgroup.choices import BENCH_THRESHOLD
+from vkgroup.errors import InvalidInput
+from vkgroup.results.history.capability import CapabilityChange, capability_changes
+from vkgroup.results.record import AGAINST_THE_DEVICE, Results, RunInfo, RunRecord, Status
+
+if TYPE_CHECKING:
+    from vkgroup.bench.compare import Comparison
+
+_RAN = (Status.PASS, Status.UNDEFINED)
+"""Statuses of cases that ran and say nothing against the device."""
+
+LISTS = ("newly_failing", "appeared_failing", "fixed", "appeared", "vanished", "other")
+"""What may become of a case (see `CaseDifferences`), what wants a look first."""
+
+
+@dataclass(frozen=True)
+class CaseChange:
+    """A case whose status is another, or that one of the runs does not have.
+
+    Attributes
+    ----------
+    case : its name.
+    old, new : its statuses; None where the run does not have it.
+    detail : what the new run says of it; of fixed cases what the old run said; empty for cases that vanished
+        and for those that appeared and do not fail.
+    """
+
+    case: str
+    old: Status | None
+    new: Status | None
+    detail: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as plain JSON data."""
+        return {
+            "case": self.case,
+            "old": self.old and self.old.value,
+            "new": self.new and self.new.value,
+            "detail": self.detail,
+        }
+
+
+@dataclass(frozen=True)
+class CaseDifferences:
+    """What became of the cases; each list in the order of names.
+
+    Attributes
+    ----------
+    newly_failing : verdicts against the device (Fail, Crash, Timeout) of cases that had another before.
+    fixed : cases that had one, and ran now without.
+    appeared_failing : cases that only the new run has, with such a verdict. They want a look and are no step
+        back of the device: the suite may be newer, or the old run may not have got to them.
+    appeared, vanished : all other cases that only the new run has, and those that only the old one has.
+    other : all else: Pass to NotSupported, Fail to Crash, ….
+    same : cases with the same status in both.
+    """
+
+    newly_failing: tuple[CaseChange, ...]
+    appeared_failing: tuple[CaseChange, ...]
+    fixed: tuple[CaseChange, ...]
+    appeared: tuple[CaseChange, ...]
+    vanished: tuple[CaseChange, ...]
+    other: tuple[CaseChange, ...]
+    same: int
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Two runs compared, as far as both have what can be.
+
+    Attributes
+    ----------
+    old, new : the runs, each in a line.
+    cases : None where one of the runs has no results.
+    capabilities : None where one of the runs does not say what its device declares.
+    speed : rows of benchmarks, by their intervals; None where one of the runs timed nothing.
+    """
+
+    old: RunInfo
+    new: RunInfo
+    cases: CaseDifferences | None
+    capabilities: tuple[CapabilityChange, ...] | None
+    speed: Comparison | None
+
+    @property
+    def newly_fails(self) -> bool:
+        """Whether anything fails that did not: a case, or the results of a benchmark."""
+        return bool(self.cases and self.cases.newly_failing) or bool(self.speed and self.speed.newly_wrong)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain JSON data."""
+        return {
+            "old": self.old.to_json(),
+            "new": self.new.to_json(),
+            "newly_fails": self.newly_fails,
+            "cases": self.cases and _cases_json(self.cases),
+            "capabilities": None
+            if self.capabilities is None
+            else [change.to_json() for change in self.capabilities],
+            "speed": self.speed and speed_json(self.speed),
+        }
+
+
+def _cases_json(cases: CaseDifferences) -> dict[str, Any]:
+    return {"same": cases.same} | {
+        name: [change.to_json() for change in getattr(cases, name)] for name in LISTS
+    }
+
+
+def speed_json(speed: Comparison) -> dict[str, Any]:
+    """Return a comparison of times as plain JSON data: rows that are slower, faster and newly wrong."""
+    changed = [(one, one.verdict(speed.threshold)) for one in speed.changes]
+    return {
+        "threshold": speed.threshold,
+        "same": sum(verdict == "same" for _, verdict in changed),
+        "context": {name: list(both) for name, both in speed.context.items()},
+        "newly_wrong": {name: speed.wrong[name] for name in speed.newly_wrong},
+        "appeared": list(speed.added),
+        "vanished": list(speed.missing),
+        **{
+            kind: [
+                {"row": one.name, "unit": one.unit, "ratio": _finite(one.ratio)}
+                | {
+                    name: {"median": time.median, "low": time.low, "high": time.high}
+                    for name, time in (("old", one.old), ("new", one.new))
+                }
+                for one, verdict in changed
+                if verdict == kind
+            ]
+            for kind in ("slower", "faster")
+        },
+    }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRESHOLD) -> Differences:
+    """Compare two runs, whether they come from databases or from files.
+
+    Parameters
+    ----------
+    old, new : of `Database.run` or `load`; their database must still be open.
+    threshold : as in `speed_differences`.
+
+    Raises
+    ------
+    InvalidInput
+        The runs have nothing that could be compared: a probe and a benchmark run, say.
+    """
+    cases = None
+    if old.results is not None and new.results is not None:
+        cases = case_differences(old.results, new.results)
+    capabilities = None
+    if old.capabilities is not None and new.capabilities is not None:
+        capabilities = capability_changes(
+            old.capabilities, new.capabilities, old.experiments, new.experiments
+        )
+    speed = None
+    if old.bench is not None and new.bench is not None:
+        speed = speed_differences(old, new, threshold=threshold)
+    if cases is None and capabilities is None and speed is None:
+        raise InvalidInput(
+            f"{old.info.id} has {_what(old)}, {new.info.id} has {_what(new)}: there is nothing to compare; "
+            "give two runs that have the same"
+        )
+    return Differences(old.info, new.info, cases, capabilities, speed)
+
+
+def speed_differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRESHOLD) -> Comparison:
+    """Compare two runs that have benchmarks by speed.
+
+    Parameters
+    ----------
+    threshold : part by which a time must have changed, beyond the intervals of both, to count as faster or
+        slower.
+
+    Raises
+    ------
+    InvalidInput
+        The benchmarks of one of them are damaged.
+    """
+    # NumPy and all of bench: not for those who compare cases.
+    from vkgroup.bench.compare import between
+
+    return between(old.bench or {}, new.bench or {}, threshold, names=(old.info.id, new.info.id))
+
+
+def case_differences(old: Results, new: Results) -> CaseDifferences:
+    """Compare two runs by case."""
+    before, after = old.statuses(), new.statuses()
+    names = became(before, after)
+    now = new.of([*names["newly_failing"], *names["appeared_failing"], *names["other"]])
+    once = old.of(names["fixed"])
+
+    def change(case: str) -> CaseChange:
+        said = now.get(case) or once.get(case)
+        return CaseChange(case, before.get(case), after.get(case), said.detail if said else "")
+
+    changes = {name: tuple(map(change, cases)) for name, cases in names.items()}
+    common = sum(case in before for case in after)
+    changed = sum(len(names[name]) for name in ("newly_failing", "fixed", "other"))
+    return CaseDifferences(**changes, same=common - changed)
+
+
+def became(before: Mapping[str, Status], after: Mapping[str, Status]) -> dict[str, list[str]]:
+    """Tell cases apart by what became of them: the one rule by which runs are compared.
+
+    Parameters
+    ----------
+    before, after : the status of each case in the old and in the new run.
+
+    Returns
+    -------
+    The names of cases for each list of `CaseDifferences`, in order; cases that stay as they are in none.
+    """
+    found: dict[str, list[str]] = {name: [] for name in LISTS}
+    for case, status in after.items():
+        was = before.get(case)
+        if was != status:
+            found[_became(was, status)].append(case)
+    found["vanished"] = [case for case in before if case not in after]
+    for cases in found.values():
+        cases.sort()
+    return found
+
+
+def _became(old: Status | None, new: Status) -> str:
+    """Return the list of a case of the new run that has another status than in the old one."""
+    if old is None:
+        return "appeared_failing" if new in AGAINST_THE_DEVICE else "appeared"
+    if new in AGAINST_THE_DEVICE and old not in AGAINST_THE_DEVICE:
+        return "newly_failing"
+    if old in AGAINST_THE_DEVICE and new in _RAN:
+        return "fixed"
+    return "other"
+
+
+def _what(run: RunRecord) -> str:
+    return " and ".join(_parts(run)) or "no more than a summary"
+
+
+def _parts(run: RunRecord) -> Iterator[str]:
+    if run.results is not None:
+        yield "results of cases"
+    if run.capabilities is not None:
+        yield "capabilities"
+    if run.bench is not None:
+        yield "benchmarks"
