@@ -20,6 +20,7 @@ from vkgroup.conformance import Result, Run, Status, select
 from vkgroup.opening import select as select_device
 from vkgroup.results.journal import RESULTS, read_results
 from vkgroup.runner.cluster.connecting import Cluster, connected
+from vkgroup.runner.cluster.targets import targets
 
 # Some fail on SwiftShader.
 FILTERS = ("vote.compute.subgroupAllEqual.bool.*.exact", "vote.compute.subgroupAllEqual.bvec2.*.exact")
@@ -45,7 +46,7 @@ def plain():
 
 
 def judged(cluster: Cluster, filters, **options) -> Run:
-    (target,) = cluster.targets("swiftshader")
+    (target,) = targets(cluster, "swiftshader")
     return conformance.run(target.device, filters=filters, scheduler=target.scheduler, **options)
 
 
@@ -72,7 +73,7 @@ def test_workers_that_are_killed_cost_nothing_but_time(cluster, plain, tmp_path)
             os.kill(killed[-1], signal.SIGKILL)
 
     before = list(workers(cluster).values())
-    (target,) = cluster.targets(None)
+    (target,) = targets(cluster, None)
     assert target.name == "2 × SwiftShader Device (Subzero)"
     options = {"transform": killed_on_elect, "on_results": kill_both, "out": tmp_path / "run"}
     found = conformance.run(target.device, filters=(*FILTERS, GUILTY), scheduler=target.scheduler, **options)

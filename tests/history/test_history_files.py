@@ -85,7 +85,7 @@ def test_what_is_shown_may_be_damaged_and_says_so(folder: Path, results) -> None
     assert len(list(run.results)) == len(results) - 1
     assert run.results.damaged == 1
     assert isinstance(check, history.Check)
-    with pytest.raises(InvalidInput, match="line 1, is no result"):
+    with pytest.raises(InvalidInput, match="line 1, is not a result"):
         list(history.load(folder).results or ())
 
 
@@ -109,7 +109,7 @@ def test_files_that_are_no_runs_are_refused(tmp_path: Path, folder: Path, record
             history.load(path)
     with pytest.raises(InvalidInput, match="holds no run"):
         history.load_all(tmp_path / "empty")
-    with pytest.raises(InvalidInput, match="line 2, is no result"):
+    with pytest.raises(InvalidInput, match="line 2, is not a result"):
         list(history.load(folder).results or ())
 
 

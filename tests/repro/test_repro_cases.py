@@ -21,7 +21,7 @@ from vkgroup.errors import Unsupported
 from vkgroup.opening import select
 from vkgroup.results.reproduction.cases import make
 from vkgroup.results.reproduction.drawn import table
-from vkgroup.results.reproduction.requests import MODULE
+from vkgroup.runner.worker_process import PROGRAM
 from vkgroup.spirv import Module
 
 CASE = "vote.compute.subgroupAllEqual.vec3.nested.exact"
@@ -228,7 +228,7 @@ def test_a_process_that_does_not_start_is_no_device_and_no_crash_of_the_case(
     honest = processes.command
 
     def command(module: str, *arguments: str) -> list[str]:
-        return [sys.executable, "-c", code] if module == MODULE else honest(module, *arguments)
+        return [sys.executable, "-c", code] if module == PROGRAM else honest(module, *arguments)
 
     monkeypatch.setattr(processes, "command", command)
     assert main(["conform", "--device", "swiftshader", "--repro", CASE, str(tmp_path / "new")]) == 3

@@ -1,4 +1,4 @@
-"""Recorded runs: kept in one SQLite database, read from there or from files, compared.
+"""Recorded runs: stored in one SQLite database, and read from there or from files.
 
     from vkgroup.results import history
 
@@ -8,31 +8,18 @@
         new = database.run("latest")                # RunRecord: info, results, documents
         for result in new.results or ():            # vkgroup.conformance.Result
             print(result.case, result.status)
-    old = history.load(Path("results/last-week"))   # a folder or file gives a RunRecord too
-    found = history.differences(old, new)
-    print(found.cases.newly_failing, found.capabilities, found.speed)
+    old = history.load(Path("results/last-week"))   # a folder or file gives a RunRecord, too
 
-Whoever reads runs (the reports, `vkgroup diff`) works with `RunRecord` and does not know where it is stored.
-The results of a run in a database are read when they are gone through, so the database must be open then.
+All readers of runs (reports, `vkgroup diff`) use `RunRecord`, wherever the run is stored. The results of a
+run in a database are read while they are iterated, so the database must be open then.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from vkgroup.results.history.capability import CapabilityChange, capability_changes
 from vkgroup.results.history.connection import DatabaseError
 from vkgroup.results.history.database import Database
-from vkgroup.results.history.differences import (
-    LISTS,
-    CaseChange,
-    CaseDifferences,
-    Differences,
-    became,
-    differences,
-    speed_differences,
-    speed_json,
-)
 from vkgroup.results.history.documents import kind_of
 from vkgroup.results.history.files import Check, load, load_all, load_shown
 from vkgroup.results.history.recording import Recording
@@ -59,28 +46,18 @@ def open(path: Path, *, write: bool = False) -> Database:
 
 
 __all__ = [
-    "LISTS",
-    "CapabilityChange",
-    "CaseChange",
-    "CaseDifferences",
     "Check",
     "Database",
     "DatabaseError",
-    "Differences",
     "Kind",
     "Recording",
     "Results",
     "RunInfo",
     "RunRecord",
     "Writer",
-    "became",
-    "capability_changes",
-    "differences",
     "kind_of",
     "load",
     "load_all",
     "load_shown",
     "open",
-    "speed_differences",
-    "speed_json",
 ]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 import sqlite3
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+import msgspec
 
 from vkgroup.errors import InvalidInput
 from vkgroup.results.history.connection import connect, damaged, guarded
@@ -24,8 +25,10 @@ from vkgroup.results.record import Kind, Result, RunInfo, RunRecord, Status
 LATEST = re.compile(r"latest(?:~(\d{1,9}))?")
 """Names the run that was started last; ``latest~1`` the one before."""
 
-_COLUMNS = "id, key, kind, device, driver, vkgroup, started, finished, seconds, seed, counts, source, host"
-_STATUSES = {status.value: status for status in Status}
+_FIELDS = tuple(field.name for field in fields(RunInfo))
+"""The columns of a run after its row number; the column of `RunInfo.id` is `key`."""
+
+_COLUMNS = ", ".join(("id", "key", *_FIELDS[1:]))
 _CHUNK = 500
 """Names in a query, rows in a fetch: SQLite takes 999 parameters at the least."""
 
@@ -172,25 +175,13 @@ class Database:
         ]
 
     def _info(self, row: Sequence[Any]) -> RunInfo:
-        _, key, kind, device, driver, vkgroup, started, finished, seconds, seed, counts, source, host = row
+        data = dict(zip(_FIELDS, row[1:], strict=True))
         try:
-            found = RunInfo(
-                id=_as(str, key),
-                kind=Kind(kind),
-                device=_as(str, device),
-                driver=_as(str, driver),
-                vkgroup=_as(str, vkgroup),
-                started=_as(str, started),
-                finished=bool(finished),
-                seconds=None if seconds is None else float(seconds),
-                seed=None if seed is None else _as(int, seed),
-                counts={} if counts is None else _counts(json.loads(counts)),
-                source=_as(str, source),
-                host=_as(str, host),
-            )
+            data["finished"] = bool(data["finished"])
+            data["counts"] = {} if data["counts"] is None else msgspec.json.decode(data["counts"])
+            return msgspec.convert(data, RunInfo)
         except (ValueError, TypeError, RecursionError) as error:
             raise damaged(self.path, f"a run: {error}") from error
-        return found
 
     def _counted(self, info: RunInfo) -> RunInfo:
         """Return a run with its results counted, where it was not finished and so did not say them."""
@@ -234,7 +225,7 @@ class Database:
         found: dict[str, dict[str, Any]] = {}
         for name, content in rows:
             try:
-                found[_as(str, name)] = _as(dict, parse(zlib.decompress(content)))
+                found[msgspec.convert(name, str)] = _document(content)
             except (zlib.error, ValueError, TypeError, RecursionError) as error:
                 raise damaged(self.path, f"the document {name!r} of a run: {error}") from error
         return found
@@ -275,8 +266,6 @@ class _DatabaseResults:
         "LEFT JOIN detail ON detail.id = result.detail LEFT JOIN judge ON judge.id = result.judge "
         "WHERE run = ?"
     )
-
-    _TYPES = (str, str, int, int, int, str | None, bytes | None, str | None)
 
     damaged = 0
     """What is in a database is a result, or the database is damaged: see `Results.damaged`."""
@@ -329,23 +318,36 @@ class _DatabaseResults:
         return found
 
     def _result(self, row: Sequence[Any]) -> Result:
-        case, status, microseconds, defined, undefined, detail, lanes, judge = row
         try:
-            if not all(map(isinstance, row, self._TYPES)):
-                raise TypeError("a value of another type than its column")
-            evidence = None if lanes is None else _as(dict, parse(zlib.decompress(lanes)))
-            seconds, known = microseconds / 1e6, _STATUSES[status]
-            return Result(case, known, seconds, defined, undefined, detail or "", evidence, judge or "")
-        except (zlib.error, ValueError, KeyError, TypeError, RecursionError) as error:
+            columns = msgspec.convert(row, _ResultRow)
+            evidence = None if columns.evidence is None else _document(columns.evidence)
+        except (zlib.error, ValueError, TypeError, RecursionError) as error:
             raise damaged(self._path, f"a result: {error}") from error
+        return Result(
+            columns.case,
+            columns.status,
+            columns.microseconds / 1e6,
+            columns.defined,
+            columns.undefined,
+            columns.detail or "",
+            evidence,
+            columns.judge or "",
+        )
 
 
-def _as(kind: type, value: Any) -> Any:
-    """Return a value of a column; `TypeError` where it has another type (SQLite stores any in any)."""
-    if not isinstance(value, kind):
-        raise TypeError(f"{value!r} is no {kind.__name__}")
-    return value
+class _ResultRow(msgspec.Struct, array_like=True):
+    """A row of `_DatabaseResults._QUERY`; SQLite stores values of any type in any column."""
+
+    case: str
+    status: Status
+    microseconds: int
+    defined: int
+    undefined: int
+    detail: str | None
+    evidence: bytes | None
+    judge: str | None
 
 
-def _counts(data: Any) -> dict[str, int]:
-    return {name: _as(int, count) for name, count in _as(dict, data).items()}
+def _document(content: bytes) -> dict[str, Any]:
+    """Return a compressed JSON object; zlib.error or ValueError if the bytes are something else."""
+    return msgspec.convert(parse(zlib.decompress(content)), dict[str, Any])

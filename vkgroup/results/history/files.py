@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ CAPABILITIES, PROBE, BENCH = "capabilities.json", "probe.json", "bench.json"
 
 _COMPRESSED = f"{RESULTS}.xz"
 _OF_A_RUN = (RUN, SUMMARY, CAPABILITIES)
-"""What stands beside the results of a conformance run and belongs to it."""
+"""The other files of a conformance run in the folder of its results."""
 
 _WANTED = (
     "give the folder of a run (vkgroup conform --out), its results.jsonl (.xz too), or what vkgroup probe "
@@ -30,7 +31,7 @@ _WANTED = (
 
 @dataclass(frozen=True)
 class Check:
-    """What ``vkgroup check --json`` wrote, which is no run of a device: its file, and what is in it."""
+    """The findings of ``vkgroup check --json``, which are not a run of a device: the file and its data."""
 
     path: Path
     data: Mapping[str, Any]
@@ -48,7 +49,7 @@ def load(path: Path) -> RunRecord:
     Raises
     ------
     InvalidInput
-        There is nothing of the kind, or it cannot be read.
+        The path holds no run, or it cannot be read.
     """
     if path.is_dir():
         return _folder(path)
@@ -59,32 +60,32 @@ def load(path: Path) -> RunRecord:
 
 
 def load_all(path: Path) -> list[RunRecord]:
-    """Read every run of a folder and of the folders in it, each as a run of its own; of a file, its one.
+    """Read every run of a folder and its subfolders, each as a separate run, or the run of a file.
 
     Raises
     ------
     InvalidInput
-        There is none, or one cannot be read. JSON of other kinds is passed over.
+        There is no run, or one cannot be read. JSON of other kinds is ignored.
     """
     if not path.is_dir():
         return [load(path)]
     folders = [(Path(folder), names) for folder, _, names in sorted(os.walk(path))]
-    found = [run for folder in folders for run in _within(*folder, strict=True) if isinstance(run, RunRecord)]
-    if not found:
+    runs = [run for folder in folders for run in _within(*folder, strict=True) if isinstance(run, RunRecord)]
+    if not runs:
         raise InvalidInput(f"{path} holds no run: {_WANTED}")
-    return found
+    return runs
 
 
 def load_shown(path: Path) -> list[RunRecord | Check]:
-    """Read everything of one folder, or of a file, that can be shown, each run as one of its own.
+    """Read everything in a folder or a file that can be shown, each run as a separate one.
 
-    Lines of results that are damaged are left out and counted (`Results.damaged`): they can be told of where
-    a run is shown, while a run that is kept or compared would look as if it did not have the cases.
+    Damaged lines of results are left out and counted (`Results.damaged`): a report can mention them, while a
+    stored or compared run would seem to lack the cases.
 
     Raises
     ------
     InvalidInput
-        There is nothing, or some of it cannot be read.
+        There is nothing to show, or a file cannot be read.
     """
     wanted = f"{_WANTED.replace(' or vkgroup bench', ', vkgroup check --json or vkgroup bench')}"
     if not path.is_dir():
@@ -96,38 +97,38 @@ def load_shown(path: Path) -> list[RunRecord | Check]:
         names = [entry.name for entry in path.iterdir() if entry.is_file()]
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
-    found = _within(path, names, strict=False)
-    if not found:
+    runs = _within(path, names, strict=False)
+    if not runs:
         raise InvalidInput(f"{path} holds no run: {wanted}")
-    return found
+    return runs
 
 
 def _within(folder: Path, names: list[str], *, strict: bool) -> list[RunRecord | Check]:
-    """Read what a folder holds itself: the conformance run first, then the others in the order of names."""
-    found: list[RunRecord | Check] = []
+    """Read the files of one folder: the conformance run first, then the others in the order of names."""
+    runs: list[RunRecord | Check] = []
     results = next((name for name in (RESULTS, _COMPRESSED) if name in names), None)
     passed = {RUN}
     if results is not None:
-        found.append(_conform(folder / results, strict=strict))
+        runs.append(_conform(folder / results, strict=strict))
         passed = set(_OF_A_RUN)
     elif SUMMARY in names:
         passed = {RUN, CAPABILITIES}
     for name in sorted(names):
         if name.endswith(".json") and name not in passed:
             one = _file(folder / name, strict=strict)
-            found += [] if one is None else [one]
-    return [_named(one, folder) for one in found]
+            runs += [] if one is None else [one]
+    return [_named(run, folder) for run in runs]
 
 
 def _named(one: RunRecord | Check, folder: Path) -> RunRecord | Check:
-    """Return a conformance run of a folder under the folder's name; others have their file's."""
+    """Return a conformance run with the folder as its id; other runs have their file."""
     if isinstance(one, RunRecord) and one.info.kind == Kind.CONFORM:
         return replace(one, info=replace(one.info, id=str(folder)))
     return one
 
 
 def _file(path: Path, *, strict: bool) -> RunRecord | Check | None:
-    """Read a file; None where no command wrote it that we know of."""
+    """Read a file; None if no known command wrote it."""
     if path.name.endswith((".jsonl", ".jsonl.xz")):
         return _conform(path, strict=strict)
     if _is_database(path):
@@ -143,15 +144,15 @@ def _folder(path: Path) -> RunRecord:
     """Read everything of a folder as one run."""
     first = next((name for name in (RESULTS, _COMPRESSED, SUMMARY) if (path / name).exists()), None)
     names = [*([first] if first else []), *(name for name in (PROBE, BENCH) if (path / name).exists())]
-    found = [load(path / name) for name in names]
-    if not found:
+    runs = [load(path / name) for name in names]
+    if not runs:
         raise InvalidInput(f"{path} holds no {RESULTS}, {SUMMARY}, {PROBE} or {BENCH}: {_WANTED}")
-    documents = {name: data for part in found for name, data in part.documents.items()}
-    return RunRecord(replace(found[0].info, id=str(path)), found[0].results, documents)
+    documents = {name: data for part in runs for name, data in part.documents.items()}
+    return RunRecord(replace(runs[0].info, id=str(path)), runs[0].results, documents)
 
 
 def _conform(path: Path, *, strict: bool) -> RunRecord:
-    """Read a conformance run by its results; what stands beside them says of which device."""
+    """Read a conformance run by its results; the files beside them describe the device."""
     results = FileResults(path, strict=strict)
     documents: dict[str, dict[str, Any]] = {}
     identity: dict[str, Any] = {}
@@ -165,15 +166,25 @@ def _conform(path: Path, *, strict: bool) -> RunRecord:
     if summary is not None and kind_of(summary) == Kind.CONFORM:
         return replace(_recorded(Kind.CONFORM, summary, path), results=results, documents=documents)
     counts = Counter(status.value for status in results.statuses().values())
-    info = replace(
-        identify(identity), id=str(path), started=_written(path), counts=dict(counts), source=_source(path)
-    )
+    with _clear_errors(path.with_name(RUN)):
+        known = identify(identity)
+    info = replace(known, id=str(path), started=_written(path), counts=dict(counts), source=_source(path))
     return RunRecord(info, results, documents)
 
 
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    """Turn an error of a document's schema into one line that names the file, the field and its type."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidInput(f"{path} is damaged: {error}") from error
+
+
 def _recorded(kind: Kind, data: dict[str, Any], path: Path) -> RunRecord:
-    """Return the run of which a file is all there is."""
-    info = describe(kind, data)
+    """Return the run that one file describes."""
+    with _clear_errors(path):
+        info = describe(kind, data)
     info = replace(info, id=str(path), started=info.started or _written(path), source=_source(path))
     documents = {NAMES[kind]: data}
     beside = path.with_name(CAPABILITIES)
@@ -191,7 +202,7 @@ def _is_database(path: Path) -> bool:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """Read a JSON object; of other JSON an empty one."""
+    """Read a JSON object; other JSON gives an empty one."""
     try:
         data = parse(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -202,7 +213,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _written(path: Path) -> str:
-    """Return when a file was last written."""
+    """Return the time of a file's last change."""
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
     except OSError as error:
@@ -210,6 +221,6 @@ def _written(path: Path) -> str:
 
 
 def _source(path: Path) -> str:
-    """Return where a run's files are: the folder of a conformance run, the file of others."""
-    place = path.resolve()
-    return str(place.parent if place.name in (RESULTS, _COMPRESSED, SUMMARY) else place)
+    """Return the folder of a conformance run, or the file of another run."""
+    whole = path.resolve()
+    return str(whole.parent if whole.name in (RESULTS, _COMPRESSED, SUMMARY) else whole)

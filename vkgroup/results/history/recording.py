@@ -9,16 +9,14 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vkgroup.results.history.connection import DatabaseError
 from vkgroup.results.history.database import Database
 from vkgroup.results.history.documents import count, describe
 from vkgroup.results.history.writing import Writer
 from vkgroup.results.record import Kind, Result, RunInfo
-
-if TYPE_CHECKING:
-    from vkgroup.results.run import Run
+from vkgroup.results.run import Run
 
 
 class Recording:
@@ -54,16 +52,7 @@ class Recording:
     def begin_conform(self, run: Run) -> None:
         """Begin to record a conformance run, with what its device declares."""
         device = run.capabilities
-        info = RunInfo(
-            id="",
-            kind=Kind.CONFORM,
-            device=device.name,
-            driver=f"{device.driver_name} {device.driver_info}".strip(),
-            vkgroup=version("vkgroup"),
-            started=run.started,
-            seed=run.seed,
-        )
-        self._begin(info)
+        self._begin(run.info)
         self._write(lambda writer: writer.document("capabilities", {"capabilities": device.to_json()}))
 
     def add(self, results: Sequence[Result]) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 from vkgroup.device import Capabilities
 from vkgroup.probe import EXPERIMENTS
 from vkgroup.probe.declared import NO, declared, opengl
-from vkgroup.results.history import RunRecord, capability_changes
+from vkgroup.results.diff import capability_changes
+from vkgroup.results.history import RunRecord
 from vkgroup.results.report.inputs import Inputs
 
 UNKNOWN = None

@@ -7,14 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vkgroup.errors import InvalidInput
-from vkgroup.results.history import (
-    CapabilityChange,
-    RunRecord,
-    became,
-    capability_changes,
-    speed_differences,
-    speed_json,
-)
+from vkgroup.results.diff import CapabilityChange, became, capability_changes, speed_differences, speed_json
+from vkgroup.results.history import RunRecord
 from vkgroup.results.record import Status
 from vkgroup.results.report.axes import split
 from vkgroup.results.report.capabilities import Sections
@@ -28,7 +22,7 @@ def cases_compared(runs: Sequence[RunRecord], table: Table) -> list[dict[str, An
     Returns
     -------
     For each: ``old`` and ``new``, places in `runs`; and each list of
-    `vkgroup.results.history.CaseDifferences` as ``[head, tails, old statuses, new statuses]`` for each head
+    `vkgroup.results.diff.CaseDifferences` as ``[head, tails, old statuses, new statuses]`` for each head
     of names, in the numbers of `table`.
     """
     whole = [(number, run.results) for number, run in enumerate(runs) if run.results is not None]
@@ -100,7 +94,7 @@ def speed_compared(inputs: Inputs, threshold: float) -> list[dict[str, Any]]:
 
     Returns
     -------
-    For each: ``old`` and ``new``, places in `Inputs.benches`, and what `vkgroup.results.history.speed_json`
+    For each: ``old`` and ``new``, places in `Inputs.benches`, and what `vkgroup.results.diff.speed_json`
     has.
     """
     found = []

@@ -1,20 +1,24 @@
-"""The lanes of a failure as data to draw: recorded by the run, else read from the words of older ones."""
+"""The lanes of a failure as data to draw: recorded by the run, or read from the text of older runs."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from vkgroup.results.record import Result
 
 MOST_LANES = 128
+
+Hex = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-f]{1,32}\Z")]
+"""A mask of lanes."""
 
 _LANE = re.compile(
     r"^(?P<where>.*?)\s*\blane (?P<lane>\d{1,3})\b\)?,?(?P<place>[^:]*):"
     r"(?: input (?P<input>.+?))?(?: operand (?P<operand>.+?))? expected (?P<expected>.+?),? got (?P<got>.+)$"
 )
 _ACTIVE = re.compile(r"active (0x[0-9a-f]{1,32})\b")
-_HEX = re.compile(r"0x[0-9a-f]{1,32}")
 _SLOT = re.compile(r"slot (\d{1,6})\b")
 _SIZE = re.compile(r"\.size(\d{1,3})(?:\.|$)")
 _OF_ENTRY = re.compile(r"^(?:invocation \d+ of )?(?P<group>.*?)\s*\(?(?P<subgroup>subgroup \d+)?,?$")
@@ -22,65 +26,58 @@ _ROWS = ("input", "operand", "expected", "got")
 
 
 def drawing_of(result: Result, size: int) -> dict[str, Any] | None:
-    """Return the lanes of a failure as `vkgroup.conformance.evidence` has them; None where none are known.
+    """Return the lanes of a failure in the form of `vkgroup.conformance.evidence`; None if unknown.
 
     Parameters
     ----------
-    size : the device's subgroup size, 0 where it is not known.
+    size : the device's subgroup size, 0 if unknown.
 
     Notes
     -----
-    What is read from words has ``partial``: only the lanes that the words name have values, the others of the
-    subgroup may be wrong as well.
+    Lanes that are read from text are marked ``partial``: only the lanes that the text names have values; other
+    lanes of the subgroup may be wrong, too.
     """
     recorded = result.evidence
-    if recorded is not None and _sound(recorded):
+    if recorded is not None and _drawable(recorded):
         return recorded
     required = _SIZE.search(result.case)
     return _from_words(result.detail, int(required[1]) if required else size)
 
 
-def _sound(evidence: dict[str, Any]) -> bool:
-    """Whether recorded evidence has the form that the page draws: a file may hold anything."""
-    size, rows, wrong = evidence.get("size"), evidence.get("rows"), evidence.get("wrong")
-    if not (isinstance(size, int) and 0 < size <= MOST_LANES and isinstance(rows, dict)):
+class _Mask(msgspec.Struct):
+    """A mask of lanes in evidence."""
+
+    name: str
+    mask: Hex
+    wrong: Hex
+
+
+class _Evidence(msgspec.Struct):
+    """The evidence that the page can draw; see `vkgroup.conformance.evidence`."""
+
+    where: str
+    slot: int
+    size: Annotated[int, msgspec.Meta(gt=0, le=MOST_LANES)]
+    wrong: list[int]
+    rows: dict[str, list[str | None]]
+    active: Hex | None = None
+    unit: str = ""
+    names: list[str] | None = None
+    masks: list[_Mask] = []
+
+
+def _drawable(data: dict[str, Any]) -> bool:
+    """Return whether the page can draw recorded evidence: a file may hold anything."""
+    try:
+        evidence = msgspec.convert(data, _Evidence)
+    except ValueError:
         return False
-    named = isinstance(evidence.get("where"), str) and isinstance(evidence.get("slot"), int)
-    active = evidence.get("active", "")
-    masked = active is None or (isinstance(active, str) and _HEX.fullmatch(active))
-    lanes = isinstance(wrong, list) and all(isinstance(lane, int) for lane in wrong)
-    cells = all(
-        isinstance(row, list)
-        and len(row) == size
-        and all(text is None or isinstance(text, str) for text in row)
-        for row in rows.values()
-    )
-    return bool(named and masked and lanes and cells and _sound_extras(evidence, size))
-
-
-def _sound_extras(evidence: dict[str, Any], size: int) -> bool:
-    """Whether what evidence may have, and need not, has the form that the page draws."""
-    unit, names, masks = (
-        evidence.get(name, absent) for name, absent in (("unit", ""), ("names", None), ("masks", []))
-    )
-    named = names is None or (
-        isinstance(names, list) and len(names) == size and all(isinstance(name, str) for name in names)
-    )
-    return bool(
-        isinstance(unit, str)
-        and named
-        and isinstance(masks, list)
-        and all(
-            isinstance(mask, dict)
-            and isinstance(mask.get("name"), str)
-            and all(_HEX.fullmatch(str(mask.get(key))) for key in ("mask", "wrong"))
-            for mask in masks
-        )
-    )
+    lists = [*evidence.rows.values(), *([] if evidence.names is None else [evidence.names])]
+    return all(len(values) == evidence.size for values in lists)
 
 
 def _from_words(detail: str, size: int) -> dict[str, Any] | None:
-    """Return the lanes of the first subgroup that the words name."""
+    """Return the lanes of the first subgroup that the text names."""
     found = [match for line in detail.splitlines() if (match := _LANE.match(line.strip()))]
     if not found:
         return None
@@ -109,7 +106,7 @@ def _from_words(detail: str, size: int) -> dict[str, Any] | None:
 
 
 def _where(words: str) -> str:
-    """Return the subgroup in words, without the invocation that was the example."""
+    """Return the subgroup as text, without the example invocation."""
     match = _OF_ENTRY.match(words)
     parts = [match["group"], match["subgroup"]] if match else [words]
     return " ".join(part for part in parts if part).strip(" (,")

@@ -54,7 +54,7 @@ class Cluster:
         for address, worker in self.client.scheduler_info(n_workers=-1)["workers"].items():
             try:
                 offer = Offer.from_json(worker[KEY])
-            except (KeyError, TypeError):
+            except (KeyError, ValueError):
                 continue
             workers[address] = (offer, int(worker["resources"].get(offer.resource, 0)))
         return workers

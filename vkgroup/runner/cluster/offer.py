@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import Unsupported
 
@@ -85,5 +87,5 @@ class Offer:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Offer:
-        """Make an offer from `to_json`'s data; KeyError or TypeError where it is none."""
-        return cls(**{**data, "device": DeviceInfo.from_json(data["device"])})
+        """Return the offer of `to_json`'s data; ValueError if it is something else."""
+        return msgspec.convert(data, cls)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from vkgroup.bench.compare import Comparison, between
 from vkgroup.choices import BENCH_THRESHOLD
 from vkgroup.errors import InvalidInput
-from vkgroup.results.history.capability import CapabilityChange, capability_changes
+from vkgroup.results.diff.capability import CapabilityChange, capability_changes
 from vkgroup.results.record import AGAINST_THE_DEVICE, Results, RunInfo, RunRecord, Status
-
-if TYPE_CHECKING:
-    from vkgroup.bench.compare import Comparison
 
 _RAN = (Status.PASS, Status.UNDEFINED)
 """Statuses of cases that ran and say nothing against the device."""
@@ -190,9 +188,6 @@ def speed_differences(old: RunRecord, new: RunRecord, *, threshold: float = BENC
     InvalidInput
         The benchmarks of one of them are damaged.
     """
-    # NumPy and all of bench: not for those who compare cases.
-    from vkgroup.bench.compare import between
-
     return between(old.bench or {}, new.bench or {}, threshold, names=(old.info.id, new.info.id))
 
 
