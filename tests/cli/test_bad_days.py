@@ -33,7 +33,7 @@ from vkgroup.device import Capabilities
 from vkgroup.device.manifests import find_manifests
 from vkgroup.errors import InvalidInput
 from vkgroup.opening import select as select_device
-from vkgroup.results.exports import junit as report
+from vkgroup.results.exports import summary as report
 from vkgroup.results.journal import RESULTS, Journal
 from vkgroup.results.run import Run
 from vkgroup.runner import device_model, worker_process

@@ -79,20 +79,20 @@ class TestOnADriver:
 
     def test_what_does_not_fail_again_is_a_flake(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 1)
-        assert judged.outcomes[GUILTY] == Outcome.FLAKE
+        assert judged.by_case[GUILTY] == Outcome.FLAKE
         assert judged.success
         (result,) = (result for result in judged.results if result.case == GUILTY)
-        assert "judged again: Pass" in judged.words(result)
+        assert "judged again: Pass" in judged.description(result)
 
     def test_a_known_failure_is_expected_and_not_judged_again(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 1, baseline=f"{GUILTY},Fail\n")
-        assert judged.outcomes[GUILTY] == Outcome.EXPECTED_FAIL
+        assert judged.by_case[GUILTY] == Outcome.EXPECTED_FAIL
         assert judged.success
         assert not judged.again
 
     def test_a_known_flake_is_not_judged_again(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 1, flakes="subgroupAll\\.")
-        assert judged.outcomes[GUILTY] == Outcome.KNOWN_FLAKE
+        assert judged.by_case[GUILTY] == Outcome.KNOWN_FLAKE
         assert judged.success
         assert not judged.again
 
@@ -100,7 +100,7 @@ class TestOnADriver:
         judged = self.judged(tmp_path, 0, baseline=f"# one\n{GUILTY},Crash\n")
         assert judged.unexpected == {GUILTY: Outcome.IMPROVED_PASS}
         (result,) = (result for result in judged.results if result.case == GUILTY)
-        assert "fails.txt:2 expects Crash: remove the line" in judged.words(result)
+        assert "fails.txt:2 expects Crash: remove the line" in judged.description(result)
 
 
 WHOLE = Capabilities(
@@ -125,7 +125,7 @@ def test_the_batches_of_what_is_unexpected_are_judged_again_and_no_others() -> N
     asked = []
     judged.judge_again(lambda cases, take: asked.extend(cases))
     assert asked == next(batch.cases for batch in batches if CASES[0] in batch.cases)
-    assert judged.outcomes[CASES[0].name] == Outcome.FAIL
+    assert judged.by_case[CASES[0].name] == Outcome.FAIL
 
 
 def test_what_fails_at_the_second_time_only_flakes_too() -> None:
@@ -137,9 +137,9 @@ def test_what_fails_at_the_second_time_only_flakes_too() -> None:
         take([Result(CASES[0].name, Status.FAIL), Result(mates[0], Status.FAIL, detail="wrong this time")])
 
     judged.judge_again(repeat)
-    assert judged.outcomes[mates[0]] == Outcome.FLAKE
+    assert judged.by_case[mates[0]] == Outcome.FLAKE
     (result,) = (result for result in judged.results if result.case == mates[0])
-    assert "wrong this time" in judged.words(result)
+    assert "wrong this time" in judged.description(result)
 
 
 def test_two_kinds_of_failure_are_no_flake() -> None:
@@ -153,7 +153,7 @@ def test_second_results_are_kept_and_not_asked_for_again(tmp_path) -> None:
     judged.judge_again(lambda cases, take: take([Result(case.name, Status.PASS) for case in cases]))
     write_again(tmp_path, judged.again)
     resumed = RunOutcomes(judged.run, again=read_again(tmp_path))
-    assert resumed.outcomes == judged.outcomes
+    assert resumed.by_case == judged.by_case
     assert resumed.judge_again(lambda cases, take: pytest.fail("judged a third time")) == 0
     assert read_again(tmp_path / "elsewhere") == {}
 
@@ -168,7 +168,7 @@ def test_what_was_judged_again_before_that_broke_off_counts() -> None:
 
     with pytest.raises(NoDevice):
         judged.judge_again(repeat)
-    assert (judged.outcomes[first], judged.outcomes[other]) == (Outcome.FLAKE, Outcome.FAIL)
+    assert (judged.by_case[first], judged.by_case[other]) == (Outcome.FLAKE, Outcome.FAIL)
     asked = []
     judged.judge_again(lambda cases, take: asked.extend(case.name for case in cases))
     assert other in asked
@@ -187,7 +187,7 @@ def test_a_name_of_khronos_of_which_nothing_fails_is_told_where_all_of_it_was_ju
     assert RunOutcomes(found, known).idle() == [listed]
     found.results[0] = Result(cases[0].name, Status.FAIL)
     assert RunOutcomes(found, known).idle() == []
-    assert RunOutcomes(found, known).outcomes[cases[0].name] == Outcome.EXPECTED_FAIL
+    assert RunOutcomes(found, known).by_case[cases[0].name] == Outcome.EXPECTED_FAIL
     found.results[0] = Result(cases[0].name, Status.PASS)
     again = {cases[0].name: Result(cases[0].name, Status.CRASH)}
     assert RunOutcomes(found, known, again=again).idle() == []
@@ -199,7 +199,7 @@ def test_what_was_left_out_is_skipped_and_what_was_not_reached_is_missing() -> N
     found = run({})
     found.missing = ["vote.z"]
     judged = RunOutcomes(found, left_out=["vote.a"])
-    assert judged.outcomes["vote.a"] == Outcome.SKIP
+    assert judged.by_case["vote.a"] == Outcome.SKIP
     assert judged.unexpected == {"vote.z": Outcome.MISSING}
     assert judged.judge_again(lambda cases, take: pytest.fail("nothing has failed")) == 0
 

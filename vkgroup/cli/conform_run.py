@@ -62,24 +62,24 @@ def conclude(
         with progress_view() as progress:
             return judge(expecting, device, tuple(cases), None, progress, left, target=target, take=take)
 
-    judged, problem = expecting.judged(found, out, again, console)
+    outcomes, problem = expecting.judged(found, out, again, console)
     try:
-        summary = write_summary(found, out / "summary.json", judged)
+        summary = write_summary(found, out / "summary.json", outcomes)
         write_capabilities(found, out / "capabilities.json")
         recording.finish_conform(found, summary)
-        expecting.write(judged, out)
+        expecting.write(outcomes, out)
     finally:
-        _report(judged, out, console)
-        expecting.report(judged, out, console)
+        _report(outcomes, out, console)
+        expecting.report(outcomes, out, console)
     if expecting.arguments.junit is not None:
-        write_junit(found, expecting.arguments.junit, judged)
+        write_junit(found, expecting.arguments.junit, outcomes)
     if problem is not None:
         text = "What is unexpected could not be judged again: the first results stand."
-        if judged.again:
+        if outcomes.again:
             text = "Not all that is unexpected could be judged again: of the rest the first results stand."
         console.print(Text(text), soft_wrap=True)
         raise problem
-    return 0 if judged.success else 1
+    return 0 if outcomes.success else 1
 
 
 def number_of(cases: tuple[AnyCase, ...]) -> str:
@@ -154,10 +154,10 @@ def judge(
     )
 
 
-def _report(judged: RunOutcomes, out: Path, console: Console) -> None:
+def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
     """Print the table by category, the first unexpected failures and where everything is."""
-    found = judged.run
-    failures = [result for result in found.failures if not judged.outcomes[result.case].expected]
+    found = outcomes.run
+    failures = [result for result in found.failures if not outcomes.by_case[result.case].expected]
     for result in failures[:SHOWN_FAILURES]:
         console.print(Text(f"{result.status}: {result.case}", style=_COLOURS[result.status]), soft_wrap=True)
         for line in result.detail.splitlines():

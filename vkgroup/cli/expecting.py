@@ -67,26 +67,26 @@ class Expecting:
         What the run comes to, and why judging again failed: where it did, the first results stand.
         """
         resumed = read_again(out) if self.arguments.resume and self.tells_flakes else {}
-        judged = RunOutcomes(found, self.expectations, self.left_out, resumed)
+        outcomes = RunOutcomes(found, self.expectations, self.left_out, resumed)
         left = None if self.arguments.time_limit is None else self.arguments.time_limit - found.seconds
         if self.tells_flakes and (left is None or left > 0):
             try:
-                self._again(judged, left, out, judge, console)
+                self._again(outcomes, left, out, judge, console)
             except VkgroupError as error:
-                return judged, error
-        return judged, None
+                return outcomes, error
+        return outcomes, None
 
     def _again(
-        self, judged: RunOutcomes, left: float | None, out: Path, judge: Judge, console: Console
+        self, outcomes: RunOutcomes, left: float | None, out: Path, judge: Judge, console: Console
     ) -> None:
         """Judge again what is unexpected, and write and say what came of it."""
-        start, before = time.monotonic(), len(judged.again)
+        start, before = time.monotonic(), len(outcomes.again)
         try:
-            judged.judge_again(lambda cases, take: judge(cases, left, take), self.shuffle)
+            outcomes.judge_again(lambda cases, take: judge(cases, left, take), self.shuffle)
         finally:
-            count = len(judged.again) - before
+            count = len(outcomes.again) - before
             if count:
-                write_again(out, judged.again)
+                write_again(out, outcomes.again)
                 spent = time.monotonic() - start
                 console.print(
                     Text(
@@ -96,23 +96,23 @@ class Expecting:
                     soft_wrap=True,
                 )
 
-    def write(self, judged: RunOutcomes, out: Path) -> None:
+    def write(self, outcomes: RunOutcomes, out: Path) -> None:
         """Write what the options ask for, and the tables."""
-        write_tables(judged, out)
+        write_tables(outcomes, out)
         if self.arguments.save_baseline is not None:
-            save_baseline(self.arguments.save_baseline, judged)
+            save_baseline(self.arguments.save_baseline, outcomes)
         if self.arguments.annotations == "gitlab":
-            write_gitlab(judged, out)
+            write_gitlab(outcomes, out)
 
-    def report(self, judged: RunOutcomes, out: Path, console: Console) -> None:
+    def report(self, outcomes: RunOutcomes, out: Path, console: Console) -> None:
         """Print what is expected and what is not, and annotations for GitHub."""
-        _kinds(judged, out, console, names=bool(self.arguments.baseline or self.arguments.flakes))
-        if judged.run.missing:
-            missing = len(judged.run.missing)
+        _kinds(outcomes, out, console, names=bool(self.arguments.baseline or self.arguments.flakes))
+        if outcomes.run.missing:
+            missing = len(outcomes.run.missing)
             root = shlex.quote(str(self.root or out))
             console.print(
                 Text(
-                    f"{missing} of {missing + len(judged.run.results)} cases were not reached in "
+                    f"{missing} of {missing + len(outcomes.run.results)} cases were not reached in "
                     f"{self.arguments.time_limit:g} s: go on with --resume --out {root}"
                 ),
                 soft_wrap=True,
@@ -121,7 +121,7 @@ class Expecting:
             console.print(Text(f"Baseline: {self.arguments.save_baseline}"), soft_wrap=True)
         if self.arguments.annotations == "github":
             sys.stdout.flush()
-            sys.stdout.write("".join(f"{line}\n" for line in github(judged, out)))
+            sys.stdout.write("".join(f"{line}\n" for line in github(outcomes, out)))
 
 
 def read_expecting(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], console: Console) -> Expecting:
@@ -166,9 +166,9 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:3])}{', …' * (len(names) > 3)}"
 
 
-def _kinds(judged: RunOutcomes, out: Path, console: Console, *, names: bool) -> None:
+def _kinds(outcomes: RunOutcomes, out: Path, console: Console, *, names: bool) -> None:
     """Print how many results were expected and, with `names`, what was not."""
-    counts = judged.counts
+    counts = outcomes.counts
     known = [
         f"{counts[outcome]} {words}"
         for outcome, words in (
@@ -177,19 +177,19 @@ def _kinds(judged: RunOutcomes, out: Path, console: Console, *, names: bool) -> 
         )
         if counts[outcome]
     ]
-    if judged.left_out:
-        known.append(f"{len(judged.left_out)} left out by --skips")
+    if outcomes.left_out:
+        known.append(f"{len(outcomes.left_out)} left out by --skips")
     if known:
         console.print(Text("Expected: " + ", ".join(known)))
-    idle = judged.idle()
+    idle = outcomes.idle()
     if idle:
         console.print(
             Text(f"Of {len(idle)} of Khronos' names in the baseline nothing fails here: {_some(idle)}"),
             soft_wrap=True,
         )
-    _names("New flakes (name them in --flakes):", judged.named(Outcome.FLAKE), out / "results.csv", console)
+    _names("New flakes (name them in --flakes):", outcomes.named(Outcome.FLAKE), out / "results.csv", console)
     unexpected = [
-        f"{name},{outcome}" for name, outcome in judged.unexpected.items() if outcome != Outcome.MISSING
+        f"{name},{outcome}" for name, outcome in outcomes.unexpected.items() if outcome != Outcome.MISSING
     ]
     if names:
         _names("Unexpected results:", unexpected, out / "failures.csv", console)

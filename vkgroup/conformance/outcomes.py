@@ -1,8 +1,7 @@
-"""A run beside what is expected of it: each case's outcome, and flakes told from failures."""
+"""Outcomes of a run: each case's result compared with what is expected, and flakes told from failures."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -14,26 +13,26 @@ from vkgroup.conformance.families import cases_by_name
 from vkgroup.conformance.family import AnyCase
 from vkgroup.files import write_whole
 from vkgroup.results.journal import read_results
-from vkgroup.results.record import Result, Status, TakeResults
+from vkgroup.results.record import Result, Status, TakeResults, format_result
 from vkgroup.results.run import Run
 
 AGAIN = "reruns.jsonl"
-"""The file in a run's folder with the results of cases that were judged again."""
+"""The file in a run's folder with the results of cases that were repeated."""
 
 Repeat = Callable[[Sequence[AnyCase], TakeResults], object]
-"""Judges cases again, and hands on their results as they come."""
+"""Judges cases again, and passes on their results as they arrive."""
 
 
 @dataclass
 class RunOutcomes:
-    """A run and what is expected of it.
+    """A run compared with what is expected of it.
 
     Attributes
     ----------
     run : the run.
-    expectations : what is expected.
-    left_out : names of the cases that the skips left out.
-    again : second results by case, of what was judged again.
+    expectations : the expected results.
+    left_out : names of the cases that the skips leave out.
+    again : second results by case, for cases that were repeated.
     """
 
     run: Run
@@ -43,9 +42,9 @@ class RunOutcomes:
 
     def __post_init__(self) -> None:
         self.results = [*self.run.results, *self._promises()]
-        """Every case's first result; behind them, where it matters, that of `PROMISES`."""
-        self.outcomes: dict[str, Outcome] = {}
-        """What each case's result is beside what is expected, by name."""
+        """Every case's first result, followed by that of `PROMISES` if it matters."""
+        self.by_case: dict[str, Outcome] = {}
+        """Each case's outcome, by name."""
         self._settle()
 
     def _promises(self) -> list[Result]:
@@ -58,10 +57,10 @@ class RunOutcomes:
         outcomes = {result.case: self._outcome(result) for result in self.results}
         outcomes.update(dict.fromkeys(self.left_out, Outcome.SKIP))
         outcomes.update(dict.fromkeys(self.run.missing, Outcome.MISSING))
-        self.outcomes = dict(sorted(outcomes.items()))
+        self.by_case = dict(sorted(outcomes.items()))
 
     def _outcome(self, result: Result) -> Outcome:
-        """Return a case's outcome: a flake if one result is expected, and another is not."""
+        """Return a case's outcome: a flake if one of its results is expected, and the other is not."""
         first = self.expectations.outcome(result.case, result.status)
         if result.case not in self.again:
             return first
@@ -70,31 +69,31 @@ class RunOutcomes:
 
     @property
     def unexpected(self) -> dict[str, Outcome]:
-        """What should not be so, by case; what was not reached is among it."""
-        return {name: outcome for name, outcome in self.outcomes.items() if not outcome.expected}
+        """The unexpected outcomes by case, including those of cases that were not reached."""
+        return {name: outcome for name, outcome in self.by_case.items() if not outcome.expected}
 
     @property
     def success(self) -> bool:
-        """Whether all is as expected."""
-        return all(outcome.expected for outcome in self.outcomes.values())
+        """Whether every outcome is as expected."""
+        return all(outcome.expected for outcome in self.by_case.values())
 
     @property
     def counts(self) -> Counter[Outcome]:
-        """How many cases have each outcome."""
-        return Counter(self.outcomes.values())
+        """The number of cases with each outcome."""
+        return Counter(self.by_case.values())
 
     def named(self, *outcomes: Outcome) -> list[str]:
         """Return the names of the cases with any of these outcomes."""
-        return [name for name, outcome in self.outcomes.items() if outcome in outcomes]
+        return [name for name, outcome in self.by_case.items() if outcome in outcomes]
 
     def expected(self, name: str) -> Expected | None:
-        """Return the line of the baseline on a case; where it has none, one with a name of Khronos'."""
+        """Return the baseline's line for a case, else that for its Khronos name, else None."""
         return next(iter(self.expectations.lines(name)), None)
 
     def idle(self) -> list[str]:
-        """Return the names of Khronos' in the baseline of which nothing fails: all that answers was judged.
+        """Return the Khronos names in the baseline whose cases were all judged, and none of which fails.
 
-        They are no improvements that must be heeded: Khronos' test may see what no case here does.
+        They do not count as improvements: Khronos' test may find an error that no case here finds.
         """
         if not self.expectations.khronos:
             return []
@@ -108,37 +107,37 @@ class RunOutcomes:
             if judged.issuperset(cases) and failing.isdisjoint(cases) and not passing.isdisjoint(cases)
         ]
 
-    def words(self, result: Result) -> str:
-        """Return what there is to say of a result: its details, what was expected, what came out again."""
-        said = [result.detail]
+    def description(self, result: Result) -> str:
+        """Return the text for a result: its details, the expectation, and the repeated result."""
+        parts = [result.detail]
         expected = self.expected(result.case)
-        outcome = self.outcomes[result.case]
+        outcome = self.by_case[result.case]
         if expected is not None and outcome.improved:
             advice = "remove the line" if outcome != Outcome.IMPROVED_FAIL else "change it to Fail"
-            said.append(f"{expected.path}:{expected.line} expects {expected.status}: {advice}")
+            parts.append(f"{expected.path}:{expected.line} expects {expected.status}: {advice}")
         elif expected is not None and expected.name != result.case and not PLAIN[result.status].expected:
-            said.append(f"{expected.path}:{expected.line} expects {expected.status} of {expected.name}")
+            parts.append(f"{expected.path}:{expected.line} expects {expected.status} of {expected.name}")
         second = self.again.get(result.case)
         if second is not None:
-            said.append(f"judged again: {second.status}")
+            parts.append(f"judged again: {second.status}")
             if PLAIN[result.status].expected:
-                said.append(second.detail)
-        return "\n".join(filter(None, said))
+                parts.append(second.detail)
+        return "\n".join(filter(None, parts))
 
     def judge_again(self, repeat: Repeat, shuffle: int | None = None) -> int:
-        """Judge what is unexpected a second time; returns how many cases were, which time may keep below all.
+        """Judge unexpected cases a second time; returns the number of cases that were repeated.
 
-        What was judged before `repeat` raises an error counts.
+        Results that arrive before `repeat` raises an error count.
 
-        Whole batches are judged again, as deqp-runner repeats whole case lists: a wrong result that depends
-        on what else is in a shader is none that comes and goes.
+        Whole batches are repeated, as deqp-runner repeats whole case lists: a wrong result that depends on
+        other cases in the same shader is not a flake.
         """
-        doubtful = {
+        names = {
             name
             for name, outcome in self.unexpected.items()
             if outcome != Outcome.MISSING and name != PROMISES and name not in self.again
         }
-        if not doubtful:
+        if not names:
             return 0
         known = cases_by_name()
         ran = [
@@ -148,7 +147,7 @@ class RunOutcomes:
         cases = [
             case
             for batch in batches
-            if any(case.name in doubtful for case in batch.cases)
+            if any(case.name in names for case in batch.cases)
             for case in batch.cases
         ]
         before = len(self.again)
@@ -164,12 +163,11 @@ class RunOutcomes:
 
 
 def read_again(folder: Path) -> dict[str, Result]:
-    """Return the second results that a run's folder holds, by case; none where there is no such file."""
+    """Return the second results in a run's folder by case; empty if it has no such file."""
     path = folder / AGAIN
     return read_results(path) if path.exists() else {}
 
 
 def write_again(folder: Path, again: dict[str, Result]) -> None:
     """Write second results into a run's folder; OSError where that fails."""
-    lines = [json.dumps(result.to_json(), ensure_ascii=False) + "\n" for result in again.values()]
-    write_whole(folder / AGAIN, "".join(lines))
+    write_whole(folder / AGAIN, "".join(map(format_result, again.values())))

@@ -1,7 +1,7 @@
-"""What is unexpected, where GitHub and GitLab show it: workflow commands, a code quality report.
+"""Annotations of unexpected outcomes: workflow commands for GitHub, a code quality report for GitLab.
 
 GitHub reads lines ``::error …`` on standard output (docs.github.com, "Workflow commands for GitHub Actions")
-and shows ten of a kind a step. GitLab reads a file of JSON that the job names as its artifact
+and shows ten of each kind per step. GitLab reads a file of JSON that the job names as its artifact
 ``reports: codequality`` (docs.gitlab.com, "Code Quality", "Code Quality report format"): description,
 check_name, fingerprint, severity and location are what it takes from each entry. GitLab shows the JUnit file
 too (``reports: junit``; docs.gitlab.com, "Unit test reports"), below 30 MB a file.
@@ -20,32 +20,32 @@ from vkgroup.files import write_output
 from vkgroup.results.exports.csv_tables import FAILURES
 
 GITLAB = "gl-code-quality-report.json"
-"""The file for GitLab in a run's folder, by the name that GitLab's documentation uses."""
+"""The file for GitLab in a run's folder, with the name from GitLab's documentation."""
 
 MOST = 10
-"""Annotations of a kind that GitHub shows of one step."""
+"""Annotations of each kind that GitHub shows for one step."""
 
 _SEVERITY = {Outcome.CRASH: "critical", Outcome.TIMEOUT: "critical", Outcome.FAIL: "major"}
 
 
-def github(judged: RunOutcomes, folder: Path) -> list[str]:
-    """Return the workflow commands: errors for what is unexpected, warnings for new flakes.
+def github(outcomes: RunOutcomes, folder: Path) -> list[str]:
+    """Return the workflow commands: errors for unexpected outcomes, warnings for new flakes.
 
-    What the baseline has another status for points to its line there. What is more than GitHub shows is
-    summed up in the last of a kind.
+    A case in the baseline points to its line there. The last command of a kind counts those that exceed
+    GitHub's limit.
     """
-    said = {result.case: judged.words(result) for result in judged.results}
-    names = [name for name, outcome in judged.unexpected.items() if outcome != Outcome.MISSING]
-    errors = [_command("error", judged, name, said[name]) for name in names]
-    if judged.run.missing:
-        errors.insert(0, f"::error title=Missing::{_data(_missing(judged))}")
-    warnings = [_command("warning", judged, name, said[name]) for name in judged.named(Outcome.FLAKE)]
+    texts = {result.case: outcomes.description(result) for result in outcomes.results}
+    names = [name for name, outcome in outcomes.unexpected.items() if outcome != Outcome.MISSING]
+    errors = [_command("error", outcomes, name, texts[name]) for name in names]
+    if outcomes.run.missing:
+        errors.insert(0, f"::error title=Missing::{_data(_missing(outcomes))}")
+    warnings = [_command("warning", outcomes, name, texts[name]) for name in outcomes.named(Outcome.FLAKE)]
     return [*_most(errors, "error", folder), *_most(warnings, "warning", folder)]
 
 
-def _command(kind: str, judged: RunOutcomes, name: str, message: str) -> str:
-    fields = {"title": f"{judged.outcomes[name]}: {name}"}
-    expected = judged.expected(name)
+def _command(kind: str, outcomes: RunOutcomes, name: str, message: str) -> str:
+    fields = {"title": f"{outcomes.by_case[name]}: {name}"}
+    expected = outcomes.expected(name)
     if expected is not None:
         fields |= {"file": _in_repository(expected.path, "GITHUB_WORKSPACE"), "line": str(expected.line)}
     listed = ",".join(f"{key}={_property(value)}" for key, value in fields.items())
@@ -69,27 +69,29 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def write_gitlab(judged: RunOutcomes, folder: Path) -> Path:
+def write_gitlab(outcomes: RunOutcomes, folder: Path) -> Path:
     """Write the code quality report into a run's folder and return its path.
 
-    An entry is a case that is unexpected, or a new flake (severity ``info``). It stands at the line of the
-    baseline that expects otherwise; where there is none, at that of ``failures.csv``.
+    Each unexpected case and each new flake (severity ``info``) has an entry. Its location is the line of the
+    baseline with another status, or else the line of ``failures.csv``.
     """
-    said = {result.case: judged.words(result) for result in judged.results}
-    lines = {name: number for number, name in enumerate(judged.unexpected, 1)}
-    names = [name for name in lines if judged.outcomes[name] != Outcome.MISSING] + judged.named(Outcome.FLAKE)
-    entries = [_entry(judged, name, said[name], folder, lines.get(name, 1)) for name in names]
-    if judged.run.missing:
-        at = (_in_repository(folder / FAILURES, "CI_PROJECT_DIR"), lines[min(judged.run.missing)])
-        entries.append(_quality("Missing", _missing(judged), "major", at, "Missing"))
+    texts = {result.case: outcomes.description(result) for result in outcomes.results}
+    lines = {name: number for number, name in enumerate(outcomes.unexpected, 1)}
+    names = [name for name in lines if outcomes.by_case[name] != Outcome.MISSING] + outcomes.named(
+        Outcome.FLAKE
+    )
+    entries = [_entry(outcomes, name, texts[name], folder, lines.get(name, 1)) for name in names]
+    if outcomes.run.missing:
+        at = (_in_repository(folder / FAILURES, "CI_PROJECT_DIR"), lines[min(outcomes.run.missing)])
+        entries.append(_quality("Missing", _missing(outcomes), "major", at, "Missing"))
     path = folder / GITLAB
     write_output(path, json.dumps(entries, indent=1) + "\n")
     return path
 
 
-def _entry(judged: RunOutcomes, name: str, words: str, folder: Path, line: int) -> dict[str, object]:
-    outcome = judged.outcomes[name]
-    expected = judged.expected(name)
+def _entry(outcomes: RunOutcomes, name: str, words: str, folder: Path, line: int) -> dict[str, object]:
+    outcome = outcomes.by_case[name]
+    expected = outcomes.expected(name)
     if expected is not None:
         at = (_in_repository(expected.path, "CI_PROJECT_DIR"), expected.line)
     else:
@@ -108,13 +110,13 @@ def _quality(check: str, words: str, severity: str, at: tuple[str, int], identit
     }
 
 
-def _missing(judged: RunOutcomes) -> str:
-    count = len(judged.run.missing)
+def _missing(outcomes: RunOutcomes) -> str:
+    count = len(outcomes.run.missing)
     return f"{count} {'case was' if count == 1 else 'cases were'} not reached before the time was over"
 
 
 def _in_repository(path: Path, root: str) -> str:
-    """Return a path as the service wants it: relative to the clone, whose place a variable names."""
+    """Return a path relative to the clone, which the environment variable `root` names."""
     here = Path(os.environ.get(root) or os.curdir).resolve()
     whole = path.resolve()
     return whole.relative_to(here).as_posix() if whole.is_relative_to(here) else path.as_posix()

@@ -1,4 +1,4 @@
-"""A recorded run as the files that its command writes, which `vkgroup.results.history.load` reads."""
+"""A recorded run as the files that its command writes; `vkgroup.results.history.load` reads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from vkgroup.errors import InvalidInput
 from vkgroup.files import write_whole
 from vkgroup.results.history.files import RESULTS, RUN
-from vkgroup.results.record import RunRecord
+from vkgroup.results.record import RunRecord, format_result
 
 
 def export(run: RunRecord, folder: Path) -> list[Path]:
@@ -20,19 +20,19 @@ def export(run: RunRecord, folder: Path) -> list[Path]:
 
     Returns
     -------
-    The files, each whole or not there.
+    The files; each is complete or missing.
 
     Raises
     ------
     InvalidInput
-        One of the files is there already, or cannot be written.
+        One of the files exists already, or cannot be written.
     """
     names = [f"{name}.json" for name in run.documents]
     if run.results is not None:
         names = [RESULTS, RUN, *names]
-    there = [name for name in names if (folder / name).exists()]
-    if there:
-        raise InvalidInput(f"{folder} has {there[0]} already: name another folder")
+    existing = [name for name in names if (folder / name).exists()]
+    if existing:
+        raise InvalidInput(f"{folder} has {existing[0]} already: name another folder")
     identity = {
         "device": run.info.device,
         "driver": run.info.driver,
@@ -43,8 +43,7 @@ def export(run: RunRecord, folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         if run.results is not None:
             write_whole(folder / RUN, json.dumps(identity, indent=2) + "\n")
-            lines = [json.dumps(result.to_json(), ensure_ascii=False) + "\n" for result in run.results]
-            write_whole(folder / RESULTS, "".join(lines))
+            write_whole(folder / RESULTS, "".join(map(format_result, run.results)))
         for name, data in run.documents.items():
             write_whole(folder / f"{name}.json", json.dumps(data, indent=2) + "\n")
     except OSError as error:

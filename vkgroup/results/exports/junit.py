@@ -1,11 +1,9 @@
-"""A conformance run as files: ``summary.json`` and JUnit XML."""
+"""A conformance run as JUnit XML."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 from vkgroup.conformance import Result, Run, Status
@@ -17,38 +15,20 @@ from vkgroup.files import write_output
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_summary(run: Run, path: Path, judged: RunOutcomes | None = None) -> dict[str, Any]:
-    """Write the run in short, and return what was written; see `vkgroup.results.run.Run.summary`.
+def write_junit(run: Run, path: Path, outcomes: RunOutcomes | None = None) -> None:
+    """Write the run as JUnit XML: one suite for each category, failures with their details.
 
-    With `judged` also, under ``outcomes``, how many cases have each outcome that occurs (`Outcome`).
-    """
-    summary = run.summary()
-    if judged is not None:
-        summary["outcomes"] = {outcome.value: count for outcome, count in sorted(judged.counts.items())}
-    write_output(path, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
-    return summary
-
-
-def write_capabilities(run: Run, path: Path) -> None:
-    """Write what the device declares, as ``vkgroup probe --json`` does: reports compare it."""
-    data = {"capabilities": run.capabilities.to_json()}
-    write_output(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
-
-
-def write_junit(run: Run, path: Path, judged: RunOutcomes | None = None) -> None:
-    """Write the run as JUnit XML: a suite a category, failures with their words.
-
-    With `judged` a case fails where it is unexpected, and so does an improvement; expected failures and what
-    was left out are skipped, flakes pass and say so in ``system-out``, and what was not reached is one error.
+    With `outcomes`, unexpected results and improvements fail; expected failures and cases that were left out
+    are skipped; flakes pass, with a note in ``system-out``; cases that were not reached are one error.
     """
     results = list(run.results)
-    if judged is None:
-        judged = RunOutcomes(run)
+    if outcomes is None:
+        outcomes = RunOutcomes(run)
     else:
         left_out = (
-            Result(name, Status.NOT_SUPPORTED, detail="left out by --skips") for name in judged.left_out
+            Result(name, Status.NOT_SUPPORTED, detail="left out by --skips") for name in outcomes.left_out
         )
-        results = [*judged.results, *left_out]
+        results = [*outcomes.results, *left_out]
     suites = ElementTree.Element("testsuites", name="vkgroup conform", tests=str(len(results)))
     by_category: dict[str, ElementTree.Element] = {}
     for result in sorted(results, key=lambda result: result.case):
@@ -57,17 +37,17 @@ def write_junit(run: Run, path: Path, judged: RunOutcomes | None = None) -> None
         case = ElementTree.SubElement(
             suite, "testcase", classname=".".join(group), name=name, time=f"{result.seconds:.6f}"
         )
-        _say(case, result, judged)
+        _add_outcome(case, result, outcomes)
     if run.missing:
         case = ElementTree.SubElement(
             _suite(suites, by_category, "run"), "testcase", classname="run", name="time limit", time="0.0"
         )
-        words = f"{len(run.missing)} cases were not reached: go on with --resume"
-        ElementTree.SubElement(case, "error", message=Outcome.MISSING.value).text = words
+        text = f"{len(run.missing)} cases were not reached: continue with --resume"
+        ElementTree.SubElement(case, "error", message=Outcome.MISSING.value).text = text
         suites.set("tests", str(len(results) + 1))
     for suite in by_category.values():
         counted = {"tests": "testcase", "failures": "*/failure", "errors": "*/error", "skipped": "*/skipped"}
-        suite.attrib.update({key: str(len(suite.findall(found))) for key, found in counted.items()})
+        suite.attrib.update({key: str(len(suite.findall(path))) for key, path in counted.items()})
     ElementTree.indent(suites)
     write_output(
         path, '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, "unicode") + "\n"
@@ -82,16 +62,16 @@ def _suite(
     return known[category]
 
 
-def _say(case: ElementTree.Element, result: Result, judged: RunOutcomes) -> None:
-    """Add to a test case what became of it; nothing where it passes."""
-    outcome = judged.outcomes[result.case]
-    words = _NOT_XML.sub("\ufffd", judged.words(result))
+def _add_outcome(case: ElementTree.Element, result: Result, outcomes: RunOutcomes) -> None:
+    """Add the outcome to a test case; nothing if it passes."""
+    outcome = outcomes.by_case[result.case]
+    text = _NOT_XML.sub("\ufffd", outcomes.description(result))
     if not outcome.expected:
         kind = "failure" if outcome == Outcome.FAIL or outcome.improved else "error"
-        ElementTree.SubElement(case, kind, message=outcome.value).text = words
+        ElementTree.SubElement(case, kind, message=outcome.value).text = text
     elif outcome == Outcome.SKIP:
-        ElementTree.SubElement(case, "skipped", message=words or "no lane's result is defined")
+        ElementTree.SubElement(case, "skipped", message=text or "no lane's result is defined")
     elif outcome == Outcome.EXPECTED_FAIL:
-        ElementTree.SubElement(case, "skipped", message=f"{outcome}: {words}".strip())
+        ElementTree.SubElement(case, "skipped", message=f"{outcome}: {text}".strip())
     elif outcome != Outcome.PASS:
-        ElementTree.SubElement(case, "system-out").text = f"{outcome}: {words}"
+        ElementTree.SubElement(case, "system-out").text = f"{outcome}: {text}"

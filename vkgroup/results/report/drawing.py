@@ -34,8 +34,8 @@ def drawing_of(result: Result, size: int) -> dict[str, Any] | None:
 
     Notes
     -----
-    Lanes that are read from text are marked ``partial``: only the lanes that the text names have values; other
-    lanes of the subgroup may be wrong, too.
+    Lanes that are read from text are marked ``partial``: only the lanes that the text names have values, and
+    other lanes of the subgroup may be wrong, too.
     """
     recorded = result.evidence
     if recorded is not None and _drawable(recorded):
@@ -72,8 +72,8 @@ def _drawable(data: dict[str, Any]) -> bool:
         evidence = msgspec.convert(data, _Evidence)
     except ValueError:
         return False
-    lists = [*evidence.rows.values(), *([] if evidence.names is None else [evidence.names])]
-    return all(len(values) == evidence.size for values in lists)
+    rows = all(len(row) == evidence.size for row in evidence.rows.values())
+    return rows and (evidence.names is None or len(evidence.names) == evidence.size)
 
 
 def _from_words(detail: str, size: int) -> dict[str, Any] | None:
