@@ -196,7 +196,7 @@ def test_files_of_each_device_are_checked_before_anything_is_judged(conform) -> 
     folders = [slug(select(f"reference:{size}").name) for size in (4, 8)]
     Path(f"fails.{folders[1]}.txt").write_text("x\n")
     code, said = conform(*several, "--save-baseline", "fails.txt")
-    assert (code, "8.txt:1: 'x' is no line NAME,STATUS" in said) == (2, True)
+    assert (code, "8.txt:1: 'x' is not a line NAME,STATUS" in said) == (2, True)
     Path(f"j.{folders[0]}.xml").mkdir()
     code, said = conform(*several, "--junit", "j.xml")
     assert (code, "4.xml is a folder" in said) == (2, True)
@@ -213,10 +213,10 @@ def test_shards_are_listed_without_a_device(conform) -> None:
     ("arguments", "complaint"),
     [
         (("--baseline", "none.txt"), "cannot read none.txt: No such file or directory"),
-        (("--baseline", "bad.txt"), "bad.txt:1: 'x' is no line NAME,STATUS"),
+        (("--baseline", "bad.txt"), "bad.txt:1: 'x' is not a line NAME,STATUS"),
         (("--skips", "("), "cannot read (: No such file"),
-        (("--flakes", "open.txt"), "open.txt:1: '(' is no regular expression"),
-        (("--save-baseline", "bad.txt"), "bad.txt:1: 'x' is no line NAME,STATUS"),
+        (("--flakes", "open.txt"), "open.txt:1: '(' is not a regular expression"),
+        (("--save-baseline", "bad.txt"), "bad.txt:1: 'x' is not a line NAME,STATUS"),
         (("--save-baseline", "."), "--save-baseline . is a folder"),
     ],
 )
@@ -233,7 +233,7 @@ def test_bad_files_are_told_before_anything_is_judged(conform, arguments, compla
     ("arguments", "complaint"),
     [
         (("--shard", "9/8"), "there is no shard 9/8"),
-        (("--shard", "x"), "'x' names no shard: 2/8 is the second of eight"),
+        (("--shard", "x"), "'x' is not a shard: write 2/8 for the second of eight"),
         (("--time-limit", "0"), "positive number of seconds"),
         (("--shuffle", "x"), "invalid int value"),
         (("--annotations", "jenkins"), "invalid choice: 'jenkins'"),

@@ -182,7 +182,7 @@ def test_a_baseline_is_brought_up_to_date(tmp_path, judged) -> None:
 def test_a_file_that_is_no_baseline_is_left_alone(tmp_path, judged) -> None:
     notes = tmp_path / "notes.md"
     notes.write_text("my notes, dear\n")
-    with pytest.raises(InvalidInput, match=r"notes.md:1: 'dear' is no status|' dear' is no status"):
+    with pytest.raises(InvalidInput, match=r"notes.md:1: 'dear' is not a status|' dear' is not a status"):
         check_baseline(notes)
     with pytest.raises(InvalidInput, match="is a folder"):
         check_baseline(tmp_path)

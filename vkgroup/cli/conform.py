@@ -1,4 +1,4 @@
-"""``vkgroup conform``: is the driver right?"""
+"""``vkgroup conform``: driver conformance, on one device or several."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def execute(arguments: argparse.Namespace) -> int:
     console.print(Text(f"Judging {device.name} on {number_of(cases)}, results in {out}"), soft_wrap=True)
     with keeping(lambda: kept(out)), Recording(arguments.db, out, resume=arguments.resume) as recording:
         with progress_view() as progress:
-            found = judge(expecting, device, cases, out, progress, arguments.time_limit, recording)
-        return conclude(expecting, device, found, out, console, recording)
+            run = judge(expecting, device, cases, out, progress, arguments.time_limit, recording)
+        return conclude(expecting, device, run, out, console, recording)
 
 
 def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ...]:
-    """Return the cases that filters and case list choose together."""
+    """Return the cases that both the filters and the case list choose."""
     cases = select(tuple(arguments.filter))
     if arguments.filter and not cases:
         raise InvalidInput(
@@ -58,14 +58,16 @@ def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ..
         )
     if arguments.caselist is None:
         return cases
-    found = read_caselist(arguments.caselist)
-    total = len(found.mapped) + len(found.unmapped)
+    caselist = read_caselist(arguments.caselist)
+    total = len(caselist.mapped) + len(caselist.unmapped)
     console.print(
-        Text(f"{arguments.caselist}: {len(found.mapped)} of {total} names map to {len(found.cases)} cases")
+        Text(
+            f"{arguments.caselist}: {len(caselist.mapped)} of {total} names map to {len(caselist.cases)} cases"
+        )
     )
-    for reason, count in found.reasons().items():
+    for reason, count in caselist.reasons().items():
         console.print(Text(f"  {count} {'name' if count == 1 else 'names'} cannot be mapped yet: {reason}"))
-    chosen = set(found.cases)
+    chosen = set(caselist.cases)
     cases = tuple(case for case in cases if case in chosen)
     if not cases:
         raise InvalidInput(f"no case is left to run after mapping {arguments.caselist}")
@@ -73,10 +75,10 @@ def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ..
 
 
 def kept(out: Path) -> str:
-    """Say where the results of a run are that was interrupted, and how to go on."""
+    """Return where the results of an interrupted run are, and how to continue it."""
     if not (out / RESULTS).exists():
         return "nothing was judged yet"
     return (
-        f"what was judged is in {out / RESULTS}: go on with the same command and --resume --out "
+        f"what was judged is in {out / RESULTS}: continue with the same command and --resume --out "
         f"{shlex.quote(str(out))}"
     )

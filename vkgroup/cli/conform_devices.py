@@ -1,4 +1,4 @@
-"""``vkgroup conform`` on several devices at once, of this host or of a cluster."""
+"""``vkgroup conform`` on several devices at the same time, of this host or of a cluster."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def execute_devices(expecting: Expecting, console: Console) -> int:
 
 
 @dataclass
-class _One:
-    """One of several runs: what is expected of it, where it goes, and where it is recorded."""
+class _DeviceRun:
+    """One of several runs: its devices, its options and its database."""
 
     target: Target
     expecting: Expecting
@@ -60,98 +60,119 @@ class _One:
 
     @property
     def out(self) -> Path:
-        """Its folder."""
+        """The run's folder."""
         folder: Path = self.expecting.arguments.out
         return folder
 
 
 def _judge_all(expecting: Expecting, targets: Sequence[Target], console: Console, *, apart: bool) -> int:
-    """Make all runs at once, and report them one after another; the exit code is the worst of them.
+    """Make all runs at the same time, and report them one after another; returns the worst exit code.
 
     Parameters
     ----------
-    apart : whether each run has a folder of its own in that of ``--out``.
+    apart : whether each run has a subfolder in that of ``--out``.
     """
     arguments = expecting.arguments
     root = arguments.out or default_folder(multi_device.ALL if apart else targets[0].name)
     codes = [0]
     problems: list[VkgroupError | OSError] = []
     with keeping(lambda: _kept(root)), ExitStack() as stack:
-        ones = []
-        owns = [_own(arguments, target, root, apart, len(targets) > 1) for target in targets]
-        for own in owns:
-            check_files(own)
-        for target, own in zip(targets, owns, strict=True):
-            its = replace(expecting, arguments=own, root=root)
-            recording = Recording(arguments.db, its.arguments.out, resume=arguments.resume)
-            ones.append(_One(target, its, stack.enter_context(recording)))
+        runs = []
+        separate = [_separate(arguments, target, root, apart, len(targets) > 1) for target in targets]
+        for options in separate:
+            check_files(options)
+        for target, options in zip(targets, separate, strict=True):
+            recording = Recording(arguments.db, options.out, resume=arguments.resume)
+            target_expecting = replace(expecting, arguments=options, root=root)
+            runs.append(_DeviceRun(target, target_expecting, stack.enter_context(recording)))
             jobs = "1 worker" if target.scheduler.jobs == 1 else f"{target.scheduler.jobs} workers"
             text = f"Judging {target.name} on {number_of(expecting.cases)} with {jobs}, results in"
-            console.print(Text(f"{text} {its.arguments.out}"), soft_wrap=True)
+            console.print(Text(f"{text} {options.out}"), soft_wrap=True)
         with progress_view() as progress:
-            ended = _together(ones, progress)
-        for one, found in zip(ones, ended, strict=True):
+            ended = _together(runs, progress)
+        for device_run, found in zip(runs, ended, strict=True):
             try:
-                codes.append(_conclude(one, found, console))
+                codes.append(_conclude(device_run, found, console))
             except (VkgroupError, OSError) as problem:
                 problems.append(problem)
-                with suppress(OSError):  # as where standard output is closed: the others write their files
-                    console.print(Text(f"{one.target.name}: {problem}", style="bold red"), soft_wrap=True)
+                # Standard output may be closed: the other runs still write their files.
+                with suppress(OSError):
+                    console.print(
+                        Text(f"{device_run.target.name}: {problem}", style="bold red"), soft_wrap=True
+                    )
     if problems:
         raise problems[0]
     return max(codes)
 
 
-def _conclude(one: _One, found: Run | VkgroupError, console: Console) -> int:
-    """Write and print what a run found, or raise what it ended with; returns its exit code."""
+def _conclude(device_run: _DeviceRun, found: Run | VkgroupError, console: Console) -> int:
+    """Write and print the results of a run, or raise its error; returns its exit code."""
     if isinstance(found, VkgroupError):
         raise found
-    return conclude(one.expecting, one.target.device, found, one.out, console, one.recording, one.target)
+    return conclude(
+        device_run.expecting,
+        device_run.target.device,
+        found,
+        device_run.out,
+        console,
+        device_run.recording,
+        device_run.target,
+    )
 
 
 def _kept(root: Path) -> str:
-    """Say where the results of runs are that were interrupted, and how to go on."""
+    """Return where the results of interrupted runs are, and how to continue them."""
     return (
-        f"what was judged is under {root}: go on with the same command and --resume --out "
+        f"what was judged is under {root}: continue with the same command and --resume --out "
         f"{shlex.quote(str(root))}"
     )
 
 
-def _own(
+def _separate(
     arguments: argparse.Namespace, target: Target, root: Path, apart: bool, many: bool
 ) -> argparse.Namespace:
-    """Return the arguments of one of several runs, with files of its own."""
-    its = copy.copy(arguments)
-    its.out = root / target.folder if apart else root
+    """Return the arguments of one of several runs, with separate files."""
+    separate = copy.copy(arguments)
+    separate.out = root / target.folder if apart else root
     for name in ("junit", "save_baseline"):
         path: Path | None = getattr(arguments, name)
         if many and path is not None:
-            setattr(its, name, path.with_suffix(f".{target.folder}{path.suffix}"))
-    return its
+            setattr(separate, name, path.with_suffix(f".{target.folder}{path.suffix}"))
+    return separate
 
 
-def _together(ones: Sequence[_One], progress: Progress) -> list[Run | VkgroupError]:
-    """Make runs at the same time; one that cannot go on does not end the others.
+def _together(runs: Sequence[_DeviceRun], progress: Progress) -> list[Run | VkgroupError]:
+    """Make runs at the same time; an error in one does not end the others.
 
-    The threads end with the process: whoever interrupts it loses nothing, for all that was judged is written.
+    The threads end with the process. An interruption loses no result: all are written already.
     """
     ended: Queue[tuple[int, Run | BaseException]] = Queue()
 
     def make(number: int) -> None:
-        one = ones[number]
-        its, device, limit = one.expecting, one.target.device, one.expecting.arguments.time_limit
+        device_run = runs[number]
+        expecting, target = device_run.expecting, device_run.target
+        limit = expecting.arguments.time_limit
         try:
-            found = judge(its, device, its.cases, one.out, progress, limit, one.recording, one.target)
-            ended.put((number, found))
+            run = judge(
+                expecting,
+                target.device,
+                expecting.cases,
+                device_run.out,
+                progress,
+                limit,
+                device_run.recording,
+                target,
+            )
+            ended.put((number, run))
         except BaseException as error:
             ended.put((number, error))
 
-    for number in range(len(ones)):
+    for number in range(len(runs)):
         threading.Thread(target=make, args=(number,), daemon=True).start()
-    found: dict[int, Run | VkgroupError] = {}
-    while len(found) < len(ones):
+    results: dict[int, Run | VkgroupError] = {}
+    while len(results) < len(runs):
         number, result = ended.get()
         if isinstance(result, BaseException) and not isinstance(result, VkgroupError):
             raise result
-        found[number] = result
-    return [found[number] for number in range(len(ones))]
+        results[number] = result
+    return [results[number] for number in range(len(runs))]

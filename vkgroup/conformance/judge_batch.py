@@ -1,7 +1,4 @@
-"""Judging a batch on one device in this process.
-
-A batch in which something goes wrong as a whole is split, down to the case that is to blame.
-"""
+"""Judging a batch on one device in this process; a batch that fails as a whole is split."""
 
 from __future__ import annotations
 

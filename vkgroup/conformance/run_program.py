@@ -25,12 +25,12 @@ def run_program(executor: Executor, program: Program, module: Module, subgroup_s
 
     Parameters
     ----------
-    module : what its source became.
+    module : the compiled program.
     subgroup_size : the size that the pipeline requires, or 0 for the device's own.
 
     Returns
     -------
-    (program.output_words,) uint32; what was not written is `POISON`.
+    (program.output_words,) uint32; words that were not written are `POISON`.
     """
     inputs = executor.buffer("inputs", program.inputs.nbytes, host=True)
     inputs.write(program.inputs)
@@ -82,7 +82,7 @@ def _blank(program: Program) -> Words:
 def _draw(
     executor: Executor, program: Program, module: Module, bindings: Mapping[Any, Any], subgroup_size: int
 ) -> Mapping[Any, Any]:
-    """Draw with a module in the place of its stage, and return what came of it."""
+    """Draw with a module in its stage, and return the results."""
     around = program.stage.around(program.planes)
     stages: dict[str, Any] = executor.stages(around, program.stage.name, module)
     control = stages.pop("tessellation_control", None)
@@ -109,6 +109,6 @@ def _drawn(
     bindings: Mapping[Any, Any],
     subgroup_size: int,
 ) -> Words:
-    """Draw, and return what the attachments hold as a buffer would."""
-    found = _draw(executor, program, module, bindings, subgroup_size)
-    return stage.words(found, program.planes)
+    """Draw, and return the content of the attachments as words of an output buffer."""
+    results = _draw(executor, program, module, bindings, subgroup_size)
+    return stage.words(results, program.planes)
