@@ -65,7 +65,7 @@ def test_a_line_of_other_types_is_no_result(change: dict[str, object]) -> None:
 
 def test_json_that_is_too_deep_is_no_json(tmp_path: Path) -> None:
     (tmp_path / "icd.json").write_text(DEEP)
-    assert "no valid JSON" in read_manifest(tmp_path / "icd.json").problem
+    assert "names no library" in read_manifest(tmp_path / "icd.json").problem
     (tmp_path / driver_cache.METADATA).write_text(DEEP)
     assert driver_cache.load(tmp_path) is None
     (tmp_path / RESULTS).write_text(json.dumps(RESULT) + "\n" + DEEP)

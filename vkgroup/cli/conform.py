@@ -60,11 +60,8 @@ def _cases(arguments: argparse.Namespace, console: Console) -> tuple[AnyCase, ..
         return cases
     caselist = read_caselist(arguments.caselist)
     total = len(caselist.mapped) + len(caselist.unmapped)
-    console.print(
-        Text(
-            f"{arguments.caselist}: {len(caselist.mapped)} of {total} names map to {len(caselist.cases)} cases"
-        )
-    )
+    mapped, count = len(caselist.mapped), len(caselist.cases)
+    console.print(Text(f"{arguments.caselist}: {mapped} of {total} names map to {count} cases"))
     for reason, count in caselist.reasons().items():
         console.print(Text(f"  {count} {'name' if count == 1 else 'names'} cannot be mapped yet: {reason}"))
     chosen = set(caselist.cases)

@@ -1,4 +1,4 @@
-"""What two descriptions of a device (`Capabilities.to_json`, experiments of a probe) differ in."""
+"""Differences between two descriptions of a device (`Capabilities.to_json`, experiments of a probe)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from typing import Any
 _GROUPS = {"features": "feature", "extensions": "extension", "limits": "limit"}
 _ORDER = ("property", *_GROUPS.values(), "experiment")
 _SENTENCES = ("status", "sentence")
-# Which board of a model it is, is nothing that it can do.
+# Identifies a board, and is not a capability.
 _BOARD = ("uuid",)
 
 
 @dataclass(frozen=True)
 class CapabilityChange:
-    """One thing that a device has and another, or the same with another driver, has not, or has otherwise.
+    """One difference between two devices, or between two drivers of one device.
 
     Attributes
     ----------
     group : ``"feature"``, ``"extension"``, ``"limit"``, ``"property"`` (all else that is declared) or
-        ``"experiment"`` (what the probe saw).
-    name : Vulkan's name where it has one, else that of `vkgroup.device.Capabilities`, dotted.
-    old, new : what it was and is; None where it was or is not there. Of a feature or another member of a
-        set: True where it is there.
+        ``"experiment"`` (the probe's observation).
+    name : Vulkan's name if there is one, else the dotted name in `vkgroup.device.Capabilities`.
+    old, new : the values; None if missing. For a feature or another member of a set, True if present.
     """
 
     group: str
@@ -43,16 +42,16 @@ def capability_changes(
     old_experiments: Mapping[str, Any] | None = None,
     new_experiments: Mapping[str, Any] | None = None,
 ) -> tuple[CapabilityChange, ...]:
-    """Compare two devices: the one rule by which capabilities are compared.
+    """Compare the capabilities of two devices.
 
     Parameters
     ----------
     old, new : as `vkgroup.device.Capabilities.to_json` gives them.
-    old_experiments, new_experiments : of two probes; compared by status and sentence where both are there.
+    old_experiments, new_experiments : of two probes; compared by status and sentence if both are given.
 
     Returns
     -------
-    The changes, a group after the other, each in the order of names.
+    The changes by group, in the order of names.
     """
     before, after = dict(_facts(old)), dict(_facts(new))
     if old_experiments is not None and new_experiments is not None:
@@ -73,7 +72,7 @@ def _facts(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Any]]:
 
 
 def _flat(group: str, name: str, value: Any) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Yield the facts in a value: tables by their names, sets (lists of words or tables) by their members."""
+    """Yield the facts in a value: entries of tables by name, members of sets (lists of words or tables)."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(group, f"{name}.{key}" if name else str(key), inner)

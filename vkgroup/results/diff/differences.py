@@ -1,4 +1,4 @@
-"""Two runs compared: by case, by capability and by speed, wherever they are stored."""
+"""Comparison of two runs by case, by capability and by speed."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from vkgroup.results.diff.capability import CapabilityChange, capability_changes
 from vkgroup.results.record import AGAINST_THE_DEVICE, Results, RunInfo, RunRecord, Status
 
 _RAN = (Status.PASS, Status.UNDEFINED)
-"""Statuses of cases that ran and say nothing against the device."""
+"""Statuses of cases that ran without a verdict against the device."""
 
 LISTS = ("newly_failing", "appeared_failing", "fixed", "appeared", "vanished", "other")
-"""What may become of a case (see `CaseDifferences`), what wants a look first."""
+"""The kinds of change of a case (see `CaseDifferences`), the most important first."""
 
 
 @dataclass(frozen=True)
 class CaseChange:
-    """A case whose status is another, or that one of the runs does not have.
+    """A case with another status, or one that only one of the runs has.
 
     Attributes
     ----------
     case : its name.
-    old, new : its statuses; None where the run does not have it.
-    detail : what the new run says of it; of fixed cases what the old run said; empty for cases that vanished
-        and for those that appeared and do not fail.
+    old, new : its statuses; None if the run does not have the case.
+    detail : the detail of the new run; for fixed cases that of the old run; empty for cases that vanished,
+        and for cases that appeared and do not fail.
     """
 
     case: str
@@ -49,16 +49,16 @@ class CaseChange:
 
 @dataclass(frozen=True)
 class CaseDifferences:
-    """What became of the cases; each list in the order of names.
+    """The changes of the cases; each list in the order of names.
 
     Attributes
     ----------
-    newly_failing : verdicts against the device (Fail, Crash, Timeout) of cases that had another before.
-    fixed : cases that had one, and ran now without.
-    appeared_failing : cases that only the new run has, with such a verdict. They want a look and are no step
-        back of the device: the suite may be newer, or the old run may not have got to them.
-    appeared, vanished : all other cases that only the new run has, and those that only the old one has.
-    other : all else: Pass to NotSupported, Fail to Crash, ….
+    newly_failing : cases with a verdict against the device (Fail, Crash, Timeout) that had none before.
+    fixed : cases that had such a verdict, and ran without one now.
+    appeared_failing : cases that only the new run has, with such a verdict. They are not regressions: the
+        suite may be newer, or the old run may not have reached them.
+    appeared, vanished : all other cases that only the new run has, and cases that only the old run has.
+    other : all other changes: Pass to NotSupported, Fail to Crash, ….
     same : cases with the same status in both.
     """
 
@@ -73,14 +73,14 @@ class CaseDifferences:
 
 @dataclass(frozen=True)
 class Differences:
-    """Two runs compared, as far as both have what can be.
+    """Two runs compared by all data that both have.
 
     Attributes
     ----------
-    old, new : the runs, each in a line.
-    cases : None where one of the runs has no results.
-    capabilities : None where one of the runs does not say what its device declares.
-    speed : rows of benchmarks, by their intervals; None where one of the runs timed nothing.
+    old, new : the runs, each in one line.
+    cases : None if one of the runs has no results.
+    capabilities : None if one of the runs has no capabilities.
+    speed : rows of benchmarks, by their intervals; None if one of the runs has no times.
     """
 
     old: RunInfo
@@ -91,7 +91,7 @@ class Differences:
 
     @property
     def newly_fails(self) -> bool:
-        """Whether anything fails that did not: a case, or the results of a benchmark."""
+        """Whether a case or the results of a benchmark fail now and did not fail before."""
         return bool(self.cases and self.cases.newly_failing) or bool(self.speed and self.speed.newly_wrong)
 
     def to_json(self) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRE
 
 
 def speed_differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRESHOLD) -> Comparison:
-    """Compare two runs that have benchmarks by speed.
+    """Compare the times of two runs with benchmarks.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def speed_differences(old: RunRecord, new: RunRecord, *, threshold: float = BENC
     Raises
     ------
     InvalidInput
-        The benchmarks of one of them are damaged.
+        The benchmarks of one run are damaged.
     """
     return between(old.bench or {}, new.bench or {}, threshold, names=(old.info.id, new.info.id))
 
@@ -209,7 +209,7 @@ def case_differences(old: Results, new: Results) -> CaseDifferences:
 
 
 def became(before: Mapping[str, Status], after: Mapping[str, Status]) -> dict[str, list[str]]:
-    """Tell cases apart by what became of them: the one rule by which runs are compared.
+    """Group the cases of two runs by their change.
 
     Parameters
     ----------
@@ -217,21 +217,21 @@ def became(before: Mapping[str, Status], after: Mapping[str, Status]) -> dict[st
 
     Returns
     -------
-    The names of cases for each list of `CaseDifferences`, in order; cases that stay as they are in none.
+    The names of cases for each list of `CaseDifferences`, in order; unchanged cases are in no list.
     """
-    found: dict[str, list[str]] = {name: [] for name in LISTS}
+    changes: dict[str, list[str]] = {name: [] for name in LISTS}
     for case, status in after.items():
         was = before.get(case)
         if was != status:
-            found[_became(was, status)].append(case)
-    found["vanished"] = [case for case in before if case not in after]
-    for cases in found.values():
+            changes[_became(was, status)].append(case)
+    changes["vanished"] = [case for case in before if case not in after]
+    for cases in changes.values():
         cases.sort()
-    return found
+    return changes
 
 
 def _became(old: Status | None, new: Status) -> str:
-    """Return the list of a case of the new run that has another status than in the old one."""
+    """Return the name of the list for a case of the new run whose status has changed."""
     if old is None:
         return "appeared_failing" if new in AGAINST_THE_DEVICE else "appeared"
     if new in AGAINST_THE_DEVICE and old not in AGAINST_THE_DEVICE:

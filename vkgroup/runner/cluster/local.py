@@ -1,4 +1,4 @@
-"""A cluster of this host's devices, for the time of a run."""
+"""A temporary cluster of this host's devices."""
 
 from __future__ import annotations
 

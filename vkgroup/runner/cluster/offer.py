@@ -1,4 +1,4 @@
-"""What a worker of a cluster announces: its device, how many batches it takes at once, what it runs."""
+"""The announcement of a cluster's worker: its device, its number of parallel batches, its vkgroup."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from vkgroup.device import DeviceInfo
 from vkgroup.errors import Unsupported
 
 KEY = "vkgroup"
-"""Under what a worker's offer is kept by the scheduler."""
+"""The key of a worker's offer in the scheduler's data."""
 
 
 _LOGS = "distributed"
-"""The logger of Dask, above all its others."""
+"""The parent of all loggers of Dask."""
 
 
 def need_distributed() -> None:
-    """Raise `Unsupported` where Dask is not installed."""
+    """Raise `Unsupported` if Dask is not installed."""
     try:
         import distributed  # noqa: F401
     except ImportError:
@@ -35,9 +35,9 @@ def need_distributed() -> None:
 
 
 def silence() -> None:
-    """Keep Dask's own log off the terminal, which has tracebacks for what is said here in a sentence.
+    """Turn off Dask's log, which has tracebacks for errors that vkgroup reports in a sentence.
 
-    Dask gives its loggers levels of their own, one by one.
+    Dask sets the level of each of its loggers separately.
     """
     for name in [_LOGS, *logging.root.manager.loggerDict]:
         if name.partition(".")[0] == _LOGS:
@@ -46,9 +46,9 @@ def silence() -> None:
 
 @cache
 def build() -> str:
-    """Return a name of exactly this code: the version, and a digest of the package's files.
+    """Return the version and a digest of the package's files, which identify this code exactly.
 
-    Two that judge one run must be the same, or its results would not be those of one suite.
+    All workers of a run must have the same build, because its results must come from one suite.
     """
     folder = Path(__file__).resolve().parents[1]
     digest = sha256()
@@ -63,11 +63,11 @@ class Offer:
 
     Attributes
     ----------
-    device : as its host knows it.
+    device : the device as its host names it.
     model : see `vkgroup.runner.device_model.model_of`; devices of one model share a run.
-    jobs : batches that it judges at once.
+    jobs : batches that it judges at the same time.
     host : the name of the worker's host.
-    build : the vkgroup that it runs; see `build`.
+    build : the worker's vkgroup; see `build`.
     """
 
     device: DeviceInfo
@@ -78,7 +78,7 @@ class Offer:
 
     @property
     def resource(self) -> str:
-        """The resource that the worker has `jobs` of, and a batch needs one of: a model and a build."""
+        """The Dask resource for a model and a build: the worker has `jobs` of it, a batch needs one."""
         return f"vkgroup:{self.build}:{self.model}"
 
     def to_json(self) -> dict[str, Any]:

@@ -27,15 +27,15 @@ CONNECT_SECONDS = 10.0
 """Seconds that a scheduler may take to answer."""
 
 LEAVE_SECONDS = 2.0
-"""Seconds after which a scheduler that ends its workers is gone itself, and in which another one answers."""
+"""Seconds in which a scheduler that is alive answers, after which one that ended its workers is gone."""
 
 
 def members(devices: Sequence[DeviceInfo], jobs: int | None = None) -> list[Member]:
-    """Return what announces devices, each with its part of the jobs.
+    """Return the members that announce devices, each with its part of the jobs.
 
     Parameters
     ----------
-    jobs : worker processes of all devices together; by default as many as suit this machine.
+    jobs : worker processes of all devices together; by default the number that suits this machine.
 
     Raises
     ------
@@ -53,20 +53,20 @@ def members(devices: Sequence[DeviceInfo], jobs: int | None = None) -> list[Memb
 
 
 def options(member: Member) -> dict[str, Any]:
-    """Return the arguments of the Dask worker, or of its nanny, that has a member's device."""
+    """Return the arguments of the Dask worker, or of its nanny, for a member."""
     return {
         "nthreads": member.offer.jobs,
         "resources": {member.offer.resource: member.offer.jobs},
         "plugins": (member,),
         "startup_information": {KEY: partial(_announce, member.offer.to_json())},
-        "memory_limit": 0,  # a batch's memory is its process's, which Dask does not see
+        "memory_limit": 0,  # the memory of worker processes, which Dask does not see
         "dashboard": False,
         "silence_logs": logging.ERROR,
     }
 
 
 def _announce(offer: dict[str, Any], worker: object) -> dict[str, Any]:
-    """Return an offer, as Dask asks a worker for what it is to tell the scheduler."""
+    """Return an offer; Dask calls this for the data that the scheduler has of a worker."""
     return offer
 
 
@@ -78,12 +78,12 @@ async def serve(address: str, served: Sequence[Member], started: Callable[[], ob
     Parameters
     ----------
     address : the scheduler's.
-    started : called when all workers have told the scheduler of themselves.
+    started : called when all workers have registered with the scheduler.
 
     Raises
     ------
     NoDevice
-        No scheduler answers there, or the worker of a device ended for good while it did. The other devices
+        No scheduler answers there, or the worker of a device ended before the scheduler. The other devices
         are served until the end.
     """
     silence()
@@ -108,7 +108,7 @@ async def serve(address: str, served: Sequence[Member], started: Callable[[], ob
 
 
 async def _until_the_end(address: str, nannies: dict[Nanny, Member], stop: asyncio.Event) -> None:
-    """Wait until the scheduler ends, or all workers do, or this process is asked to."""
+    """Wait until the scheduler ends, all workers end, or this process receives a signal."""
     ended = {asyncio.ensure_future(nanny.finished()): member for nanny, member in nannies.items()}
     asked = asyncio.ensure_future(stop.wait())
     lost: list[str] = []
@@ -120,7 +120,7 @@ async def _until_the_end(address: str, nannies: dict[Nanny, Member], stop: async
             break
         lost += gone
         print(
-            f"The worker for {', '.join(gone)} has ended; {len(ended)} more of this host are at work.",
+            f"The worker for {', '.join(gone)} has ended; {len(ended)} more of this host are running.",
             file=sys.stderr,
             flush=True,
         )
@@ -130,7 +130,7 @@ async def _until_the_end(address: str, nannies: dict[Nanny, Member], stop: async
 
 
 async def _is_there(address: str) -> bool:
-    """Whether a scheduler answers, at once."""
+    """Return whether a scheduler answers within `LEAVE_SECONDS`."""
     try:
         await reach(address, LEAVE_SECONDS)
     except NoDevice:
@@ -139,14 +139,14 @@ async def _is_there(address: str) -> bool:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return what an error of Dask goes back to: the outer ones only say that something failed."""
+    """Return the root cause of an error of Dask: the outer errors only say that something failed."""
     while error.__cause__ is not None:
         error = error.__cause__
     return error
 
 
 async def reach(address: str, seconds: float | None = None) -> None:
-    """Raise `NoDevice` where no Dask scheduler answers at an address."""
+    """Raise `NoDevice` if no Dask scheduler answers at an address."""
     try:
         secrets = Security().get_connection_args("worker")
         comm = await connect(address, timeout=CONNECT_SECONDS if seconds is None else seconds, **secrets)
@@ -156,7 +156,7 @@ async def reach(address: str, seconds: float | None = None) -> None:
 
 
 def no_scheduler(address: str, error: BaseException) -> str:
-    """Say that no scheduler is there, and how to start one."""
+    """Return the message that no scheduler answers, and how to start one."""
     return (
         f"No Dask scheduler answers at {address} ({error}). Start one with `dask scheduler`, "
         "and give the address that it prints."
