@@ -173,7 +173,7 @@ def test_a_run_out_of_time_says_how_to_go_on(conform) -> None:
     limited = (*DEVICE, "--out", "run", "--shuffle", "--time-limit", "0.000001")
     code, said = conform(*limited)
     assert code == 1
-    assert "2 of 2 cases were not reached in 1e-06 s: go on with --resume --out run" in said
+    assert "2 of 2 cases were not reached in 1e-06 s: continue with --resume --out run" in said
     assert Path("run/failures.csv").read_text() == f"{RIGHT},Missing\n{WRONG},Missing\n"
     Path("fails.txt").write_text(f"{WRONG},Fail\n")
     code, _ = conform(*DEVICE, "--out", "run", "--resume", "--shuffle", "7", "--baseline", "fails.txt")
@@ -184,7 +184,7 @@ def test_runs_of_several_devices_go_on_in_the_folder_of_all(conform) -> None:
     several = ("--device", "swiftshader,swiftshader", "--each", "--out", "the runs", "--baseline", "none.txt")
     Path("none.txt").touch()
     _, said = conform(*several, "--time-limit", "0.000001")
-    assert said.count("go on with --resume --out 'the runs'\n") == 2
+    assert said.count("continue with --resume --out 'the runs'\n") == 2
     folders = sorted(Path("the runs").iterdir())
     assert conform(*several, "--resume")[0] == 1
     assert sorted(Path("the runs").iterdir()) == folders

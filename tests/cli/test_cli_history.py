@@ -103,7 +103,7 @@ def test_a_database_that_fails_on_the_way_does_not_end_the_run(
     assert _conform(swiftshader, out, "--db", database, "--resume") == 2
     captured = capsys.readouterr()
     assert "results.jsonl" in captured.out, "the run was reported"
-    assert f"the disk is full\nthe run itself is whole: vkgroup history add {database} {out}" in captured.err
+    assert f"the disk is full\nthe run itself is complete: vkgroup history add {database} {out}" in captured.err
     monkeypatch.undo()
     assert main(["history", "add", database, str(out)]) == 0
     (info,) = _list(capsys, "--db", database)
@@ -116,7 +116,7 @@ def test_a_database_that_cannot_be_opened_is_told_before_anything_runs(
 ) -> None:
     (tmp_path / "runs.db").write_text("no database, " * 50)
     assert _conform(swiftshader, tmp_path / "run", "--db", str(tmp_path / "runs.db")) == 2
-    assert "is no SQLite database" in capsys.readouterr().err
+    assert "is not an SQLite database" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 

@@ -25,7 +25,7 @@ def _foreign(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda path: path.write_text("results of all kinds\n" * 100), "is no SQLite database"),
+        (lambda path: path.write_text("results of all kinds\n" * 100), "is not an SQLite database"),
         (lambda path: path.write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 16), "database"),
         (_foreign, "another program's database"),
         (lambda path: path.mkdir(), "is a folder"),

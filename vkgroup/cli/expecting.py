@@ -1,4 +1,4 @@
-"""What ``vkgroup conform`` does for continuous integration: what is expected, which part, how long."""
+"""``vkgroup conform`` in continuous integration: expectations, shards, time limits, annotations."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from vkgroup.results.exports import github, save_baseline, write_gitlab, write_t
 from vkgroup.results.record import TakeResults
 
 SHOWN = 20
-"""Names of a kind that are printed at most."""
+"""Maximum number of names of a kind that are printed."""
 
 Judge = Callable[[Sequence[AnyCase], float | None, TakeResults], Run]
-"""Judges cases once more, in at most so many seconds, apart from the run's folder; hands on each result."""
+"""Judges cases again, in at most so many seconds, without the run's folder; passes on each result."""
 
 
 @dataclass
 class Expecting:
-    """What the options say, read before anything is judged.
+    """The expectations and cases that the options choose, read before the first case is judged.
 
     Attributes
     ----------
-    expectations : of the files.
-    cases : those to judge.
-    left_out : names of those that the skips leave out.
-    root : what ``--out`` has to name to go on; None where that is the run's own folder.
+    expectations : the content of the files.
+    cases : the cases to judge.
+    left_out : names of the cases that the skips leave out.
+    root : the folder for ``--out`` to continue the run; None if it is the run's folder.
     """
 
     arguments: argparse.Namespace
@@ -47,28 +47,28 @@ class Expecting:
 
     @property
     def shuffle(self) -> int | None:
-        """The seed of the order; None where cases are judged in their own."""
+        """The seed of the order; None for the suite's order."""
         shuffle: int | bool | None = self.arguments.shuffle
         return self.arguments.seed if shuffle is True else shuffle
 
     @property
     def tells_flakes(self) -> bool:
-        """Whether what is unexpected is judged again."""
+        """Whether unexpected cases are judged again."""
         arguments = self.arguments
         return bool(arguments.baseline or arguments.flakes or arguments.save_baseline)
 
     def judged(
-        self, found: Run, out: Path, judge: Judge, console: Console
+        self, run: Run, out: Path, judge: Judge, console: Console
     ) -> tuple[RunOutcomes, VkgroupError | None]:
-        """Compare a run with what is expected; judge again, where asked for, what is not.
+        """Compare a run with the expectations; judge unexpected cases again if the options request it.
 
         Returns
         -------
-        What the run comes to, and why judging again failed: where it did, the first results stand.
+        The outcomes, and the error that ended the repetition, if any: then the first results stand.
         """
         resumed = read_again(out) if self.arguments.resume and self.tells_flakes else {}
-        outcomes = RunOutcomes(found, self.expectations, self.left_out, resumed)
-        left = None if self.arguments.time_limit is None else self.arguments.time_limit - found.seconds
+        outcomes = RunOutcomes(run, self.expectations, self.left_out, resumed)
+        left = None if self.arguments.time_limit is None else self.arguments.time_limit - run.seconds
         if self.tells_flakes and (left is None or left > 0):
             try:
                 self._again(outcomes, left, out, judge, console)
@@ -79,7 +79,7 @@ class Expecting:
     def _again(
         self, outcomes: RunOutcomes, left: float | None, out: Path, judge: Judge, console: Console
     ) -> None:
-        """Judge again what is unexpected, and write and say what came of it."""
+        """Judge unexpected cases again, and write and print the results."""
         start, before = time.monotonic(), len(outcomes.again)
         try:
             outcomes.judge_again(lambda cases, take: judge(cases, left, take), self.shuffle)
@@ -97,7 +97,7 @@ class Expecting:
                 )
 
     def write(self, outcomes: RunOutcomes, out: Path) -> None:
-        """Write what the options ask for, and the tables."""
+        """Write the tables, and the files that the options request."""
         write_tables(outcomes, out)
         if self.arguments.save_baseline is not None:
             save_baseline(self.arguments.save_baseline, outcomes)
@@ -105,7 +105,7 @@ class Expecting:
             write_gitlab(outcomes, out)
 
     def report(self, outcomes: RunOutcomes, out: Path, console: Console) -> None:
-        """Print what is expected and what is not, and annotations for GitHub."""
+        """Print expected and unexpected outcomes, and annotations for GitHub."""
         _kinds(outcomes, out, console, names=bool(self.arguments.baseline or self.arguments.flakes))
         if outcomes.run.missing:
             missing = len(outcomes.run.missing)
@@ -113,7 +113,7 @@ class Expecting:
             console.print(
                 Text(
                     f"{missing} of {missing + len(outcomes.run.results)} cases were not reached in "
-                    f"{self.arguments.time_limit:g} s: go on with --resume --out {root}"
+                    f"{self.arguments.time_limit:g} s: continue with --resume --out {root}"
                 ),
                 soft_wrap=True,
             )
@@ -125,40 +125,40 @@ class Expecting:
 
 
 def read_expecting(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], console: Console) -> Expecting:
-    """Read the files and choose the cases; InvalidInput where that is impossible."""
+    """Read the files and choose the cases; InvalidInput if that fails."""
     expectations = read_expectations(arguments.baseline, arguments.skips, arguments.flakes)
     _remarks(expectations, console)
     if arguments.shard is not None:
         cases = arguments.shard.of(cases)
     left_out = {case.name for case in cases if expectations.skipped(case.name)} if arguments.skips else set()
-    kept = tuple(case for case in cases if case.name not in left_out)
-    return Expecting(arguments, expectations, kept, tuple(sorted(left_out)))
+    chosen = tuple(case for case in cases if case.name not in left_out)
+    return Expecting(arguments, expectations, chosen, tuple(sorted(left_out)))
 
 
 def _remarks(expectations: Expectations, console: Console) -> None:
-    """Print how much in the files has names of Khronos', and what has no effect."""
-    said = []
+    """Print the number of Khronos names in the files, and the lines without effect."""
+    remarks = []
     if expectations.khronos:
         count = len(expectations.khronos)
         cases = len(set().union(*expectations.khronos.values()))
-        said.append(
+        remarks.append(
             f"{count} {'name' if count == 1 else 'names'} of Khronos' suite in the baseline may fail: "
             f"{cases} cases answer to {'it' if count == 1 else 'them'}"
         )
-    strangers = expectations.strangers()
-    if strangers:
-        said.append(
-            f"{len(strangers)} of {len(expectations.baseline)} names in the baseline are of no case of "
-            f"this suite, and have no effect: {_some(strangers)}"
+    unknown = expectations.strangers()
+    if unknown:
+        remarks.append(
+            f"{len(unknown)} of {len(expectations.baseline)} names in the baseline are of no case of "
+            f"this suite, and have no effect: {_some(unknown)}"
         )
     for option, patterns in (("--skips", expectations.skips), ("--flakes", expectations.flakes)):
         if patterns.idle:
             count = len(patterns.idle)
-            said.append(
+            remarks.append(
                 f"{count} expression{'s' * (count > 1)} of {option} with Khronos' names found no case of "
                 f"this suite, without effect: {_some(patterns.idle)}"
             )
-    for line in said:
+    for line in remarks:
         console.print(Text(line), soft_wrap=True)
 
 
@@ -167,7 +167,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _kinds(outcomes: RunOutcomes, out: Path, console: Console, *, names: bool) -> None:
-    """Print how many results were expected and, with `names`, what was not."""
+    """Print the number of expected results and, with `names`, the unexpected ones."""
     counts = outcomes.counts
     known = [
         f"{counts[outcome]} {words}"
@@ -196,7 +196,7 @@ def _kinds(outcomes: RunOutcomes, out: Path, console: Console, *, names: bool) -
 
 
 def _names(title: str, names: list[str], file: Path, console: Console) -> None:
-    """Print some names, and where the others are."""
+    """Print some names, and the file with the others."""
     if not names:
         return
     console.print(Text(title))

@@ -1,7 +1,7 @@
-"""Opening the SQLite file: safe under concurrent writers, and every error in words that say what to do.
+"""Opening the SQLite file, with concurrent writers, and errors that say what to do.
 
 Databases are in WAL mode (https://www.sqlite.org/wal.html): readers never wait, writers wait for each other,
-and a process that is killed leaves what was committed, which the next one to open the file recovers.
+and what a killed process has committed is recovered by the next process that opens the file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from vkgroup.errors import InvalidInput
 from vkgroup.results.history import schema
 
 BUSY_SECONDS = 60.0
-"""For which a writer waits for others; each holds the database for one batch of results."""
+"""Seconds for which a writer waits for others; each locks the database for one batch of results."""
 
 _AGAIN_SECONDS = 0.05
 
@@ -29,17 +29,17 @@ class DatabaseError(InvalidInput):
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     """Open a database at the newest schema.
 
-    One of an older schema is migrated; where it may not be written, in a copy in memory.
+    A database of an older schema is migrated; if it cannot be written, in a copy in memory.
 
     Parameters
     ----------
-    path : the file; with `write` it is made where there is none.
-    write : whether results are to be written. Reading needs no right to write.
+    path : the file; with `write` it is made if it does not exist.
+    write : whether results will be written. Reading needs no write permission.
 
     Raises
     ------
     InvalidInput
-        There is no such file, or it is none of ours, damaged, locked, read-only (with `write`) or newer.
+        There is no such file, or it is another program's, damaged, locked, read-only (with `write`) or newer.
     """
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder: name a database file in it")
@@ -60,7 +60,7 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
 
 
 def _writable(path: Path) -> bool:
-    """Whether a file, and the log that SQLite keeps beside it, can be written."""
+    """Return whether a file and SQLite's log beside it can be written."""
     return os.access(path.parent, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
 
 
@@ -84,17 +84,17 @@ def _raw(path: Path, options: str) -> sqlite3.Connection:
         uri=True,
         timeout=BUSY_SECONDS,
         isolation_level=None,
-        check_same_thread=False,  # a run may hand its results over in a thread of its own
+        check_same_thread=False,  # a run may write its results from another thread
     )
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
-    # In WAL mode a killed process loses nothing with it; a power cut may lose the last commits, no more.
+    # In WAL mode a killed process loses nothing; a power failure may lose the last commits only.
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
 
 
 def _log_ahead(connection: sqlite3.Connection) -> None:
-    """Turn WAL mode on; SQLite does not wait there by itself when others do the same."""
+    """Turn on WAL mode, waiting for other processes that do the same, because SQLite does not wait here."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -107,9 +107,9 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    """Open a database that may not be written; one of an older schema is migrated in memory."""
+    """Open a read-only database; one of an older schema is migrated in memory."""
     log = path.with_name(path.name + "-wal")
-    # Without a log nobody is writing, and SQLite need not make the files by which processes speak.
+    # Without a log no process is writing, and SQLite need not make its shared files.
     alone = not log.exists() or not log.stat().st_size
     connection = _raw(path, "mode=ro&immutable=1" if alone else "mode=ro")
     try:
@@ -130,22 +130,22 @@ def _read_only(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def guarded(path: Path) -> Iterator[None]:
-    """Turn what SQLite raises into a `DatabaseError` that says what to do."""
+    """Turn errors of SQLite into a `DatabaseError` that says what to do."""
     try:
         yield
     except sqlite3.Error as error:
         raise DatabaseError(_words(path, error)) from error
     except (OverflowError, UnicodeError) as error:
-        raise DatabaseError(f"{path}: a value is none that a database can hold: {error}") from error
+        raise DatabaseError(f"{path}: a value cannot be stored in a database: {error}") from error
     except OSError as error:
         raise DatabaseError(f"{path}: {error.strerror or error}") from error
 
 
 def damaged(path: Path, what: str) -> DatabaseError:
-    """Return the error of a database whose content makes no sense."""
+    """Return the error for a database with invalid content."""
     return DatabaseError(
         f"{path} is damaged ({what}): keep it, and add the folders of its runs to a new one (vkgroup history "
-        "add); `sqlite3 FILE .recover` may get out the rest"
+        "add); `sqlite3 FILE .recover` may recover the rest"
     )
 
 
@@ -156,7 +156,7 @@ def _name(error: sqlite3.Error) -> str:
 def _words(path: Path, error: sqlite3.Error) -> str:
     name = _name(error)
     for begins, words in (
-        ("SQLITE_NOTADB", f"{path} is no SQLite database: name another file; nothing was changed"),
+        ("SQLITE_NOTADB", f"{path} is not an SQLite database: name another file; nothing was changed"),
         (
             ("SQLITE_BUSY", "SQLITE_LOCKED"),
             f"{path} has been locked for {BUSY_SECONDS:g} s by another program: end that, or try again",

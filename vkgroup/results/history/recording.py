@@ -1,4 +1,4 @@
-"""Keeping a run in a database while it goes on, without letting the database end the run."""
+"""Recording a run in a database while it runs; an error of the database does not end the run."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from vkgroup.results.run import Run
 class Recording:
     """Writes one run into a database, or nowhere.
 
-    What a run measured is worth more than a database that fails on the way (a full disk, a lock that is
-    never given back): the run goes on, and what to do is said at its end.
+    If the database fails (a full disk, a lock that is never released), the run continues, and its last
+    message says what to do.
 
     Parameters
     ----------
     path : the database; None records nothing.
-    source : folder or file that the run writes as well; None where it writes none.
-    resume : go on with the run that was recorded with the same source.
+    source : folder or file that the run writes, too; None if it writes none.
+    resume : continue the run that was recorded with the same source.
 
     Raises
     ------
     InvalidInput
-        The database cannot be opened: before anything is measured.
+        The database cannot be opened; this is raised before the first measurement.
     """
 
     def __init__(self, path: Path | None, source: Path | None = None, *, resume: bool = False) -> None:
@@ -46,11 +46,11 @@ class Recording:
 
     @property
     def id(self) -> str:
-        """The run's id in the database; empty as long as nothing is recorded."""
+        """The run's id in the database; empty until the recording begins."""
         return self._writer.id if self._writer is not None else ""
 
     def begin_conform(self, run: Run) -> None:
-        """Begin to record a conformance run, with what its device declares."""
+        """Begin to record a conformance run, with its device's capabilities."""
         device = run.capabilities
         self._begin(run.info)
         self._write(lambda writer: writer.document("capabilities", {"capabilities": device.to_json()}))
@@ -76,12 +76,12 @@ class Recording:
         self._finish(Kind.PROBE, data, None)
 
     def bench(self, data: dict[str, Any], *, seconds: float | None = None) -> None:
-        """Record a benchmark run as far as it has come.
+        """Record the rows of a benchmark run so far.
 
         Parameters
         ----------
         data : of `vkgroup.bench.google.to_json`.
-        seconds : that the run took; None as long as it goes on.
+        seconds : the duration of the run; None while it is running.
         """
         if self._writer is None:
             self._begin(describe(Kind.BENCH, data))
@@ -95,13 +95,13 @@ class Recording:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the database; `DatabaseError` where the run went well and could not be recorded."""
+        """Close the database; `DatabaseError` if the run succeeded and could not be recorded."""
         if self._database is None:
             return
         self._database.close()
         if self._error is not None and kind is None:
             again = (
-                f"the run itself is whole: vkgroup history add {self._database.path} {self._source}"
+                f"the run itself is complete: vkgroup history add {self._database.path} {self._source}"
                 if self._source is not None
                 else "run it again, or with --json, whose file can be added (vkgroup history add)"
             )

@@ -1,7 +1,7 @@
-"""The database's tables, version by version, and how one becomes the next.
+"""The database's tables, and the migrations from version to version.
 
-``PRAGMA user_version`` counts the migrations that a database has had. A migration is never changed once it
-is released: another one is put behind it.
+``PRAGMA user_version`` is the number of migrations that were applied. A released migration is never changed;
+further changes are new migrations.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from vkgroup.errors import InvalidInput
 
 APPLICATION_ID = 0x766B6772
-"""``vkgr``: tells our databases from those of other programs (``PRAGMA application_id``)."""
+"""``vkgr``: identifies vkgroup's databases (``PRAGMA application_id``)."""
 
 MIGRATIONS: tuple[Sequence[str], ...] = (
     # 1: conformance runs. Names, statuses and details stand once each, and results refer to them; details
@@ -67,23 +67,23 @@ MIGRATIONS: tuple[Sequence[str], ...] = (
 )
 
 VERSION = len(MIGRATIONS)
-"""Of the schema that this vkgroup reads and writes."""
+"""Version of the schema that this vkgroup reads and writes."""
 
 
 def migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Bring a database to `VERSION`, in one transaction; an empty one gets its tables.
+    """Migrate a database to `VERSION` in one transaction; an empty one gets its tables.
 
     Raises
     ------
     InvalidInput
-        It is another program's, newer than this vkgroup, or not what its version says; nothing is changed.
+        It is another program's, newer than this vkgroup, or does not match its version; nothing is changed.
     """
     if version_of(connection, path) == VERSION:
         _check(connection, path)
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Once more, now that nobody else can write: another process may have been quicker.
+        # Read the version again under the lock: another process may have migrated the database meanwhile.
         for statements in MIGRATIONS[version_of(connection, path) :]:
             for statement in statements:
                 connection.execute(statement)
@@ -98,7 +98,7 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
 
 
 def version_of(connection: sqlite3.Connection, path: str) -> int:
-    """Return the version of a database of ours, 0 for an empty one; `InvalidInput` for any other."""
+    """Return the version of a database of vkgroup, 0 for an empty one; `InvalidInput` for any other."""
     application, version, objects = _header(connection)
     if application != APPLICATION_ID:
         if version or objects:
@@ -117,7 +117,7 @@ def version_of(connection: sqlite3.Connection, path: str) -> int:
 
 
 def _header(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    """Return application, version and number of objects of one moment: another process may be making them."""
+    """Return application, version and number of objects, read in one transaction."""
     alone = not connection.in_transaction
     if alone:
         connection.execute("BEGIN")
@@ -137,7 +137,7 @@ def _header(connection: sqlite3.Connection) -> tuple[int, int, int]:
 
 
 def _shape(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
-    """Return what a database is made of: kinds, names and columns, but for what SQLite adds by itself."""
+    """Return kind, name and columns of all objects, except those that SQLite adds itself."""
     return set(
         connection.execute(
             "SELECT m.type, m.name, coalesce(group_concat(c.name), '') FROM sqlite_master AS m "
@@ -148,7 +148,7 @@ def _shape(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
 
 
 def _check(connection: sqlite3.Connection, path: str) -> None:
-    """Refuse a database that has other tables than its version says, or views and triggers that we run."""
+    """Refuse a database whose tables do not match its version, or that has views or triggers."""
     model = sqlite3.connect(":memory:")
     try:
         for statements in MIGRATIONS:

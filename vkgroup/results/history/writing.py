@@ -1,7 +1,7 @@
-"""Writing a run into a database while it goes on: one transaction for each batch of results.
+"""Writing a run into a database while it runs: one transaction for each batch of results.
 
-A batch is in the database whole or not at all. The run counts as unfinished until `Writer.finish`, so
-whoever is killed on the way leaves a run that says so, with every batch that was committed.
+A batch is in the database completely or not at all. The run is marked as unfinished until `Writer.finish`, so
+a run that is killed stays in the database as unfinished, with every committed batch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from vkgroup.results.history.connection import DatabaseError, guarded
 from vkgroup.results.record import Result
 
 MOST = 20_000
-"""Results in a transaction: others that write wait no longer than these take."""
+"""Maximum number of results in a transaction, during which other writers wait."""
 
 _RESULT = """INSERT OR REPLACE INTO result
     (run, case_id, status, microseconds, defined, undefined, detail, evidence, judge)
@@ -42,7 +42,7 @@ class Writer:
         self.id = key
 
     def add(self, results: Sequence[Result]) -> None:
-        """Write a batch of results; one of a case that the run has already takes its place.
+        """Write a batch of results; a second result of a case replaces the first.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class Writer:
         )
 
     def document(self, name: str, data: Mapping[str, Any]) -> None:
-        """Keep JSON data with the run, instead of what it had by that name; see `RunRecord.documents`."""
+        """Store a document of the run; it replaces one of the same name. See `RunRecord.documents`."""
         content = _compressed(data)
         with guarded(self._path), transaction(self._connection):
             self._connection.execute(
@@ -99,7 +99,7 @@ class Writer:
 
         Parameters
         ----------
-        seconds : that it took, or None.
+        seconds : its duration, or None.
         counts : as in `RunInfo.counts`.
         """
         with guarded(self._path), transaction(self._connection):
@@ -113,20 +113,20 @@ class Writer:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Let what is done inside happen as a whole or not at all, with nobody else writing meanwhile."""
+    """Run the block as one transaction, which excludes other writers."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # A full disk ends the transaction by itself.
+        # SQLite ends the transaction itself if the disk is full.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
 
 
 def _text(text: str) -> str:
-    """Return a text as SQLite can hold it: halves of surrogate pairs become question marks."""
+    """Return a text that SQLite can store: lone surrogates become question marks."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
