@@ -103,7 +103,8 @@ def test_a_database_that_fails_on_the_way_does_not_end_the_run(
     assert _conform(swiftshader, out, "--db", database, "--resume") == 2
     captured = capsys.readouterr()
     assert "results.jsonl" in captured.out, "the run was reported"
-    assert f"the disk is full\nthe run itself is complete: vkgroup history add {database} {out}" in captured.err
+    advice = f"the disk is full\nthe run itself is complete: vkgroup history add {database} {out}"
+    assert advice in captured.err
     monkeypatch.undo()
     assert main(["history", "add", database, str(out)]) == 0
     (info,) = _list(capsys, "--db", database)

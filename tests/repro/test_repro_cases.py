@@ -290,4 +290,4 @@ def test_files_that_are_missing_or_elsewhere_are_bad_input(
     (folder / "repro.json").unlink()
     code, said = run(capsys, folder, "reference:4")
     assert code == 2
-    assert "is no reproduction folder" in said
+    assert "is not a reproduction folder" in said

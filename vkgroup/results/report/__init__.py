@@ -1,4 +1,4 @@
-"""One HTML file that shows runs: what devices can do, what they got wrong, what is fast, what changed."""
+"""The HTML report: capabilities, failures, benchmark times and changes of runs in one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a case is about, read from its name: category, stage, operation and type.
+"""The axes of a case, read from its name: category, stage, operation and type.
 
 A name tells it in every version of the suite, so that a report needs no list of the cases to read old runs.
 """

@@ -1,4 +1,4 @@
-"""Benchmarks as a report shows them: a record a contender and size, from Google Benchmark's JSON."""
+"""Benchmarks as data for the page: one record per contender and size, from Google Benchmark's JSON."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Timed:
 
     @property
     def row(self) -> str:
-        """What the contenders that raced each other share."""
+        """The name of the row, which contenders that were compared share."""
         size = f" · {power(self.size)}" if self.size else ""
         return self.name + size + (f" · {self.tuning}" if self.tuning else "")
 
@@ -62,7 +62,7 @@ def power(size: int) -> str:
 
 
 def timed_of(bench: RunRecord) -> list[Timed]:
-    """Return every contender that has a median with an interval; lines of another form are left out."""
+    """Return every contender with a median and an interval; invalid entries are left out."""
     found = []
     for entry in _entries(bench):
         if isinstance(entry, dict) and entry.get("aggregate_name") == "median" and "time_low" in entry:
@@ -74,7 +74,7 @@ def timed_of(bench: RunRecord) -> list[Timed]:
 
 
 def failed_of(bench: RunRecord) -> Iterator[tuple[str, str]]:
-    """Yield the rows without a time: name, and why."""
+    """Yield the name of each row without a time, and the reason."""
     for entry in _entries(bench):
         if isinstance(entry, dict) and (entry.get("error_occurred") or entry.get("skipped")):
             why = entry.get("error_message") or entry.get("skip_message") or "no reason recorded"
@@ -128,7 +128,7 @@ def _interval(entry: dict[str, Any], name: str) -> Interval | None:
 
 
 def _number(value: Any) -> float:
-    """Return a finite number; ValueError where it is none."""
+    """Return a finite number; ValueError if the value is something else."""
     number = float(value)
     if not math.isfinite(number):
         raise ValueError(f"{value} is not finite")

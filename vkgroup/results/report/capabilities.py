@@ -1,4 +1,4 @@
-"""What devices can do, side by side: a column a device, a row for all it declares or was seen doing."""
+"""Capabilities of devices side by side: one column per device, one row per declaration or observation."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from vkgroup.results.history import RunRecord
 from vkgroup.results.report.inputs import Inputs
 
 UNKNOWN = None
-"""A cell of which nothing was recorded."""
+"""A cell without a record."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One thing: its name, and what each device has of it (None where that was not recorded)."""
+    """One capability: its name, and its value for each device (None if not recorded)."""
 
     label: str
     cells: tuple[str | None, ...]
 
     @property
     def differs(self) -> bool:
-        """Whether the devices that tell do not agree."""
+        """Whether the recorded values differ."""
         return len({cell for cell in self.cells if cell is not None}) > 1
 
 
 @dataclass(frozen=True)
 class Sections:
-    """A table: its columns, the run that each is of, and its rows under titles."""
+    """A table: its columns, the run of each column, and its rows under titles."""
 
     columns: tuple[str, ...]
     runs: tuple[RunRecord, ...]
@@ -53,7 +53,7 @@ Column = dict[tuple[str, str], str]
 
 
 def side_by_side(inputs: Inputs) -> Sections:
-    """Return the capabilities of every probe, and of every run whose device no other column shows."""
+    """Return the capabilities of every probe, and of every run whose device has no other column."""
     columns = [(run, _column(run)) for run in inputs.probes]
     for run in inputs.runs:
         column = _column(run)
@@ -74,7 +74,7 @@ def side_by_side(inputs: Inputs) -> Sections:
 
 
 _LISTED = ("Features", "Extensions")
-"""Sections that list what there is: what a probe does not list there, the device lacks."""
+"""Sections that list supported items: the device lacks items that a probe does not list."""
 
 
 def _row(title: str, label: str, columns: list[tuple[RunRecord, Column]]) -> Row:
@@ -87,17 +87,17 @@ def _row(title: str, label: str, columns: list[tuple[RunRecord, Column]]) -> Row
 
 
 def device_of(run: RunRecord) -> str:
-    """Return the name of the device that a run is of."""
+    """Return the name of a run's device."""
     return run.info.device or "unknown device"
 
 
 def capabilities_of(run: RunRecord) -> Capabilities | None:
-    """Return what a run's device declares; None where that is of another version, or no such thing."""
+    """Return the capabilities of a run's device; None if they are missing, or of another version."""
     if run.capabilities is None:
         return None
     try:
         capabilities = Capabilities.from_json(run.capabilities)
-        # What is no capability may show only where it is put into words.
+        # Invalid values may raise an error only when they become text.
         _sections(capabilities)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError):
         return None
@@ -105,7 +105,7 @@ def capabilities_of(run: RunRecord) -> Capabilities | None:
 
 
 def _same(run: RunRecord, column: Column, other: RunRecord, shown: Column) -> bool:
-    """Whether a column that is shown says all that a run knows of its device."""
+    """Return whether an existing column has all data that a run has of its device."""
     driver = "Device", "driver"
     if (device_of(run), column.get(driver)) != (device_of(other), shown.get(driver)):
         return False
@@ -114,7 +114,7 @@ def _same(run: RunRecord, column: Column, other: RunRecord, shown: Column) -> bo
 
 
 def _sections(capabilities: Capabilities) -> Column:
-    """Return what is declared, in words."""
+    """Return the declared capabilities as text."""
     found: Column = {}
     for section in (*declared(capabilities), opengl(capabilities)):
         found |= {(section.title, label): words for label, words in section.lines}
@@ -124,7 +124,7 @@ def _sections(capabilities: Capabilities) -> Column:
 
 
 def _column(run: RunRecord) -> Column:
-    """Return what a run says of its device, declared and observed, in words."""
+    """Return the declared and observed capabilities of a run's device as text."""
     capabilities = capabilities_of(run)
     if capabilities is None:
         return _of_summary(run)
@@ -138,7 +138,7 @@ def _column(run: RunRecord) -> Column:
 
 
 def _of_summary(run: RunRecord) -> Column:
-    """Return the little that is known of a device without its capabilities."""
+    """Return the known properties of a device without capabilities."""
     found: Column = {("Device", "driver"): run.info.driver or "unnamed"}
     if isinstance(version := run.summary.get("api_version"), str):
         found["Device", "version"] = f"Vulkan {version}"

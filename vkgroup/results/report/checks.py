@@ -1,4 +1,4 @@
-"""Findings of ``vkgroup check`` as the page has them, whatever else is in the file."""
+"""Findings of ``vkgroup check`` as data for the page; invalid parts of a file are left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vkgroup.results.history import Check
 
 
 def to_json(check: Check) -> dict[str, Any]:
-    """Return a check's findings and what it ran."""
+    """Return a check's findings, and the sizes and devices that it covered."""
     covered = check.data.get("covered")
     covered = covered if isinstance(covered, dict) else {}
     return {

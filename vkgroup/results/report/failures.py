@@ -1,4 +1,4 @@
-"""Failures as data for the page: words, command, lanes, and the shader, whose lines are kept once for all."""
+"""Failures as data for the page: text, command, lanes and shader; each line of shaders is stored once."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Failures:
 
 
 def _subgroup_size(run: RunRecord, inputs: Inputs) -> int:
-    """Return the subgroup size of a run's device; 0 where nothing tells it."""
+    """Return the subgroup size of a run's device; 0 if unknown."""
     size = run.summary.get("subgroup_size")
     if isinstance(size, int):
         return size
@@ -87,7 +87,7 @@ def _subgroup_size(run: RunRecord, inputs: Inputs) -> int:
 
 
 def _capabilities(run: RunRecord, inputs: Inputs) -> Capabilities | None:
-    """Return what a run's device declares, by itself or by a probe of it."""
+    """Return the capabilities of a run's device, from the run or from a probe of the device."""
     for told in (run, *inputs.probes):
         capabilities = capabilities_of(told)
         if capabilities is not None and device_of(told) == device_of(run):

@@ -1,4 +1,4 @@
-"""What a report shows, by kind: runs from files and from databases, and findings of checks."""
+"""Inputs of a report by kind: runs from files and databases, and findings of checks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from vkgroup.results.history import Check, Kind, RunRecord, kind_of, load_shown
 
 @dataclass
 class Inputs:
-    """Everything that a report shows, by kind, in the order in which it was given.
+    """All inputs of a report by kind, in the given order.
 
     Attributes
     ----------
-    runs : conformance runs, some of which may have no more than their summary.
+    runs : conformance runs; some may have a summary only.
     probes, benches : runs that have such a document.
-    given : for each of `benches` which of the places that were given it came from, from 0.
-    checks : what ``vkgroup check`` wrote.
+    given : for each of `benches` the index of its path, from 0.
+    checks : findings of ``vkgroup check``.
     """
 
     runs: list[RunRecord] = field(default_factory=list)
@@ -28,12 +28,12 @@ class Inputs:
     checks: list[Check] = field(default_factory=list)
 
 
-def read(places: Sequence[Path | RunRecord]) -> Inputs:
-    """Read folders and files, and sort what they hold.
+def read(paths: Sequence[Path | RunRecord]) -> Inputs:
+    """Read folders and files, and sort their content by kind.
 
     Parameters
     ----------
-    places : each a run of `vkgroup.results.history.Database.run`, whose database must be open until the
+    paths : each a run of `vkgroup.results.history.Database.run`, whose database must be open until the
         report is made, or else the folder of a run (``results.jsonl`` or ``results.jsonl.xz``, ``run.json``,
         ``summary.json``, and files of other commands beside them), or a file of results, of ``vkgroup probe
         --json``, of ``vkgroup check --json``, or of ``vkgroup bench --json``.
@@ -41,11 +41,11 @@ def read(places: Sequence[Path | RunRecord]) -> Inputs:
     Raises
     ------
     InvalidInput
-        One of them cannot be read, or holds nothing of that.
+        A path cannot be read, or holds no such data.
     """
     found = Inputs()
-    for given, place in enumerate(places):
-        for one in [place] if isinstance(place, RunRecord) else load_shown(place):
+    for given, path in enumerate(paths):
+        for one in [path] if isinstance(path, RunRecord) else load_shown(path):
             if isinstance(one, Check):
                 found.checks.append(one)
             else:
@@ -54,7 +54,7 @@ def read(places: Sequence[Path | RunRecord]) -> Inputs:
 
 
 def _sort(run: RunRecord, given: int, found: Inputs) -> None:
-    """Put a run where its parts are shown."""
+    """Add a run to the kinds that it has data for."""
     if run.info.kind == Kind.CONFORM:
         found.runs.append(run)
     kinds = {kind_of(data) for data in run.documents.values()}

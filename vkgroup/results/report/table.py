@@ -1,6 +1,6 @@
-"""The results of runs, small: every text once, and numbers that say which.
+"""The results of runs in compact form: each text once, with numbers that refer to it.
 
-A run of half a million cases has a few thousand heads and tails of names, and its lanes and notes repeat.
+The names of half a million cases have a few thousand heads and tails, and their lanes and notes repeat.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ LETTERS = {
     Status.CRASH: "C",
     Status.TIMEOUT: "T",
 }
-"""Each status in one letter, as the page has them."""
+"""The letter of each status on the page."""
 
 _STATUSES = {letter: status for status, letter in LETTERS.items()}
 
 
 NOT_THERE = " "
-"""Stands for the status of a case that a run does not have."""
+"""The letter for a case that a run does not have."""
 
 
 @dataclass
 class Cases:
-    """One run's cases.
+    """The cases of one run in compact form.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Cases:
         numbers, one a case, ``statuses`` as many letters; ``lanes`` and ``notes`` are numbers, or one
         number where all are the same.
     totals : results by status.
-    defined, undefined : lanes that were judged, and that could not be.
+    defined, undefined : lanes with a defined result, and lanes with an undefined one.
     against : the results that are verdicts against the device.
     """
 
@@ -53,21 +53,21 @@ class Cases:
 
 
 class Numbered:
-    """Things in the order in which they were first met."""
+    """Numbers objects in the order of their first use."""
 
     def __init__(self, *first: Any) -> None:
-        self._number: dict[Any, int] = {thing: number for number, thing in enumerate(first)}
+        self._number: dict[Any, int] = {item: number for number, item in enumerate(first)}
 
-    def __call__(self, thing: Any) -> int:
-        """Return a thing's number."""
-        return self._number.setdefault(thing, len(self._number))
+    def __call__(self, item: Any) -> int:
+        """Return an object's number."""
+        return self._number.setdefault(item, len(self._number))
 
     def __iter__(self) -> Any:
         return iter(self._number)
 
 
 class Table:
-    """Cases of several runs with the texts that they share."""
+    """Cases of several runs, with shared texts."""
 
     def __init__(self) -> None:
         self._heads = Numbered()
@@ -76,7 +76,7 @@ class Table:
         self._lanes = Numbered((0, 0))
 
     def run(self, results: Iterable[Result]) -> Cases:
-        """Return one run's cases; goes through them once, and keeps no more of them than the page needs."""
+        """Return the cases of one run; iterates the results once, and keeps only the data for the page."""
         with paused():
             return self._run(results)
 
@@ -90,7 +90,7 @@ class Table:
             found.defined += result.defined
             found.undefined += result.undefined
             note = 0
-            if status in AGAINST_THE_DEVICE:  # of which it is said elsewhere, at length, what is wrong
+            if status in AGAINST_THE_DEVICE:  # the page shows the details of failures elsewhere
                 found.against.append(result)
             else:
                 note = self._notes(result.detail)
@@ -107,7 +107,7 @@ class Table:
         return self._heads(head), [self._tails(tail) for tail in tails]
 
     def texts(self) -> dict[str, Any]:
-        """Return what the numbers mean."""
+        """Return the texts by number."""
         words = Numbered()
         heads = [[head, *map(words, axes_of(head))] for head in self._heads]
         return {

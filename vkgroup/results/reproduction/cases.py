@@ -1,4 +1,4 @@
-"""Making the folder of a case: judged in a process of its own, with all that it does written down."""
+"""Making the folder of a case, which a worker process judges and records."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from vkgroup.runner.messages import Failure
 from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
 
 CASE_TIMEOUTS = 10
-"""How many dispatches of the longest time a case may take as a whole."""
+"""Time limit of a case, in units of the time limit of one dispatch."""
 
 SPARE_SECONDS = 60.0
-"""Seconds for everything else: compilers, experiments."""
+"""Additional seconds for compilers and experiments."""
 
 REFERENCE_SECONDS = 15.0
-"""Seconds that the reference device may take for all steps."""
+"""Time limit in seconds of the reference device for all steps."""
 
 
 def make(
@@ -45,10 +45,10 @@ def make(
     transform: Transform | None = None,
     on_result: Callable[[Result, bool], None] = lambda result, searching: None,
 ) -> Result:
-    """Judge one case, and make its reproduction folder, whatever the verdict.
+    """Judge one case, and make its reproduction folder, also if it passes.
 
-    Of a random program or construct of ``reconvergence`` that fails, a smaller program that fails likewise is
-    looked for; it has a folder of its own, ``shrunk``, within.
+    For a failing random program or construct of ``reconvergence``, a smaller program with the same failure is
+    searched; it has a folder ``shrunk`` in the case's folder.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def make(
 
 
 def _made(setup: Setup, case: Any, folder: Path, capabilities: Capabilities, more: Json) -> Result:
-    """Make the folder of a case of any sort, with more in its record; returns the result."""
+    """Make the folder of a case, with additional data in its record; returns the result."""
     folders.begin(folder)
     start = time.monotonic()
     request = Record(shrunk.family_name(case), case, folder.resolve(), more)
@@ -108,7 +108,7 @@ def _made(setup: Setup, case: Any, folder: Path, capabilities: Capabilities, mor
 
 
 def _make_smaller(setup: Setup, case: Any, result: Result, folder: Path, capabilities: Capabilities) -> None:
-    """Put a smaller program that fails likewise, if there is one, into a folder within the case's."""
+    """Make a folder in the case's folder for a smaller program with the same failure, if there is one."""
     found = shrunk.smaller(setup, case, result, capabilities.subgroup.size)
     if found is None:
         return
@@ -116,9 +116,9 @@ def _make_smaller(setup: Setup, case: Any, result: Result, folder: Path, capabil
     try:
         again = _made(setup, found.case, within, capabilities, shrunk.to_json(found))
     except BaseException:
-        shutil.rmtree(within, ignore_errors=True)  # half a folder says nothing
+        shutil.rmtree(within, ignore_errors=True)  # an incomplete folder is useless
         raise
-    if again.status is not result.status:  # it fails now and then only
+    if again.status is not result.status:  # the failure is not reproducible
         shutil.rmtree(within)
         return
     record = folders.read(folder)
@@ -128,7 +128,7 @@ def _make_smaller(setup: Setup, case: Any, result: Result, folder: Path, capabil
 
 
 def _recorded(setup: Setup, request: Record) -> Result:
-    """Let a worker record the case and then probe the device; a crash or a hang is a result."""
+    """Record the case and then probe the device in a worker; a crash or a hang is a result."""
     seconds = CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS
     name = request.case.name
     try:
@@ -136,13 +136,13 @@ def _recorded(setup: Setup, request: Record) -> Result:
             answer = worker.ask(request, seconds)
             if isinstance(answer, Failure):
                 return Result(name, _status(answer), detail=answer.message)
-            # Experiments may crash a driver, too: then what it declares stays in the file.
+            # Experiments may crash a driver, too: then the file has the declared capabilities only.
             with suppress(WorkerDied):
                 worker.ask(ProbeDevice(request.folder), seconds)
             result: Result = answer[0]
             return result
-    except WorkerDied as death:
-        return Result(name, Status.CRASH, detail=str(death))
+    except WorkerDied as error:
+        return Result(name, Status.CRASH, detail=str(error))
 
 
 @contextmanager
@@ -152,7 +152,7 @@ def worker_for(setup: Setup) -> Iterator[WorkerProcess]:
     Raises
     ------
     NoDevice
-        It does not start, or sends what is no answer.
+        It does not start, or sends an invalid answer.
     """
     try:
         worker = WorkerProcess(replace(setup, judge=answer))
@@ -175,7 +175,7 @@ def _status(failure: Failure) -> Status:
 
 
 def _bare(case: Any, capabilities: Any, seed: int) -> Json:
-    """Return the record of a case whose process died before it did anything."""
+    """Return the record of a case whose process died before its first step."""
     return {
         "kind": "case",
         "case": case.name,
@@ -190,12 +190,12 @@ def _bare(case: Any, capabilities: Any, seed: int) -> Json:
 
 
 def expected_by_reference(folder: Path, record: Json) -> Json:
-    """Write what the reference device leaves in the place of each output, and which of it is defined.
+    """Write the reference device's content of each output, and which elements are defined.
 
     Returns
     -------
     ``outputs``, an object for each: ``step``, ``name``, ``file``, ``defined`` and ``differing``, the
-    number of defined elements in which the device had something else; ``why_not`` where it could not.
+    number of defined elements in which the device had another value; ``why_not`` if that failed.
     """
     files, size = Files(folder), record["device"]["subgroup_size"]
     found: list[Json] = []

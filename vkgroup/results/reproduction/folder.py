@@ -57,7 +57,7 @@ def _replaceable(smaller: Path) -> bool:
 
 
 def write(folder: Path, record: Json) -> None:
-    """Write the record; it is whole at any time."""
+    """Write the record atomically."""
     head = {"format": FORMAT, "vkgroup": version("vkgroup")}
     write_whole(folder / RECORD, json.dumps(head | record, indent=1) + "\n")
 
@@ -68,20 +68,20 @@ def read(folder: Path) -> dict[str, Any]:
     Raises
     ------
     InvalidInput
-        The folder has none that this version can read.
+        The folder has no record that this version can read.
     """
     path = folder / RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InvalidInput(
-            f"{folder} is no reproduction folder: {path.name} cannot be read ({error.strerror}). Such "
+            f"{folder} is not a reproduction folder: {path.name} cannot be read ({error.strerror}). Such "
             "folders are made by vkgroup conform --repro CASE DIR and vkgroup check SHADER --repro DIR."
         ) from error
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{path} is no JSON: {error}") from error
+        raise InvalidInput(f"{path} is not JSON: {error}") from error
     if not isinstance(record, dict) or record.get("kind") not in ("case", "check"):
-        raise InvalidInput(f"{path} is no record of a reproduction folder.")
+        raise InvalidInput(f"{path} is not the record of a reproduction folder.")
     if record.get("format") != FORMAT:
         raise InvalidInput(
             f"{folder} has format {record.get('format')}, and this vkgroup reads {FORMAT}: update vkgroup, "
@@ -91,7 +91,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def device_record(capabilities: Capabilities) -> Json:
-    """Return what a record says of the device."""
+    """Return the device's entry in a record."""
     return {
         "name": capabilities.name,
         "driver": f"{capabilities.driver_name} {capabilities.driver_info}".strip(),
@@ -100,5 +100,5 @@ def device_record(capabilities: Capabilities) -> Json:
 
 
 def write_device(folder: Path, data: Json) -> None:
-    """Write what the device declares and what experiments found, as ``vkgroup probe --json`` does."""
+    """Write the device's capabilities and the results of experiments, as ``vkgroup probe --json`` does."""
     (folder / DEVICE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What work is given (arrays, buffers, images, scenes, shaders, numbers) as JSON and files, and back.
+"""Arguments of device work (arrays, buffers, images, scenes, shaders, numbers) as JSON and files, and back.
 
 The JSON of a value is the value itself where JSON has it, and else an object with one of the keys ``array``,
 ``buffer``, ``image``, ``sampler``, ``scene``, ``module``, ``hit_group``, ``bytes``, ``tuple``, ``list`` or
