@@ -26,7 +26,7 @@ import pytest
 from vkgroup import conformance, files
 from vkgroup.check import judge
 from vkgroup.check.runs import Dispatch
-from vkgroup.cli import conform as command
+from vkgroup.cli import conform_run as command
 from vkgroup.cli.main import main
 from vkgroup.conformance import select
 from vkgroup.device import Capabilities

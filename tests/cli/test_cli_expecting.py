@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from vkgroup.cli import conform as command
+from vkgroup.cli import conform_run as command
 from vkgroup.cli.main import main
 from vkgroup.errors import NoDevice
 from vkgroup.opening import select
