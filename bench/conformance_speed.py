@@ -21,12 +21,12 @@ from pathlib import Path
 
 from vkgroup import drivers
 from vkgroup.conformance import AnyCase, Result, family_of, plan, select
-from vkgroup.conformance.messages import Setup
-from vkgroup.conformance.pool import Pool
-from vkgroup.conformance.run import versions
+from vkgroup.conformance.setup import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import open_device
 from vkgroup.opening import select as select_device
+from vkgroup.results.run import versions
+from vkgroup.runner.pool import Pool
 
 
 @contextmanager
@@ -51,7 +51,8 @@ def seconds(
     judged: list[Result] = []
     start = time.perf_counter()
     with cold_cache():
-        Pool(Setup(device, 0, 60.0), jobs).run(plan.batches(cases, capabilities, batch), judged.extend)
+        for results in Pool(Setup(device, 0, 60.0), jobs).run(plan.batches(cases, capabilities, batch)):
+            judged += results
     elapsed = time.perf_counter() - start
     assert len(judged) == len(cases)
     return elapsed

@@ -26,10 +26,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vkgroup import history
 from vkgroup.conformance import Result, Status, select
-from vkgroup.conformance.run import versions
-from vkgroup.history import Kind, RunInfo
+from vkgroup.results import history
+from vkgroup.results.history import Kind, RunInfo
+from vkgroup.results.run import versions
 
 BATCH = 64
 """Results a transaction, as a run writes them."""

@@ -30,14 +30,15 @@ from typing import Any
 from conformance_speed import cold_cache
 
 from vkgroup import compiler
-from vkgroup.conformance import family_of, plan, select, several
+from vkgroup.conformance import family_of, plan, select
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.program import Program
-from vkgroup.conformance.run import versions
 from vkgroup.conformance.subgroup import program_of
 from vkgroup.device import DeviceInfo
 from vkgroup.opening import open_device
+from vkgroup.results.run import versions
+from vkgroup.runner import multi_device
 
 CASES = "arithmetic.compute.*.exact"
 """The cases whose shaders are compiled."""
@@ -186,13 +187,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     cores = os.cpu_count() or 2
     parser.add_argument("--out", type=Path, required=True, help="JSON file, written after each measurement")
-    parser.add_argument("--device", default=several.ALL, help="all (default), or two with a comma between")
+    parser.add_argument(
+        "--device", default=multi_device.ALL, help="all (default), or two with a comma between"
+    )
     parser.add_argument("--processes", type=int, nargs=2, default=[max(1, cores // 2), cores])
     parser.add_argument("--seconds", type=float, default=8.0, help="of each measurement (default: 8)")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     arguments = parser.parse_args()
     os.environ["__GL_SHADER_DISK_CACHE"] = "0"
-    devices = tuple(several.choose(arguments.device))
+    devices = tuple(multi_device.choose(arguments.device))
     fewer, more = arguments.processes
     runs: list[Measured] = []
     for kind in arguments.kinds:

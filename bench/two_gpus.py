@@ -29,10 +29,13 @@ from typing import Any
 from conformance_speed import cold_cache
 
 from vkgroup.bench.statistics import ratio_interval
-from vkgroup.conformance import AnyCase, Result, Run, Status, run, select, several
-from vkgroup.conformance.crew import Together, model_of, read_capabilities
-from vkgroup.conformance.run import MOST_JOBS, versions
+from vkgroup.conformance import AnyCase, Result, Run, Status, run, select
 from vkgroup.device import DeviceInfo
+from vkgroup.results.run import versions
+from vkgroup.runner import multi_device
+from vkgroup.runner.device_model import model_of, read_capabilities
+from vkgroup.runner.pool import MOST_JOBS
+from vkgroup.runner.scheduler import LocalScheduler
 
 CONTROL = "one device with the workers of both"
 
@@ -72,7 +75,7 @@ class Measured:
 def pair(choice: str) -> tuple[DeviceInfo, DeviceInfo]:
     """Return the first two devices of a choice that are one model; a device may be named twice."""
     groups: dict[str, list[DeviceInfo]] = {}
-    for device in several.choose(choice):
+    for device in multi_device.choose(choice):
         group = groups.setdefault(model_of(read_capabilities(device)), [])
         group.append(device)
         if len(group) == 2:
@@ -167,7 +170,7 @@ class Measuring:
 
     def _judge(self, devices: Sequence[DeviceInfo], each: int, cases: Sequence[AnyCase]) -> tuple[Run, float]:
         """Judge cases with cold caches; also return the seconds until the first verdict of a worker."""
-        crew = Together.of(devices, each)
+        scheduler = LocalScheduler.of(devices, each)
         verdicts: list[float] = []
 
         def note(results: list[Result]) -> None:
@@ -179,7 +182,7 @@ class Measuring:
             found = run(
                 devices[0],
                 cases=cases,
-                crew=crew,
+                scheduler=scheduler,
                 out=Path(folder) / "run",
                 timeout=self._timeout,
                 on_results=note,
@@ -226,7 +229,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="JSON file, written after each round")
     parser.add_argument("--cases", action="append", default=[], help="glob; may be repeated (default: all)")
     parser.add_argument("--every", type=int, default=1, help="take each N-th case of these (default: 1)")
-    parser.add_argument("--device", default=several.ALL, help="all (default), or two with a comma between")
+    parser.add_argument(
+        "--device", default=multi_device.ALL, help="all (default), or two with a comma between"
+    )
     parser.add_argument("--jobs", type=int, help="workers of each (default: half the cores, at most 16)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, help="begin no round that would end later, by the last one")

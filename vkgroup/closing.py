@@ -1,4 +1,4 @@
-"""What holds something until it is closed, and is a context manager for that."""
+"""Base class of objects that are closed explicitly, by a ``with`` block, or when they are deleted."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Self
 class Closing(ABC):
     """Closes itself at the end of a ``with`` block.
 
-    An object that sets `_holding` is also closed when nothing refers to it any more.
+    An object that sets `_holding` is also closed when it is deleted.
     """
 
     _holding = False
 
     @abstractmethod
     def close(self) -> None:
-        """Free what is held; doing so again is allowed."""
+        """Free the held resources; further calls do nothing."""
 
     def __enter__(self) -> Self:
         return self

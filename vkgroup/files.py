@@ -1,4 +1,4 @@
-"""Files that are whole at any time, and folders of a user who may have none."""
+"""Atomic writing of files, and the user's cache folder."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from vkgroup.errors import InvalidInput
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file beside a path and let it take that one's place: who is killed leaves no half.
+    """Write a file under a temporary name and rename it, so that an interruption leaves no partial file.
 
-    Links stay links, and what is no file, as a device or a pipe, is written to.
+    Symbolic links stay links; devices and pipes are written to directly.
 
     Raises
     ------
     OSError
-        It cannot be written; what was there before still is.
+        The file cannot be written; an existing file is unchanged.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
@@ -34,12 +34,12 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_output(path: Path, text: str, advice: str = "") -> None:
-    """Write a file whole, and make the folders that it is in.
+    """Write a file atomically, and make its folders.
 
     Raises
     ------
     InvalidInput
-        That is impossible: says why, and adds the advice.
+        The file cannot be written: says why, and adds the advice.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,20 +49,20 @@ def write_output(path: Path, text: str, advice: str = "") -> None:
 
 
 def cache_folder() -> Path:
-    """Return the user's cache of vkgroup: ``VKGROUP_CACHE``, else where the system keeps such.
+    """Return vkgroup's cache folder: ``VKGROUP_CACHE``, else a folder in the system's cache.
 
-    Without either, as for a user without a home, it is a place where nothing can be: there is no cache.
+    For a user without a home it is a path at which no folder can exist: there is no cache.
     """
     chosen = os.environ.get("VKGROUP_CACHE")
     if chosen:
         return expanded(chosen)
     try:
-        found = Path(platformdirs.user_cache_dir("vkgroup"))
+        folder = Path(platformdirs.user_cache_dir("vkgroup"))
     except RuntimeError:  # newer versions refuse where there is no home, older ones keep the "~"
-        found = Path("~")
-    return found if found.is_absolute() else Path(os.devnull, "vkgroup")
+        folder = Path("~")
+    return folder if folder.is_absolute() else Path(os.devnull, "vkgroup")
 
 
 def expanded(name: str) -> Path:
-    """Return a path with ``~`` replaced; as it is where there is no such home."""
+    """Return a path with ``~`` replaced; unchanged if there is no such home."""
     return Path(os.path.expanduser(name))

@@ -1,6 +1,6 @@
-"""Python processes of our own: modules of vkgroup run apart, where a driver may crash or hang.
+"""Python processes that run modules of vkgroup, so that a driver that crashes or hangs ends only one of them.
 
-Messages between them are pickled, each behind its length (8 bytes, little endian).
+Messages between processes are pickled, each after its length (8 bytes, little endian).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return this process's environment, with vkgroup importable from where this process has it."""
+    """Return this process's environment, in which the same vkgroup can be imported."""
     source = str(Path(__file__).resolve().parents[1])
     paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
@@ -50,12 +50,12 @@ def receive(stream: IO[bytes]) -> Any:
 def serve_and_leave(serve: Callable[[IO[bytes], IO[bytes]], None]) -> None:
     """Run a worker on the process's own standard streams, and end the process.
 
-    What a driver prints on standard output goes to standard error, where it cannot spoil the answers. The
-    process leaves without clean-up, which a lost device could hang.
+    Output of the driver on standard output goes to standard error, so that it cannot damage the answers. The
+    process ends without clean-up, in which a lost device could hang.
 
     Parameters
     ----------
-    serve : takes the stream of requests and that of answers.
+    serve : called with the stream of requests and the stream of answers.
     """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from vkgroup.conformance import Result, Run, Status
-from vkgroup.conformance.messages import Setup
+from vkgroup.conformance.setup import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
@@ -24,17 +24,18 @@ def judged(monkeypatch, swiftshader):
     """Let runs take a second on one device and half of it on two, but for the verdict of one case."""
     made = []
 
-    def run(device, *, cases, crew, out, timeout, on_results):
-        crew.judge(Setup(device, 0, timeout), [], on_results, deadline=math.inf, at_once=False)
+    def run(device, *, cases, scheduler, out, timeout, on_results):
+        for results in scheduler.run(Setup(device, 0, timeout), [], deadline=math.inf):
+            on_results(results)
         on_results([Result(case.name, Status.NOT_SUPPORTED) for case in cases])
         time.sleep(0.01)
         on_results([Result(case.name, Status.PASS) for case in cases])
-        made.append((len(crew.members), crew.jobs, len(cases)))
-        found = Run(crew.capabilities, 0, crew.jobs, "now")
+        made.append((len(scheduler.members), scheduler.jobs, len(cases)))
+        found = Run(scheduler.capabilities, 0, scheduler.jobs, "now")
         found.results = [Result(case.name, Status.PASS) for case in cases]
         if len(made) == 3:
             found.results[0] = Result(cases[0].name, Status.FAIL)
-        found.executed, found.seconds = len(cases), 1.0 / len(crew.members)
+        found.executed, found.seconds = len(cases), 1.0 / len(scheduler.members)
         return found
 
     monkeypatch.setattr(two_gpus, "run", run)
@@ -66,9 +67,9 @@ def test_two_of_one_model_are_found(monkeypatch) -> None:
     one = DeviceInfo("/i.json", "nvidia", 0, "H200", "discrete_gpu", "NVIDIA", "5", (1, 4, 0), "ab", 32)
     second, other = replace(one, index=1, uuid="cd"), replace(one, name="H100", uuid="ef")
     monkeypatch.setattr(two_gpus, "read_capabilities", lambda device: Capabilities(device.name, device.type))
-    monkeypatch.setattr(two_gpus.several, "choose", lambda choice: [other, one, second])
+    monkeypatch.setattr(two_gpus.multi_device, "choose", lambda choice: [other, one, second])
     assert two_gpus.pair("all") == (one, second)
-    monkeypatch.setattr(two_gpus.several, "choose", lambda choice: [other, one])
+    monkeypatch.setattr(two_gpus.multi_device, "choose", lambda choice: [other, one])
     with pytest.raises(SystemExit, match="no two devices of one model"):
         two_gpus.pair("all")
 

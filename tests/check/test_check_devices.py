@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from vkgroup import processes
 from vkgroup.check import check, checking, device_job
 from vkgroup.cli.main import main
 from vkgroup.drivers import Driver
@@ -102,11 +103,11 @@ def _dying(text: str) -> Callable[..., list[str]]:
 
 def test_a_crashing_driver_costs_one_finding(monkeypatch: pytest.MonkeyPatch, swiftshader: Driver) -> None:
     script = (
-        "import os, sys; from vkgroup.conformance.messages import receive, send;"
+        "import os, sys; from vkgroup.processes import receive, send;"
         "receive(sys.stdin.buffer); send(sys.stdout.buffer, 'ready'); os.abort()"
     )
     device = select(swiftshader.name)
-    monkeypatch.setattr(device_job.processes, "command", _dying(script))
+    monkeypatch.setattr(processes, "command", _dying(script))
     report = check(_RIGHT / "histogram_shared.comp", sizes=(4,), devices=[device])
     (finding,) = report.findings
     assert finding.kind == "differs"
@@ -118,7 +119,7 @@ def test_a_worker_that_does_not_start_is_no_finding(
     monkeypatch: pytest.MonkeyPatch, swiftshader: Driver
 ) -> None:
     device = select(swiftshader.name)
-    monkeypatch.setattr(device_job.processes, "command", _dying("raise SystemExit('no')"))
+    monkeypatch.setattr(processes, "command", _dying("raise SystemExit('no')"))
     with pytest.raises(NoDevice, match="it printed: no"):
         check(_RIGHT / "histogram_shared.comp", sizes=(4,), devices=[device])
 

@@ -26,19 +26,20 @@ import pytest
 from vkgroup import conformance, files
 from vkgroup.check import checking
 from vkgroup.check.runs import Dispatch
-from vkgroup.cli import conform as command
+from vkgroup.cli import conform_run as command
 from vkgroup.cli.main import main
-from vkgroup.conformance import crew, pool, select
-from vkgroup.conformance.store import RESULTS, Store
+from vkgroup.conformance import select
 from vkgroup.device import Capabilities
 from vkgroup.device.manifests import find_manifests
 from vkgroup.errors import InvalidInput
 from vkgroup.opening import select as select_device
-from vkgroup.report import conformance as report
+from vkgroup.results.exports import summary as report
+from vkgroup.results.journal import RESULTS, Journal
+from vkgroup.results.run import Run
+from vkgroup.runner import device_model, worker_process
 
 # Packages have functions of these names.
 bench_run = import_module("vkgroup.bench.run")
-conformance_run = import_module("vkgroup.conformance.run")
 probe_run = import_module("vkgroup.probe.run")
 
 FILTER = "vote.compute.subgroupAll.bool.*"
@@ -90,7 +91,7 @@ def children() -> set[str]:
             name, _, rest = status.read_text().rpartition(")")
             if int(rest.split()[1]) == os.getpid() and rest.split()[0] != "Z":
                 found.add(name + (status.parent / "cmdline").read_text().replace("\0", " "))
-    return {name for name in found if "vkgroup.conformance" in name or "device_worker" in name}
+    return {name for name in found if "vkgroup.runner" in name}
 
 
 def conform(out: Path, *more: str) -> tuple[str, ...]:
@@ -99,10 +100,10 @@ def conform(out: Path, *more: str) -> tuple[str, ...]:
 
 
 PHASES: dict[str, tuple[Any, str, int]] = {
-    "before the device opens": (crew, "open_device", 1),
-    "while workers start": (pool, "send", 1),
-    "after the first batch": (Store, "append", 2),
-    "before the summary": (conformance_run.Run, "summary", 1),
+    "before the device opens": (device_model, "open_device", 1),
+    "while workers start": (worker_process, "send", 1),
+    "after the first batch": (Journal, "append", 2),
+    "before the summary": (Run, "summary", 1),
 }
 
 
@@ -127,7 +128,7 @@ def test_a_run_that_is_interrupted_keeps_what_was_judged(
         assert any('"Pass"' in line for line in lines)
     if phase == "before the summary":
         # Everything was judged: to go on takes no worker, and writes the summary.
-        monkeypatch.setattr(pool, "Worker", None)
+        monkeypatch.setattr(worker_process, "WorkerProcess", None)
         assert main(conform(out, "--resume")) == 0
         assert json.loads((out / "summary.json").read_text())["cases"] == len(select((FILTER,)))
 

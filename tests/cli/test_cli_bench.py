@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkgroup import history
 from vkgroup.bench import Case, Data, Definition, catalogue
 from vkgroup.bench.caches import Cache
 from vkgroup.cli.main import main
 from vkgroup.dispatch import Device
 from vkgroup.drivers import Driver
-from vkgroup.history import Writer
 from vkgroup.kernels.plan import Plan, Planner
+from vkgroup.results import history
+from vkgroup.results.history import Writer
 
 
 def _copying(device: Device, size: int, tuning: Mapping[str, Any], *, right: bool = True) -> Case:

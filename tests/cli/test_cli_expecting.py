@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from vkgroup.cli import conform as command
+from vkgroup.cli import conform_run as command
 from vkgroup.cli.main import main
-from vkgroup.conformance.several import slug
 from vkgroup.errors import NoDevice
-from vkgroup.history import Database
 from vkgroup.opening import select
+from vkgroup.results.history import Database
+from vkgroup.runner.multi_device import slug
 
 FILTER = "vote.compute.subgroupAllEqual.*int.all.exact"
 WRONG = "vote.compute.subgroupAllEqual.ivec2.all.exact"
@@ -173,7 +173,7 @@ def test_a_run_out_of_time_says_how_to_go_on(conform) -> None:
     limited = (*DEVICE, "--out", "run", "--shuffle", "--time-limit", "0.000001")
     code, said = conform(*limited)
     assert code == 1
-    assert "2 of 2 cases were not reached in 1e-06 s: go on with --resume --out run" in said
+    assert "2 of 2 cases were not reached in 1e-06 s: continue with --resume --out run" in said
     assert Path("run/failures.csv").read_text() == f"{RIGHT},Missing\n{WRONG},Missing\n"
     Path("fails.txt").write_text(f"{WRONG},Fail\n")
     code, _ = conform(*DEVICE, "--out", "run", "--resume", "--shuffle", "7", "--baseline", "fails.txt")
@@ -184,7 +184,7 @@ def test_runs_of_several_devices_go_on_in_the_folder_of_all(conform) -> None:
     several = ("--device", "swiftshader,swiftshader", "--each", "--out", "the runs", "--baseline", "none.txt")
     Path("none.txt").touch()
     _, said = conform(*several, "--time-limit", "0.000001")
-    assert said.count("go on with --resume --out 'the runs'\n") == 2
+    assert said.count("continue with --resume --out 'the runs'\n") == 2
     folders = sorted(Path("the runs").iterdir())
     assert conform(*several, "--resume")[0] == 1
     assert sorted(Path("the runs").iterdir()) == folders
@@ -196,7 +196,7 @@ def test_files_of_each_device_are_checked_before_anything_is_judged(conform) -> 
     folders = [slug(select(f"reference:{size}").name) for size in (4, 8)]
     Path(f"fails.{folders[1]}.txt").write_text("x\n")
     code, said = conform(*several, "--save-baseline", "fails.txt")
-    assert (code, "8.txt:1: 'x' is no line NAME,STATUS" in said) == (2, True)
+    assert (code, "8.txt:1: 'x' is not a line NAME,STATUS" in said) == (2, True)
     Path(f"j.{folders[0]}.xml").mkdir()
     code, said = conform(*several, "--junit", "j.xml")
     assert (code, "4.xml is a folder" in said) == (2, True)
@@ -213,10 +213,10 @@ def test_shards_are_listed_without_a_device(conform) -> None:
     ("arguments", "complaint"),
     [
         (("--baseline", "none.txt"), "cannot read none.txt: No such file or directory"),
-        (("--baseline", "bad.txt"), "bad.txt:1: 'x' is no line NAME,STATUS"),
+        (("--baseline", "bad.txt"), "bad.txt:1: 'x' is not a line NAME,STATUS"),
         (("--skips", "("), "cannot read (: No such file"),
-        (("--flakes", "open.txt"), "open.txt:1: '(' is no regular expression"),
-        (("--save-baseline", "bad.txt"), "bad.txt:1: 'x' is no line NAME,STATUS"),
+        (("--flakes", "open.txt"), "open.txt:1: '(' is not a regular expression"),
+        (("--save-baseline", "bad.txt"), "bad.txt:1: 'x' is not a line NAME,STATUS"),
         (("--save-baseline", "."), "--save-baseline . is a folder"),
     ],
 )
@@ -233,7 +233,7 @@ def test_bad_files_are_told_before_anything_is_judged(conform, arguments, compla
     ("arguments", "complaint"),
     [
         (("--shard", "9/8"), "there is no shard 9/8"),
-        (("--shard", "x"), "'x' names no shard: 2/8 is the second of eight"),
+        (("--shard", "x"), "'x' is not a shard: write 2/8 for the second of eight"),
         (("--time-limit", "0"), "positive number of seconds"),
         (("--shuffle", "x"), "invalid int value"),
         (("--annotations", "jenkins"), "invalid choice: 'jenkins'"),

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from vkgroup import history
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status
 from vkgroup.drivers import Driver
-from vkgroup.history import DatabaseError, Kind, RunInfo, Writer
+from vkgroup.results import history
+from vkgroup.results.history import DatabaseError, Kind, RunInfo, Writer
 
 RECORDED = Path(__file__).parents[2] / "bench" / "results"
 FILTER = "vote.compute.subgroupAll.bool.all.exact*"
@@ -103,7 +103,8 @@ def test_a_database_that_fails_on_the_way_does_not_end_the_run(
     assert _conform(swiftshader, out, "--db", database, "--resume") == 2
     captured = capsys.readouterr()
     assert "results.jsonl" in captured.out, "the run was reported"
-    assert f"the disk is full\nthe run itself is whole: vkgroup history add {database} {out}" in captured.err
+    advice = f"the disk is full\nthe run itself is complete: vkgroup history add {database} {out}"
+    assert advice in captured.err
     monkeypatch.undo()
     assert main(["history", "add", database, str(out)]) == 0
     (info,) = _list(capsys, "--db", database)
@@ -116,7 +117,7 @@ def test_a_database_that_cannot_be_opened_is_told_before_anything_runs(
 ) -> None:
     (tmp_path / "runs.db").write_text("no database, " * 50)
     assert _conform(swiftshader, tmp_path / "run", "--db", str(tmp_path / "runs.db")) == 2
-    assert "is no SQLite database" in capsys.readouterr().err
+    assert "is not an SQLite database" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 
@@ -227,7 +228,7 @@ def test_bad_input_is_2_and_says_what_to_do(tmp_path: Path, monkeypatch, capsys,
 def test_a_lock_ends_with_2(tmp_path: Path, monkeypatch, capsys) -> None:
     path = tmp_path / "runs.db"
     _write(path, "2026-01-01T00:00:00+00:00", {"a.b": Status.PASS})
-    monkeypatch.setattr("vkgroup.history.connection.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("vkgroup.results.history.connection.BUSY_SECONDS", 0.05)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert main(["history", "remove", str(path), "latest"]) == 2

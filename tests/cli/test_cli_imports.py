@@ -21,7 +21,10 @@ RECORDED = Path(__file__).parents[2] / "bench/results/nvidia-h200/bench_rows.jso
 DISPATCH = [str(SHADER), "--groups", "1", "--in", "values=VALUES.npy", "--out", "sums=uint[128]"]
 
 #: What takes long to import, and what needs another package: `vkgroup.X` stands for its modules too.
-TOOLS = {f"vkgroup.{name}" for name in ("conformance", "check", "probe", "bench", "programs", "report")}
+TOOLS = {
+    f"vkgroup.{name}"
+    for name in ("conformance", "check", "probe", "bench", "programs", "runner", "results.exports")
+} | {f"vkgroup.results.{name}" for name in ("diff", "report", "reproduction")}
 RUNTIME = {f"vkgroup.{name}" for name in ("spirv", "compiler", "device", "dispatch", "opening", "reference")}
 OTHERS = {"numpy", "vulkan", "cffi", "rich", "matplotlib", "shtab", "vkgroup.gl", "vkgroup.kernels"}
 EVERYTHING = TOOLS | RUNTIME | OTHERS
@@ -44,7 +47,7 @@ def imported(*words: str) -> set[str]:
     """Return the modules that a fresh process has after a command, and the packages they are of."""
     command = [sys.executable, "-c", CODE, *words]
     names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    return {".".join(name.split(".")[:depth]) for name in names for depth in (1, 2)}
+    return {".".join(name.split(".")[:depth]) for name in names for depth in (1, 2, 3)}
 
 
 @pytest.mark.parametrize("words", [["--help"], *([command, "--help"] for command in COMMANDS)], ids=" ".join)
@@ -61,7 +64,7 @@ def test_help_needs_nothing(words: list[str]) -> None:
         (["bench", "--compare", str(RECORDED), str(RECORDED)], {"numpy", "rich", "vkgroup.bench"}),
         (
             ["check", str(SHADER), "--device", "none", "--subgroup-size", "4"],
-            RUNTIME | {"numpy", "cffi", "rich", "vkgroup.check"},
+            RUNTIME | {"numpy", "cffi", "rich", "vkgroup.check", "vkgroup.runner"},
         ),
         (["probe", "--device", "reference"], RUNTIME | {"numpy", "cffi", "rich", "vkgroup.probe"}),
         (

@@ -12,17 +12,17 @@ from dataclasses import replace
 import pytest
 
 from vkgroup.cli.main import main
-from vkgroup.cluster import connecting, crew, offer, serving
-from vkgroup.cluster.connecting import Cluster, scheduler_address
-from vkgroup.cluster.crew import _Arrived, _Exchange, _Judging
-from vkgroup.cluster.member import Member, Outcome, Turns
-from vkgroup.cluster.offer import Offer, build
 from vkgroup.conformance import Result, Status
-from vkgroup.conformance.messages import Setup
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.suspects import Suspect
+from vkgroup.conformance.setup import Setup
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, NoDevice, Unsupported
+from vkgroup.runner.cluster import offer, scheduler, serving, targets
+from vkgroup.runner.cluster.connecting import Cluster, scheduler_address
+from vkgroup.runner.cluster.member import Member, Outcome, Turns
+from vkgroup.runner.cluster.offer import Offer, build
+from vkgroup.runner.cluster.scheduler import _Arrived, _Exchange, _Judging
+from vkgroup.runner.retry import Retry
 
 GPU = DeviceInfo(
     "/icd.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "580", (1, 4, 0), "ab", 32
@@ -52,7 +52,7 @@ class FakeClient:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(connecting, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(targets, "WAIT_SECONDS", 0.0)
 
 
 def cluster(*offers: Offer | None) -> Cluster:
@@ -60,8 +60,8 @@ def cluster(*offers: Offer | None) -> Cluster:
 
 
 def chosen(choice: str | None, *offers: Offer) -> list[str]:
-    found = cluster(*offers)
-    return [device.name for device in found._choose(found.workers(), choice)]
+    connected = cluster(*offers)
+    return [device.name for device in targets._choose(connected, connected.workers(), choice)]
 
 
 def test_offers_pass_through_json_whole() -> None:
@@ -89,7 +89,7 @@ def test_a_cluster_of_chosen_devices_judges_on_these(monkeypatch) -> None:
     monkeypatch.setattr(_Exchange, "ask", lambda *_: None)
     client = FakeClient(an_offer(SOFTWARE), an_offer(GPU), an_offer(REFERENCE))
     for choice in ("7", "/icd.json", None):
-        made = Cluster(client, "tcp://127.0.0.1:1", [GPU, REFERENCE]).targets(choice)
+        made = targets.targets(Cluster(client, "tcp://127.0.0.1:1", [GPU, REFERENCE]), choice)
         assert [target.device for target in made] == [GPU, REFERENCE]
 
 
@@ -101,12 +101,12 @@ def test_no_fitting_device_lists_what_there_is() -> None:
     with pytest.raises(
         NoDevice, match=r"(?s)fits 'gpu'.*llvmpipe .* on here, 2 at once \(tcp://10.0.0.0:1\)"
     ):
-        cluster(an_offer(SOFTWARE)).targets("gpu")
+        targets.targets(cluster(an_offer(SOFTWARE)), "gpu")
 
 
 def test_workers_without_devices_are_told_how_to_get_them() -> None:
     with pytest.raises(NoDevice, match=r"\(1 without\).*vkgroup worker tcp://10.0.0.9:8786"):
-        cluster(None).targets(None)
+        targets.targets(cluster(None), None)
 
 
 def test_workers_of_another_vkgroup_are_refused_by_name() -> None:
@@ -114,7 +114,7 @@ def test_workers_of_another_vkgroup_are_refused_by_name() -> None:
     with pytest.raises(
         InvalidInput, match=r"(?s)0\.0\.9\+abc on there \(tcp://10\.0\.0\.1:1\)\nInstall the same"
     ):
-        cluster(an_offer(GPU), other).targets("gpu")
+        targets.targets(cluster(an_offer(GPU), other), "gpu")
 
 
 def test_addresses(tmp_path) -> None:
@@ -131,7 +131,7 @@ def test_addresses(tmp_path) -> None:
 
 @pytest.mark.parametrize("command", [["conform", "--cluster"], ["worker"]])
 def test_without_a_scheduler_the_command_says_so(command, monkeypatch, capfd) -> None:
-    monkeypatch.setattr("vkgroup.cluster.serving.CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr("vkgroup.runner.cluster.serving.CONNECT_SECONDS", 0.3)
     assert main([*command, "127.0.0.1:9"]) == 3
     error = capfd.readouterr().err
     assert "No Dask scheduler answers at tcp://127.0.0.1:9" in error
@@ -224,7 +224,7 @@ class FakeFuture:
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [("error", "could not judge: .*No space left"), ("lost", "went away")]
+    ("status", "said"), [("error", "could not judge: .*No space left"), ("lost", "is gone")]
 )
 def test_an_error_of_a_worker_is_none_of_the_scheduler(status, said) -> None:
     exchange = _Exchange(cluster(an_offer(GPU)), an_offer(GPU), dict)
@@ -237,7 +237,7 @@ class FakeExchange:
 
     def __init__(self, clock: list[float], seconds: float) -> None:
         self._clock, self._seconds = clock, seconds
-        self._work: list[Suspect] = []
+        self._work: list[Retry] = []
         self.sent = 0
 
     def __len__(self) -> int:
@@ -246,22 +246,23 @@ class FakeExchange:
     def room(self, alone: bool) -> bool:
         return len(self._work) < 2
 
-    def send(self, suspect: Suspect, setup: object, alone: bool) -> None:
+    def send(self, retry: Retry, setup: object, alone: bool) -> None:
         self.sent += 1
-        self._work.append(suspect)
+        self._work.append(retry)
 
     def take(self, seconds: float) -> _Arrived | None:
         self._clock[0] += self._seconds
-        suspect = self._work.pop(0)
-        return _Arrived(suspect, Outcome([Result("a", Status.PASS)], "w", "", "d"))
+        retry = self._work.pop(0)
+        return _Arrived(retry, Outcome([Result("a", Status.PASS)], "w", "", "d"))
 
 
 @pytest.mark.parametrize(("grace", "judged"), [(5.0, 2), (0.0, 1)])
 def test_batches_at_work_have_some_seconds_when_time_is_over(grace, judged, monkeypatch) -> None:
     clock = [1000.0]
-    monkeypatch.setattr(crew.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(crew, "GRACE_SECONDS", grace)
+    monkeypatch.setattr(scheduler.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(scheduler, "GRACE_SECONDS", grace)
     exchange, results = FakeExchange(clock, 0.1), []
-    judging = _Judging(exchange, Setup(GPU, 0, 1.0), results.extend, clock[0] + 0.05)
-    judging.run([Batch("a", []), Batch("b", []), Batch("c", []), Batch("d", [], alone=True)])
+    judging = _Judging(exchange, Setup(GPU, 0, 1.0), clock[0] + 0.05)
+    for arrived in judging.run([Batch("a", []), Batch("b", []), Batch("c", []), Batch("d", [], alone=True)]):
+        results += arrived
     assert (exchange.sent, len(results)) == (2, judged)

@@ -16,10 +16,11 @@ import vkgroup
 import vkgroup.conformance as conformance
 from vkgroup import processes
 from vkgroup.cli.main import main
-from vkgroup.cluster.connecting import Cluster, connected
 from vkgroup.conformance import Result, Run, Status, select
-from vkgroup.conformance.store import RESULTS, read_results
 from vkgroup.opening import select as select_device
+from vkgroup.results.journal import RESULTS, read_results
+from vkgroup.runner.cluster.connecting import Cluster, connected
+from vkgroup.runner.cluster.targets import targets
 
 # Some fail on SwiftShader.
 FILTERS = ("vote.compute.subgroupAllEqual.bool.*.exact", "vote.compute.subgroupAllEqual.bvec2.*.exact")
@@ -45,8 +46,8 @@ def plain():
 
 
 def judged(cluster: Cluster, filters, **options) -> Run:
-    (target,) = cluster.targets("swiftshader")
-    return conformance.run(target.device, filters=filters, crew=target.crew, **options)
+    (target,) = targets(cluster, "swiftshader")
+    return conformance.run(target.device, filters=filters, scheduler=target.scheduler, **options)
 
 
 def workers(cluster: Cluster) -> dict[str, int]:
@@ -73,10 +74,10 @@ def test_workers_that_are_killed_cost_nothing_but_time(cluster, plain, tmp_path)
             os.kill(killed[-1], signal.SIGKILL)
 
     before = list(workers(cluster).values())
-    (target,) = cluster.targets(None)
+    (target,) = targets(cluster, None)
     assert target.name == "2 × SwiftShader Device (Subzero)"
     options = {"transform": killed_on_elect, "on_results": kill_both, "out": tmp_path / "run"}
-    found = conformance.run(target.device, filters=(*FILTERS, GUILTY), crew=target.crew, **options)
+    found = conformance.run(target.device, filters=(*FILTERS, GUILTY), scheduler=target.scheduler, **options)
     assert len(killed) == 2
     results = words(found)
     assert words(read_results(tmp_path / "run" / RESULTS)) == results

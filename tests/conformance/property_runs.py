@@ -10,9 +10,9 @@ import vkgroup.conformance as conformance
 from vkgroup.conformance import Status
 from vkgroup.conformance.families import family_named
 from vkgroup.conformance.family import AnyCase
-from vkgroup.conformance.results import Result
 from vkgroup.device import DeviceInfo
 from vkgroup.opening import select as select_device
+from vkgroup.results.record import Result
 
 Mutate = Callable[[bytes], bytes]
 

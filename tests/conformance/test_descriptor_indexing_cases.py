@@ -17,9 +17,9 @@ from vkgroup.conformance.descriptor_indexing.kinds import KINDS
 from vkgroup.conformance.descriptor_indexing.nonuniform import completed
 from vkgroup.conformance.descriptor_indexing.shader import source_of
 from vkgroup.conformance.descriptor_indexing.ways import WAYS
-from vkgroup.conformance.results import AGAINST_THE_DEVICE
 from vkgroup.dispatch.slots import DESCRIPTOR_TYPES
 from vkgroup.reference.device.capabilities import capabilities_of
+from vkgroup.results.record import AGAINST_THE_DEVICE
 
 ACCESS_CHAIN, IMAGE_WRITE, ATOMIC_ADD, ATOMIC_OR, NAME = 65, 99, 234, 241, 5
 SAMPLED_IMAGE, DECORATE, NON_UNIFORM = 86, 71, 5300

@@ -7,8 +7,8 @@ import pytest
 from vkgroup.conformance import khronos_names
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
 from vkgroup.conformance.expressions import Expressions
-from vkgroup.conformance.results import Status
 from vkgroup.errors import InvalidInput
+from vkgroup.results.record import Status
 
 
 def read(tmp_path, **texts: str | bytes) -> Expectations:
@@ -180,18 +180,18 @@ def test_names_of_other_suites_are_told(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "complaint"),
     [
-        ("baselines", "vote.a,Fail\nvote.b\n", r"baselines.txt:2: 'vote.b' is no line NAME,STATUS"),
-        ("baselines", ",Fail\n", "no line NAME,STATUS"),
-        ("baselines", "vote.a,\n", "no line NAME,STATUS"),
-        ("baselines", "vote.a,fail\n", "'fail' is no status; a baseline has Fail, Crash or Timeout"),
-        ("baselines", "vote.a,Fail # why\n", "comments on lines of their own"),
-        ("baselines", "vote.a,Fail\n\nvote.a,Crash\n", r"baselines.txt:3: vote.a stands on line 1 already"),
-        ("baselines", b"\xff\xfe\x00", "no text in UTF-8"),
+        ("baselines", "vote.a,Fail\nvote.b\n", r"baselines.txt:2: 'vote.b' is not a line NAME,STATUS"),
+        ("baselines", ",Fail\n", "not a line NAME,STATUS"),
+        ("baselines", "vote.a,\n", "not a line NAME,STATUS"),
+        ("baselines", "vote.a,fail\n", "'fail' is not a status; a baseline has Fail, Crash or Timeout"),
+        ("baselines", "vote.a,Fail # why\n", "comments on separate lines"),
+        ("baselines", "vote.a,Fail\n\nvote.a,Crash\n", r"baselines.txt:3: vote.a is on line 1 already"),
+        ("baselines", b"\xff\xfe\x00", "not UTF-8 text"),
         ("baselines", "vote.a\0,Fail", "zero bytes"),
-        ("skips", "fine\nvote.(a\n", r"skips.txt:2: 'vote.\(a' is no regular expression .*: missing \)"),
-        ("flakes", "a{99999}", "no regular expression .* repetition size"),
-        ("flakes", "vote(?!.*mesh)", r"no regular expression .* perl operator: \(\?!"),
-        ("skips", b"\x80", "no text in UTF-8"),
+        ("skips", "fine\nvote.(a\n", r"skips.txt:2: 'vote.\(a' is not a regular expression .*: missing \)"),
+        ("flakes", "a{99999}", "not a regular expression .* repetition size"),
+        ("flakes", "vote(?!.*mesh)", r"not a regular expression .* perl operator: \(\?!"),
+        ("skips", b"\x80", "not UTF-8 text"),
     ],
 )
 def test_bad_files_are_told_with_their_line(tmp_path, kind, text, complaint) -> None:
@@ -216,5 +216,5 @@ def test_several_baselines_must_agree_on_who_says_what(tmp_path) -> None:
     two.write_text("# more\nvote.b,Fail\n")
     assert sorted(read_expectations([one, two]).baseline) == ["vote.a", "vote.b"]
     two.write_text("# more\nvote.a,Fail\n")
-    with pytest.raises(InvalidInput, match=r"two.txt:2: vote.a stands at .*one.txt:1 already"):
+    with pytest.raises(InvalidInput, match=r"two.txt:2: vote.a is at .*one.txt:1 already"):
         read_expectations([one, two])

@@ -10,12 +10,13 @@ import pytest
 from mutants.rewriting import instructions, rewritten
 
 import vkgroup.conformance as conformance
-from vkgroup.conformance import Result, Run, Status, plan, pool, select
+from vkgroup.conformance import Result, Run, Status, plan, select
 from vkgroup.conformance.expectations import Outcome, read_expectations
-from vkgroup.conformance.judged import Judged, read_again, write_again
+from vkgroup.conformance.outcomes import RunOutcomes, read_again, write_again
 from vkgroup.device import Capabilities, Subgroup
 from vkgroup.errors import NoDevice
 from vkgroup.opening import select as select_device
+from vkgroup.runner import pool
 
 ALL, ANY, ELECT = 334, 335, 333
 GUILTY = "vote.compute.subgroupAll.bool.data_mask.exact"
@@ -51,7 +52,7 @@ class TestOnADriver:
     """Runs in this process, which `transform` can count in."""
 
     @staticmethod
-    def judged(tmp_path, times: float, **texts: str) -> Judged:
+    def judged(tmp_path, times: float, **texts: str) -> RunOutcomes:
         planted = Planted(times)
 
         def judge(cases):
@@ -59,7 +60,7 @@ class TestOnADriver:
                 select_device("swiftshader"), cases=cases, isolate=False, transform=planted
             )
 
-        judged = Judged(judge(select(GLOBS)), expectations(tmp_path, **texts))
+        judged = RunOutcomes(judge(select(GLOBS)), expectations(tmp_path, **texts))
         judged.judge_again(lambda cases, take: take(judge(cases).results))
         return judged
 
@@ -78,20 +79,20 @@ class TestOnADriver:
 
     def test_what_does_not_fail_again_is_a_flake(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 1)
-        assert judged.outcomes[GUILTY] == Outcome.FLAKE
+        assert judged.by_case[GUILTY] == Outcome.FLAKE
         assert judged.success
         (result,) = (result for result in judged.results if result.case == GUILTY)
-        assert "judged again: Pass" in judged.words(result)
+        assert "judged again: Pass" in judged.description(result)
 
     def test_a_known_failure_is_expected_and_not_judged_again(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 1, baseline=f"{GUILTY},Fail\n")
-        assert judged.outcomes[GUILTY] == Outcome.EXPECTED_FAIL
+        assert judged.by_case[GUILTY] == Outcome.EXPECTED_FAIL
         assert judged.success
         assert not judged.again
 
     def test_a_known_flake_is_not_judged_again(self, tmp_path) -> None:
         judged = self.judged(tmp_path, 1, flakes="subgroupAll\\.")
-        assert judged.outcomes[GUILTY] == Outcome.KNOWN_FLAKE
+        assert judged.by_case[GUILTY] == Outcome.KNOWN_FLAKE
         assert judged.success
         assert not judged.again
 
@@ -99,7 +100,7 @@ class TestOnADriver:
         judged = self.judged(tmp_path, 0, baseline=f"# one\n{GUILTY},Crash\n")
         assert judged.unexpected == {GUILTY: Outcome.IMPROVED_PASS}
         (result,) = (result for result in judged.results if result.case == GUILTY)
-        assert "fails.txt:2 expects Crash: remove the line" in judged.words(result)
+        assert "fails.txt:2 expects Crash: remove the line" in judged.description(result)
 
 
 WHOLE = Capabilities(
@@ -118,17 +119,17 @@ def run(statuses: dict[str, Status]) -> Run:
 
 
 def test_the_batches_of_what_is_unexpected_are_judged_again_and_no_others() -> None:
-    judged = Judged(run({CASES[0].name: Status.FAIL}))
+    judged = RunOutcomes(run({CASES[0].name: Status.FAIL}))
     batches = list(plan.batches(CASES, judged.run.capabilities))
     assert len(batches) > 1
     asked = []
     judged.judge_again(lambda cases, take: asked.extend(cases))
     assert asked == next(batch.cases for batch in batches if CASES[0] in batch.cases)
-    assert judged.outcomes[CASES[0].name] == Outcome.FAIL
+    assert judged.by_case[CASES[0].name] == Outcome.FAIL
 
 
 def test_what_fails_at_the_second_time_only_flakes_too() -> None:
-    judged = Judged(run({CASES[0].name: Status.FAIL}))
+    judged = RunOutcomes(run({CASES[0].name: Status.FAIL}))
     mates = []
 
     def repeat(cases, take):
@@ -136,30 +137,30 @@ def test_what_fails_at_the_second_time_only_flakes_too() -> None:
         take([Result(CASES[0].name, Status.FAIL), Result(mates[0], Status.FAIL, detail="wrong this time")])
 
     judged.judge_again(repeat)
-    assert judged.outcomes[mates[0]] == Outcome.FLAKE
+    assert judged.by_case[mates[0]] == Outcome.FLAKE
     (result,) = (result for result in judged.results if result.case == mates[0])
-    assert "wrong this time" in judged.words(result)
+    assert "wrong this time" in judged.description(result)
 
 
 def test_two_kinds_of_failure_are_no_flake() -> None:
-    judged = Judged(run({CASES[0].name: Status.FAIL}))
+    judged = RunOutcomes(run({CASES[0].name: Status.FAIL}))
     judged.judge_again(lambda cases, take: take([Result(CASES[0].name, Status.CRASH)]))
     assert judged.unexpected == {CASES[0].name: Outcome.FAIL}
 
 
 def test_second_results_are_kept_and_not_asked_for_again(tmp_path) -> None:
-    judged = Judged(run({CASES[0].name: Status.FAIL}))
+    judged = RunOutcomes(run({CASES[0].name: Status.FAIL}))
     judged.judge_again(lambda cases, take: take([Result(case.name, Status.PASS) for case in cases]))
     write_again(tmp_path, judged.again)
-    resumed = Judged(judged.run, again=read_again(tmp_path))
-    assert resumed.outcomes == judged.outcomes
+    resumed = RunOutcomes(judged.run, again=read_again(tmp_path))
+    assert resumed.by_case == judged.by_case
     assert resumed.judge_again(lambda cases, take: pytest.fail("judged a third time")) == 0
     assert read_again(tmp_path / "elsewhere") == {}
 
 
 def test_what_was_judged_again_before_that_broke_off_counts() -> None:
     first, other = (batch.cases[0].name for batch in list(plan.batches(CASES, WHOLE))[:2])
-    judged = Judged(run({first: Status.FAIL, other: Status.FAIL}))
+    judged = RunOutcomes(run({first: Status.FAIL, other: Status.FAIL}))
 
     def repeat(cases, take):
         take([Result(first, Status.PASS)])
@@ -167,7 +168,7 @@ def test_what_was_judged_again_before_that_broke_off_counts() -> None:
 
     with pytest.raises(NoDevice):
         judged.judge_again(repeat)
-    assert (judged.outcomes[first], judged.outcomes[other]) == (Outcome.FLAKE, Outcome.FAIL)
+    assert (judged.by_case[first], judged.by_case[other]) == (Outcome.FLAKE, Outcome.FAIL)
     asked = []
     judged.judge_again(lambda cases, take: asked.extend(case.name for case in cases))
     assert other in asked
@@ -180,25 +181,25 @@ def test_a_name_of_khronos_of_which_nothing_fails_is_told_where_all_of_it_was_ju
     cases = select(known.khronos[listed])
     found = run({})
     found.results = [Result(case.name, Status.PASS) for case in cases]
-    assert Judged(found, known).idle() == [listed]
-    assert Judged(found, known).success
+    assert RunOutcomes(found, known).idle() == [listed]
+    assert RunOutcomes(found, known).success
     found.results[0] = Result(cases[0].name, Status.NOT_SUPPORTED)
-    assert Judged(found, known).idle() == [listed]
+    assert RunOutcomes(found, known).idle() == [listed]
     found.results[0] = Result(cases[0].name, Status.FAIL)
-    assert Judged(found, known).idle() == []
-    assert Judged(found, known).outcomes[cases[0].name] == Outcome.EXPECTED_FAIL
+    assert RunOutcomes(found, known).idle() == []
+    assert RunOutcomes(found, known).by_case[cases[0].name] == Outcome.EXPECTED_FAIL
     found.results[0] = Result(cases[0].name, Status.PASS)
     again = {cases[0].name: Result(cases[0].name, Status.CRASH)}
-    assert Judged(found, known, again=again).idle() == []
+    assert RunOutcomes(found, known, again=again).idle() == []
     del found.results[0]
-    assert Judged(found, known).idle() == []
+    assert RunOutcomes(found, known).idle() == []
 
 
 def test_what_was_left_out_is_skipped_and_what_was_not_reached_is_missing() -> None:
     found = run({})
     found.missing = ["vote.z"]
-    judged = Judged(found, left_out=["vote.a"])
-    assert judged.outcomes["vote.a"] == Outcome.SKIP
+    judged = RunOutcomes(found, left_out=["vote.a"])
+    assert judged.by_case["vote.a"] == Outcome.SKIP
     assert judged.unexpected == {"vote.z": Outcome.MISSING}
     assert judged.judge_again(lambda cases, take: pytest.fail("nothing has failed")) == 0
 
@@ -208,10 +209,10 @@ def test_a_broken_promise_can_be_expected(tmp_path) -> None:
     broken.capabilities = replace(WHOLE, subgroup=replace(WHOLE.subgroup, size=3))
     name = "device.minimum_promises"
     known = expectations(tmp_path, f"{name},Fail\n")
-    assert Judged(broken).unexpected == {name: Outcome.FAIL}
-    assert Judged(broken, known).success
-    assert Judged(kept).success
-    assert Judged(kept, known).unexpected == {name: Outcome.IMPROVED_PASS}
+    assert RunOutcomes(broken).unexpected == {name: Outcome.FAIL}
+    assert RunOutcomes(broken, known).success
+    assert RunOutcomes(kept).success
+    assert RunOutcomes(kept, known).unexpected == {name: Outcome.IMPROVED_PASS}
 
 
 def elect_waits(data: bytes) -> bytes:

@@ -11,13 +11,15 @@ from dataclasses import replace
 import pytest
 
 from vkgroup import processes
-from vkgroup.conformance import Result, Status, pool, select
-from vkgroup.conformance.crew import Together
-from vkgroup.conformance.messages import Setup
+from vkgroup.conformance import Result, Status, select
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.suspects import Answer
+from vkgroup.conformance.setup import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import select as select_device
+from vkgroup.results.record import TakeResults
+from vkgroup.runner import pool, worker_process
+from vkgroup.runner.retry import BatchResults
+from vkgroup.runner.scheduler import LocalScheduler, pass_on
 
 GPU = DeviceInfo("/i.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "5", (1, 4, 0), "ab", 32)
 CASES = select(("vote.compute.subgroupAll.bool.*",))[:8]
@@ -26,7 +28,7 @@ CASES = select(("vote.compute.subgroupAll.bool.*",))[:8]
 class FakeWorker:
     """Judges in this process: the first case of a batch fails, the others pass."""
 
-    def __init__(self, setup: Setup, module: str = "", known: object = None) -> None: ...
+    def __init__(self, setup: Setup, known: object = None) -> None: ...
 
     def run(self, batch: Batch, seconds: float) -> list[Result]:
         statuses = [Status.FAIL] + [Status.PASS] * (len(batch) - 1)
@@ -37,19 +39,24 @@ class FakeWorker:
     kill = dismiss = signal = close
 
 
-def test_an_answer_is_split_into_what_is_believed_and_what_a_death_makes_doubtful() -> None:
+def run_pool(judge: pool.Pool, batches: list[Batch], take: TakeResults) -> None:
+    """Pass the results of batches on as a run does."""
+    pass_on(judge.run(batches), judge.drain, take)
+
+
+def test_results_are_split_into_final_ones_and_failures() -> None:
     batch = Batch("subgroup", list(CASES))
     passes = [Result(case.name, Status.PASS) for case in CASES]
-    assert Answer(batch, passes).split() == (passes, None)
+    assert BatchResults(batch, passes).split() == (passes, None)
     found = [replace(passes[0], status=Status.CRASH), *passes[1:5], replace(passes[5], status=Status.FAIL)]
-    believed, doubtful = Answer(batch, found, when=7.0).split()
+    believed, doubtful = BatchResults(batch, found, when=7.0).split()
     assert believed == found[1:5]
-    assert doubtful == Answer(replace(batch, cases=[CASES[0], CASES[5]]), [found[0], found[5]], 7.0)
+    assert doubtful == BatchResults(replace(batch, cases=[CASES[0], CASES[5]]), [found[0], found[5]], 7.0)
 
 
 @pytest.mark.parametrize("how", [KeyboardInterrupt, OSError])
 def test_failures_that_are_held_are_passed_on_where_the_run_ends(how, monkeypatch) -> None:
-    monkeypatch.setattr(pool, "Worker", FakeWorker)
+    monkeypatch.setattr(worker_process, "WorkerProcess", FakeWorker)
     batches = [Batch("subgroup", list(CASES[at : at + 2])) for at in range(0, 8, 2)]
     found: list[Result] = []
 
@@ -59,7 +66,7 @@ def test_failures_that_are_held_are_passed_on_where_the_run_ends(how, monkeypatc
             raise how
 
     with pytest.raises(how):
-        pool.Pool(Setup(GPU, 0, 1.0), 2).run(batches, take)
+        run_pool(pool.Pool(Setup(GPU, 0, 1.0), 2), batches, take)
     judged = {result.case: result.status for result in found}
     assert sum(status is Status.FAIL for status in judged.values()) >= 3
     for batch in batches[:3]:
@@ -73,23 +80,23 @@ def test_what_a_death_made_doubtful_is_not_passed_on_by_an_interrupted_run(monke
         def run(self, batch: Batch, seconds: float) -> list[Result]:
             if batch.cases[0] is CASES[0]:
                 dying.wait(20.0)
-                raise pool.WorkerDied("gone")
+                raise worker_process.WorkerDied("gone")
             return super().run(batch, seconds)
 
-    monkeypatch.setattr(pool, "Worker", Dying)
+    monkeypatch.setattr(worker_process, "WorkerProcess", Dying)
     found: list[Result] = []
 
     def take(results: list[Result]) -> None:
         found.extend(results)
         dying.set()
 
-    def interrupted(self: pool.Pool, on_results: object) -> None:
+    def interrupted(self: pool.Pool) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pool.Pool, "_judge_alone", interrupted)
+    monkeypatch.setattr(pool.Pool, "_run_alone", interrupted)
     batches = [Batch("subgroup", list(CASES[at : at + 2])) for at in range(0, 4, 2)]
     with pytest.raises(KeyboardInterrupt):
-        pool.Pool(Setup(GPU, 0, 1.0), 2).run(batches, take)
+        run_pool(pool.Pool(Setup(GPU, 0, 1.0), 2), batches, take)
     assert [(result.case, result.status) for result in found] == [(CASES[3].name, Status.PASS)]
 
 
@@ -112,11 +119,12 @@ def test_a_device_that_is_named_twice_judges_alone_what_is_to_be_judged_alone(mo
                 at_work.remove(batch.cases[0].name)
             return super().run(batch, seconds)
 
-    monkeypatch.setattr(pool, "Worker", Noting)
+    monkeypatch.setattr(worker_process, "WorkerProcess", Noting)
     batches = [Batch("subgroup", [case], alone=number > 1) for number, case in enumerate(CASES[:6])]
     found: list[Result] = []
-    crew = Together((GPU, GPU), 1, Capabilities("fake", "discrete_gpu"))
-    crew.judge(Setup(GPU, 0, 1.0), batches, found.extend)
+    scheduler = LocalScheduler((GPU, GPU), 1, Capabilities("fake", "discrete_gpu"))
+    for results in scheduler.run(Setup(GPU, 0, 1.0), batches):
+        found.extend(results)
     assert len(found) == 6
     beside = {name for names in together if len(names) > 1 for name in names}
     assert beside == {CASES[0].name, CASES[1].name}
@@ -125,8 +133,8 @@ def test_a_device_that_is_named_twice_judges_alone_what_is_to_be_judged_alone(mo
 def test_a_worker_that_hangs_while_it_closes_ends_by_itself(swiftshader) -> None:
     """Its run has gone, and nobody is left to kill it."""
     code = (
-        "import time, vkgroup.conformance.execute as execute, vkgroup.conformance.worker as worker\n"
-        "from vkgroup.conformance.messages import serve_and_leave\n"
+        "import time, vkgroup.conformance.execute as execute, vkgroup.runner.worker as worker\n"
+        "from vkgroup.processes import serve_and_leave\n"
         "worker.CLOSE_SECONDS = 0.2\n"
         "execute.Executor.close = lambda self: time.sleep(3000)\n"
         "serve_and_leave(worker.serve)\n"
@@ -156,14 +164,14 @@ def test_a_mistake_of_ours_is_called_one(swiftshader, monkeypatch) -> None:
     monkeypatch.setenv("PYTHONPATH", __file__.rpartition("/")[0])
     found: list[Result] = []
     setup = Setup(select_device("swiftshader"), 0, 20.0, fail_of_ours)
-    pool.Pool(setup, 1).run([Batch("subgroup", list(CASES[:1]))], found.extend)
+    run_pool(pool.Pool(setup, 1), [Batch("subgroup", list(CASES[:1]))], found.extend)
     assert found[0].status is Status.CRASH
-    assert "vkgroup's own code failed" in found[0].detail
+    assert "Internal error while judging" in found[0].detail
     assert "ZeroDivisionError: of ours" in found[0].detail
 
 
 def test_a_process_that_a_driver_does_not_let_go_of_is_left_behind(monkeypatch, swiftshader) -> None:
-    worker = pool.Worker(Setup(select_device("swiftshader"), 0, 1.0))
+    worker = worker_process.WorkerProcess(Setup(select_device("swiftshader"), 0, 1.0))
     honest = worker._process.wait
 
     def stuck(timeout: float | None = None) -> int:

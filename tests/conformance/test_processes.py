@@ -18,9 +18,9 @@ import vkgroup.conformance as conformance
 from vkgroup import processes
 from vkgroup.compiler import compile_source
 from vkgroup.conformance import Status, select
-from vkgroup.conformance.store import RESULTS
 from vkgroup.errors import NoDevice
 from vkgroup.opening import select as select_device
+from vkgroup.results.journal import RESULTS
 
 ELECT = 333
 
@@ -264,7 +264,7 @@ def test_a_worker_that_cannot_start_is_an_error_and_no_verdict(tmp_path, monkeyp
     honest = processes.command
 
     def command(module: str, *arguments: str) -> list[str]:
-        worker = module == "vkgroup.conformance.worker"
+        worker = module == "vkgroup.runner.worker"
         return [sys.executable, "-c", "raise SystemExit(7)"] if worker else honest(module, *arguments)
 
     monkeypatch.setattr(processes, "command", command)

@@ -11,7 +11,6 @@ import vkgroup
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.reconvergence.cases import ConstructCase, RandomCase, all_cases
 from vkgroup.conformance.reconvergence.run import run
-from vkgroup.conformance.results import Status
 from vkgroup.programs import shrinker
 from vkgroup.programs.nodes import (
     Call,
@@ -39,6 +38,7 @@ from vkgroup.programs.nodes import (
 from vkgroup.programs.rules import observation_faults
 from vkgroup.programs.shrinker import digest, replay, shrink
 from vkgroup.programs.variants import expressional, simpler_conditions, structural, weight
+from vkgroup.results.record import Status
 
 CASES = tuple(all_cases())
 SEE, SECRETLY, ODD = Observe(1), Observe(2, unpredictable=True), LaneIn(0xAAAA)

@@ -11,16 +11,18 @@ from dataclasses import replace
 import pytest
 
 import vkgroup.conformance as conformance
-from vkgroup.cli import conform_several
+from vkgroup.cli import conform_devices
 from vkgroup.cli.main import main
-from vkgroup.conformance import Result, Status, crew, pool, select, several
-from vkgroup.conformance.crew import Together, model_of, read_capabilities
-from vkgroup.conformance.messages import Setup
+from vkgroup.conformance import Result, Status, select
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.supply import Supply
+from vkgroup.conformance.setup import Setup
 from vkgroup.device import Capabilities, DeviceInfo, discovery
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import select as select_device
+from vkgroup.runner import multi_device, scheduler, worker_process
+from vkgroup.runner.device_model import model_of, read_capabilities
+from vkgroup.runner.scheduler import LocalScheduler
+from vkgroup.runner.work_queue import WorkQueue
 
 GPU = DeviceInfo("/i.json", "nvidia", 0, "NVIDIA H200", "discrete_gpu", "NVIDIA", "5", (1, 4, 0), "ab", 32)
 SECOND = replace(GPU, index=1, uuid="cd")
@@ -35,22 +37,22 @@ def found(monkeypatch):
 
     def let(*devices: DeviceInfo) -> None:
         report = discovery.IcdReport("", "", "", "ok", "", devices)
-        monkeypatch.setattr(several, "devices", lambda: discovery.Discovery("loader", (report,)))
+        monkeypatch.setattr(multi_device, "devices", lambda: discovery.Discovery("loader", (report,)))
 
     return let
 
 
 def test_all_are_the_gpus_each_once(found) -> None:
     found(SOFTWARE, GPU, replace(GPU, manifest="/another/place/i.json"), SECOND, REFERENCE)
-    assert several.choose("all") == [GPU, SECOND]
+    assert multi_device.choose("all") == [GPU, SECOND]
 
 
 def test_all_are_the_software_devices_where_there_is_no_gpu(found) -> None:
     found(SOFTWARE, REFERENCE)
-    assert several.choose("ALL") == [SOFTWARE]
+    assert multi_device.choose("ALL") == [SOFTWARE]
     found(REFERENCE)
     with pytest.raises(NoDevice, match="drivers fetch"):
-        several.choose("all")
+        multi_device.choose("all")
 
 
 def test_a_name_with_commas_is_no_list(monkeypatch) -> None:
@@ -59,28 +61,28 @@ def test_a_name_with_commas_is_no_list(monkeypatch) -> None:
             return SOFTWARE
         raise NoDevice(choice)
 
-    monkeypatch.setattr(several, "select", only_llvmpipe)
-    assert not several.is_several("llvmpipe (LLVM 15, 256 bits)")
-    assert not several.is_several("H200")
-    assert not several.is_several(None)
-    assert several.is_several("H200, llvmpipe")
-    assert several.is_several(" all")
+    monkeypatch.setattr(multi_device, "select", only_llvmpipe)
+    assert not multi_device.is_several("llvmpipe (LLVM 15, 256 bits)")
+    assert not multi_device.is_several("H200")
+    assert not multi_device.is_several(None)
+    assert multi_device.is_several("H200, llvmpipe")
+    assert multi_device.is_several(" all")
 
 
 def test_a_choice_of_one_is_one(monkeypatch) -> None:
-    monkeypatch.setattr(several, "select", lambda choice: {"7": GPU, "a, b": SECOND}[choice])
-    assert several.choose("7") == [GPU]
-    assert several.choose("a, b") == [SECOND]
+    monkeypatch.setattr(multi_device, "select", lambda choice: {"7": GPU, "a, b": SECOND}[choice])
+    assert multi_device.choose("7") == [GPU]
+    assert multi_device.choose("a, b") == [SECOND]
 
 
 def test_sizes_of_the_reference_device_are_a_list() -> None:
-    assert several.is_several("reference:32,reference:64")
-    assert [device.subgroup_size for device in several.choose("reference:32,reference:64")] == [32, 64]
+    assert multi_device.is_several("reference:32,reference:64")
+    assert [device.subgroup_size for device in multi_device.choose("reference:32,reference:64")] == [32, 64]
 
 
 def test_folders_are_unique_whatever_the_devices_are_called() -> None:
-    assert several.unique_slugs(["GPU", "GPU", "GPU 2"]) == ["gpu", "gpu-2", "gpu-2-2"]
-    assert several.unique_slugs(["GPU 2", "GPU", "GPU"]) == ["gpu-2", "gpu", "gpu-3"]
+    assert multi_device.unique_slugs(["GPU", "GPU", "GPU 2"]) == ["gpu", "gpu-2", "gpu-2-2"]
+    assert multi_device.unique_slugs(["GPU 2", "GPU", "GPU"]) == ["gpu-2", "gpu", "gpu-3"]
 
 
 def test_one_model_shares_a_run_unless_each_is_wanted(monkeypatch, swiftshader) -> None:
@@ -91,15 +93,15 @@ def test_one_model_shares_a_run_unless_each_is_wanted(monkeypatch, swiftshader) 
         return replace(capabilities, name=device.name, uuid=device.uuid)
 
     members = [GPU, SOFTWARE, SECOND]
-    shared = several.targets(members, read=read)
+    shared = multi_device.targets(members, read=read)
     assert [(target.name, target.folder) for target in shared] == [
         ("2 × NVIDIA H200", "nvidia-h200"), ("llvmpipe", "llvmpipe")
     ]  # fmt: skip
-    assert [target.crew.jobs for target in shared] == [26, 13]
-    apart = several.targets(members, 2, each=True, read=read)
+    assert [target.scheduler.jobs for target in shared] == [26, 13]
+    apart = multi_device.targets(members, 2, each=True, read=read)
     assert [target.folder for target in apart] == ["nvidia-h200", "llvmpipe", "nvidia-h200-2"]
-    assert [target.crew.jobs for target in apart] == [1, 1, 1]
-    assert several.targets([GPU, SECOND], read=read)[0].crew.jobs == 32
+    assert [target.scheduler.jobs for target in apart] == [1, 1, 1]
+    assert multi_device.targets([GPU, SECOND], read=read)[0].scheduler.jobs == 32
 
 
 def test_a_model_is_what_cases_are_chosen_by(swiftshader) -> None:
@@ -110,15 +112,15 @@ def test_a_model_is_what_cases_are_chosen_by(swiftshader) -> None:
 
 
 def test_devices_that_differ_share_no_run(monkeypatch) -> None:
-    monkeypatch.setattr(crew, "read_capabilities", lambda device: Capabilities(device.name, device.type))
-    assert Together.of([GPU, SECOND, GPU], 2).jobs == 6
+    monkeypatch.setattr(scheduler, "read_capabilities", lambda device: Capabilities(device.name, device.type))
+    assert LocalScheduler.of([GPU, SECOND, GPU], 2).jobs == 6
     with pytest.raises(InvalidInput, match=r"differ cannot share a run: NVIDIA H200 .*, llvmpipe"):
-        Together.of([GPU, SOFTWARE], 1)
+        LocalScheduler.of([GPU, SOFTWARE], 1)
 
 
 def test_a_supply_is_shared_and_keeps_what_is_judged_alone() -> None:
     first, second, alone = Batch("a", []), Batch("b", []), Batch("c", [], alone=True)
-    supply = Supply([alone, first, second])
+    supply = WorkQueue([alone, first, second])
     assert len(supply) == 2
     assert [supply.next(), supply.next(), supply.next()] == [first, second, None]
     assert [supply.next_alone(), supply.next_alone()] == [alone, None]
@@ -126,8 +128,8 @@ def test_a_supply_is_shared_and_keeps_what_is_judged_alone() -> None:
 
 def test_a_shared_run_is_as_one_on_one_device_and_says_who_judged(tmp_path, swiftshader) -> None:
     device = select_device("swiftshader")
-    pair = Together.of([device, device], 1)
-    shared = conformance.run(device, filters=FILTERS, crew=pair, out=tmp_path / "run")
+    pair = LocalScheduler.of([device, device], 1)
+    shared = conformance.run(device, filters=FILTERS, scheduler=pair, out=tmp_path / "run")
     plain = conformance.run(device, filters=FILTERS, jobs=1)
 
     def words(found):
@@ -142,7 +144,7 @@ def test_a_shared_run_is_as_one_on_one_device_and_says_who_judged(tmp_path, swif
     lines = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
     judged = {line.get("device") for line in lines if line["status"] != "NotSupported"}
     assert judged == {device.choice}
-    resumed = conformance.run(device, filters=FILTERS, crew=pair, out=tmp_path / "run", resume=True)
+    resumed = conformance.run(device, filters=FILTERS, scheduler=pair, out=tmp_path / "run", resume=True)
     assert resumed.executed == 0
     assert resumed.failures[0].device == device.choice
 
@@ -156,7 +158,7 @@ def test_what_may_hang_is_judged_last_by_one_worker_of_each_device(monkeypatch, 
     both_alone = threading.Barrier(2, timeout=20)
 
     class FakeWorker:
-        def __init__(self, setup: Setup, module: str, known: object = None) -> None:
+        def __init__(self, setup: Setup, known: object = None) -> None:
             self._device = setup.device.manifest
 
         def run(self, batch: Batch, seconds: float) -> list[Result]:
@@ -173,13 +175,14 @@ def test_what_may_hang_is_judged_last_by_one_worker_of_each_device(monkeypatch, 
 
         kill = dismiss = signal = close
 
-    monkeypatch.setattr(pool, "Worker", FakeWorker)
+    monkeypatch.setattr(worker_process, "WorkerProcess", FakeWorker)
     case = select(FILTERS)[0]
     batches = [Batch(f"beside{number}", [case]) for number in range(8)]
     batches += [Batch(f"alone{number}", [case], alone=True) for number in range(2)]
     results: list[Result] = []
-    pair = Together((device, other), 2, Capabilities("fake", "discrete_gpu"))
-    pair.judge(Setup(device, 0, 1.0), batches, results.extend)
+    pair = LocalScheduler((device, other), 2, Capabilities("fake", "discrete_gpu"))
+    for batch_results in pair.run(Setup(device, 0, 1.0), batches):
+        results.extend(batch_results)
     assert len(results) == 10
     assert {result.device for result in results} == {device.choice, other.choice}
     for its in (device.manifest, other.manifest):
@@ -192,7 +195,7 @@ def test_the_command_judges_several_at_once(tmp_path, capfd, swiftshader, lavapi
     """One that cannot be judged, for its folder has another run, does not end the others."""
     junit = tmp_path / "j.xml"
     out = tmp_path / "out"
-    taken = out / several.unique_slugs([select_device("swiftshader").name] * 2)[1]
+    taken = out / multi_device.unique_slugs([select_device("swiftshader").name] * 2)[1]
     taken.mkdir(parents=True)
     (taken / "results.jsonl").write_text("{}\n")
     options = ["--device", f"swiftshader,{lavapipe.name},swiftshader", "--each", "--filter", FILTERS[0]]
@@ -214,7 +217,10 @@ def test_the_command_judges_several_at_once(tmp_path, capfd, swiftshader, lavapi
 def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch, by_environment) -> None:
     shown = []
     found = {"a": 0, "b": 1, "c": 0}
-    made = [several.Target(name, name, GPU, Together((GPU,), 1, Capabilities(name, "cpu"))) for name in found]
+    made = [
+        multi_device.Target(name, name, GPU, LocalScheduler((GPU,), 1, Capabilities(name, "cpu")))
+        for name in found
+    ]
 
     def conclude(expecting, device, run, out, *_):
         shown.append(out.name)
@@ -225,9 +231,9 @@ def test_the_exit_code_is_that_of_the_worst_run(tmp_path, monkeypatch, by_enviro
 
     monkeypatch.setenv("VKGROUP_DEVICE", "all" if by_environment else "swiftshader")
     options = [] if by_environment else ["--device", "all"]
-    monkeypatch.setattr(several, "choose", lambda choice: [GPU])
-    monkeypatch.setattr(several, "targets", lambda *_, **options: made)
-    monkeypatch.setattr(conform_several, "judge", judge)
-    monkeypatch.setattr(conform_several, "conclude", conclude)
+    monkeypatch.setattr(multi_device, "choose", lambda choice: [GPU])
+    monkeypatch.setattr(multi_device, "targets", lambda *_, **options: made)
+    monkeypatch.setattr(conform_devices, "judge", judge)
+    monkeypatch.setattr(conform_devices, "conclude", conclude)
     assert main(["conform", *options, "--filter", FILTERS[0], "--out", str(tmp_path)]) == 1
     assert shown == ["a", "b", "c"]

@@ -14,7 +14,6 @@ from property_runs import assert_caught, chosen, judged
 
 from vkgroup.conformance import Status
 from vkgroup.conformance.instances import pack
-from vkgroup.conformance.results import AGAINST_THE_DEVICE
 from vkgroup.conformance.size_control import SizeControlFamily
 from vkgroup.conformance.size_control.case import SizeCase
 from vkgroup.conformance.size_control.properties import PROPERTIES, PropertyCase, judge_property
@@ -22,6 +21,7 @@ from vkgroup.conformance.size_control.records import WORDS, Seen, fault_of
 from vkgroup.conformance.size_control.stages import STAGES, shapes
 from vkgroup.device import Capabilities
 from vkgroup.device.capabilities import SizeControl, Subgroup
+from vkgroup.results.record import AGAINST_THE_DEVICE
 
 pytestmark = pytest.mark.usefixtures("swiftshader", "lavapipe")
 

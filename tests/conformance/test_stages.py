@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 
 import numpy as np
 import pytest
-from mutants.worker_of_every_stage import names_with_every_stage
+from mutants.every_stage_setup import names_with_every_stage
 from test_support import EVERYTHING
 
 import vkgroup.conformance as conformance

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from vkgroup.conformance import Status, run, select
-from vkgroup.conformance.crew import Together
-from vkgroup.conformance.messages import Setup
-from vkgroup.conformance.pool import Pool, Worker
-from vkgroup.conformance.supply import Supply
+from vkgroup.conformance.setup import Setup
 from vkgroup.opening import select as select_device
+from vkgroup.runner.pool import Pool
+from vkgroup.runner.scheduler import LocalScheduler
+from vkgroup.runner.work_queue import WorkQueue
+from vkgroup.runner.worker_process import WorkerProcess
 
 # The package has a function of this name.
 conformance_run = import_module("vkgroup.conformance.run")
@@ -31,13 +32,13 @@ def device(swiftshader):
 def started(monkeypatch):
     """The `time.monotonic` at which each worker was started; any number of cases are many."""
     monkeypatch.setattr(conformance_run, "MANY_CASES", 1)
-    times, honest = [], Worker.__init__
+    times, honest = [], WorkerProcess.__init__
 
     def begin(self, *arguments) -> None:
         times.append(time.monotonic())
         honest(self, *arguments)
 
-    monkeypatch.setattr(Worker, "__init__", begin)
+    monkeypatch.setattr(WorkerProcess, "__init__", begin)
     return times
 
 
@@ -58,8 +59,8 @@ def test_workers_start_while_batches_are_planned(together, device, started, monk
         return honest(*arguments, **options)
 
     monkeypatch.setattr(conformance_run.plan, "batches", slow)
-    crew = Together.of([device, device], 1) if together else None
-    assert verdicts(run(device, cases=CASES, jobs=2, crew=crew)) == alone
+    scheduler = LocalScheduler.of([device, device], 1) if together else None
+    assert verdicts(run(device, cases=CASES, jobs=2, scheduler=scheduler)) == alone
     assert len(started) == 2
     assert max(started) <= planned[0]
     assert {status for _, status in alone} >= {Status.PASS, Status.NOT_SUPPORTED}
@@ -71,10 +72,10 @@ def test_a_plan_that_fails_ends_the_workers(together, device, started, monkeypat
         raise RuntimeError("no plan")
 
     monkeypatch.setattr(conformance_run.plan, "batches", wrong)
-    crew = Together.of([device, device], 1) if together else None
+    scheduler = LocalScheduler.of([device, device], 1) if together else None
     before = threading.active_count()
     with pytest.raises(RuntimeError, match="no plan"):
-        run(device, cases=CASES, jobs=2, crew=crew)
+        run(device, cases=CASES, jobs=2, scheduler=scheduler)
     deadline = time.monotonic() + 20.0
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -90,7 +91,7 @@ def test_a_run_that_is_done_starts_nobody(device, started, tmp_path: Path) -> No
 
 
 def test_who_takes_waits_until_there_is_something() -> None:
-    supply, taken = Supply(), []
+    supply, taken = WorkQueue(), []
     thread = threading.Thread(target=lambda: taken.append(supply.next()))
     thread.start()
     thread.join(0.05)
@@ -103,18 +104,22 @@ def test_who_takes_waits_until_there_is_something() -> None:
 
 def test_a_run_does_not_wait_for_a_driver_to_let_go(device, monkeypatch) -> None:
     """NVIDIA's takes a second and more for each process."""
-    monkeypatch.setattr("vkgroup.conformance.pool.LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr("vkgroup.runner.pool.LEAVE_SECONDS", 0.1)
     left = threading.Event()
-    honest = Worker.close
+    honest = WorkerProcess.close
 
     def slow(self) -> None:
         left.wait(20.0)
         honest(self)
 
-    monkeypatch.setattr(Worker, "close", slow)
-    found, batches = [], list(conformance_run.plan.batches(CASES[:1], Together.of([device], 1).capabilities))
+    monkeypatch.setattr(WorkerProcess, "close", slow)
+    found, batches = (
+        [],
+        list(conformance_run.plan.batches(CASES[:1], LocalScheduler.of([device], 1).capabilities)),
+    )
     start = time.monotonic()
-    Pool(Setup(device, 0, 20.0), 1).run(batches, found.extend)
+    for results in Pool(Setup(device, 0, 20.0), 1).run(batches):
+        found.extend(results)
     assert time.monotonic() - start < 20.0
     assert not left.is_set()
     left.set()

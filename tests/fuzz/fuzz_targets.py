@@ -25,10 +25,10 @@ from vkgroup.cli import pairs
 from vkgroup.compiler import assemble, compile_source, disassemble, interface_of, validate
 from vkgroup.compiler import cache as module_cache
 from vkgroup.conformance.caselist import read_caselist
-from vkgroup.conformance.store import RESULTS, RUN, Store
 from vkgroup.device.manifests import read_manifest
 from vkgroup.drivers import cache as driver_cache
 from vkgroup.errors import CompileError, InvalidInput, InvalidModule, VkgroupError
+from vkgroup.results.journal import RESULTS, RUN, Journal
 from vkgroup.spirv import Module
 
 
@@ -96,7 +96,7 @@ def _resumed(name: str) -> Call:
         _file(folder, RESULTS, corpora.lines()[0])
         _file(folder, RUN, json.dumps(corpora.IDENTITY).encode())
         _file(folder, name, data)
-        with Store(folder, corpora.IDENTITY, resume=True) as store:
+        with Journal(folder, corpora.IDENTITY, resume=True) as store:
             return store.done
 
     return call

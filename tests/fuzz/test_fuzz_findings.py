@@ -10,11 +10,11 @@ from fuzz_corpora import gl_sources
 
 from vkgroup.cli.main import main
 from vkgroup.compiler import compile_source, interface_of, isolated
-from vkgroup.conformance import Result
-from vkgroup.conformance.store import RESULTS, RUN, Store
 from vkgroup.device.manifests import read_manifest
 from vkgroup.drivers import cache as driver_cache
 from vkgroup.errors import CompileError, InvalidInput, InvalidModule
+from vkgroup.results.journal import RESULTS, RUN, Journal
+from vkgroup.results.record import parse_result
 from vkgroup.spirv import Module
 
 DEEP = "[" * 100_000
@@ -57,21 +57,21 @@ def test_a_damaged_record_of_uniforms_is_refused(
     "change", [{"case": {}}, {"case": None}, {"seconds": []}, {"defined": float("inf")}, {"status": []}]
 )
 def test_a_line_of_other_types_is_no_result(change: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"no result|not a valid Status"):
-        Result.from_json(RESULT | change)
-    with pytest.raises(ValueError, match="no result"):
-        Result.from_json([])
+    with pytest.raises(ValueError, match=r"Expected `\w+`|Invalid enum value|JSON is malformed"):
+        parse_result(json.dumps(RESULT | change).encode())
+    with pytest.raises(ValueError, match="Expected `object`, got `array`"):
+        parse_result(b"[]")
 
 
 def test_json_that_is_too_deep_is_no_json(tmp_path: Path) -> None:
     (tmp_path / "icd.json").write_text(DEEP)
-    assert "no valid JSON" in read_manifest(tmp_path / "icd.json").problem
+    assert "names no library" in read_manifest(tmp_path / "icd.json").problem
     (tmp_path / driver_cache.METADATA).write_text(DEEP)
     assert driver_cache.load(tmp_path) is None
     (tmp_path / RESULTS).write_text(json.dumps(RESULT) + "\n" + DEEP)
     (tmp_path / RUN).write_text("{}")
-    with Store(tmp_path, {}, resume=True) as store:
+    with Journal(tmp_path, {}, resume=True) as store:
         assert list(store.done) == ["a"]
     (tmp_path / RUN).write_text(DEEP)
     with pytest.raises(InvalidInput, match="cannot be read"):
-        Store(tmp_path, {}, resume=True)
+        Journal(tmp_path, {}, resume=True)

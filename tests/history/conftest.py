@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from vkgroup import history
 from vkgroup.conformance import Result, Status
-from vkgroup.history import Kind, RunInfo
+from vkgroup.results import history
+from vkgroup.results.history import Kind, RunInfo
 
 RESULTS = (
     Result("vote.compute.subgroupAll.bool.all.exact", Status.PASS, 0.25, 512, 3),

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup import history
 from vkgroup.conformance import Result, Status
 from vkgroup.errors import InvalidInput
-from vkgroup.history import DatabaseError, Kind
+from vkgroup.results import history
+from vkgroup.results.history import DatabaseError, Kind
 
 
 def test_a_run_comes_back_as_it_was_written(tmp_path: Path, results, record) -> None:
@@ -81,7 +81,7 @@ def test_runs_are_listed_latest_first_and_found_by_name(tmp_path: Path, record) 
 
 def test_a_beginning_that_several_runs_have_is_refused(tmp_path: Path, record, monkeypatch) -> None:
     keys = iter(["abcd0001", "abcd0001", "abcd0002"])
-    monkeypatch.setattr("vkgroup.history.database.secrets.token_hex", lambda _: next(keys))
+    monkeypatch.setattr("vkgroup.results.history.database.secrets.token_hex", lambda _: next(keys))
     assert [record(()), record(())] == ["abcd0001", "abcd0002"]
     with history.open(tmp_path / "runs.db") as database:
         with pytest.raises(InvalidInput, match=r"2 runs .* begin with 'abcd'"):

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from vkgroup import history
 from vkgroup.conformance import Result, Status
 from vkgroup.errors import InvalidInput
-from vkgroup.history import Kind, Recorded
+from vkgroup.results import diff, history
+from vkgroup.results.history import Kind, RunRecord
 
 RECORDED = Path(__file__).parents[2] / "bench" / "results"
 
@@ -30,12 +30,12 @@ def test_cases_are_told_apart_by_what_became_of_them(tmp_path: Path, record, sto
     if stored == "database":
         keys = [record(_results(statuses)) for statuses in (OLD, NEW)]
         with history.open(tmp_path / "runs.db") as database:
-            found = history.differences(*map(database.run, keys))
+            found = diff.differences(*map(database.run, keys))
     else:
         for name, statuses in (("old", OLD), ("new", NEW)):
             lines = (json.dumps(one.to_json()) + "\n" for one in _results(statuses))
             (tmp_path / f"{name}.jsonl").write_text("".join(lines))
-        found = history.differences(*(history.load(tmp_path / f"{name}.jsonl") for name in ("old", "new")))
+        found = diff.differences(*(history.load(tmp_path / f"{name}.jsonl") for name in ("old", "new")))
     cases = found.cases
     assert cases is not None
     assert [(one.case, one.detail) for one in cases.newly_failing] == [
@@ -70,7 +70,7 @@ def test_cases_are_told_apart_by_what_became_of_them(tmp_path: Path, record, sto
 def test_only_what_newly_fails_fails(tmp_path: Path, record, old, new) -> None:
     keys = [record(_results({"kept": "Pass"} | ({"x": status} if status else {}))) for status in (old, new)]
     with history.open(tmp_path / "runs.db") as database:
-        assert not history.differences(*map(database.run, keys)).newly_fails
+        assert not diff.differences(*map(database.run, keys)).newly_fails
 
 
 def _probe(name: str) -> dict[str, Any]:
@@ -78,8 +78,8 @@ def _probe(name: str) -> dict[str, Any]:
     return data
 
 
-def _of(make_info, **documents: Any) -> Recorded:
-    return Recorded(make_info(id="x", kind=Kind.PROBE), None, documents)
+def _of(make_info, **documents: Any) -> RunRecord:
+    return RunRecord(make_info(id="x", kind=Kind.PROBE), None, documents)
 
 
 def test_capabilities_are_told_apart_by_name(make_info) -> None:
@@ -94,7 +94,7 @@ def test_capabilities_are_told_apart_by_name(make_info) -> None:
     declared["memory_heaps"] = [[1, ["device_local"]]]
     declared["uuid"] = "of another board"
     new["experiments"]["subgroup_size"]["sentence"] = "5"
-    found = history.differences(_of(make_info, probe=old), _of(make_info, probe=new))
+    found = diff.differences(_of(make_info, probe=old), _of(make_info, probe=new))
     assert found.cases is None
     assert found.speed is None
     assert not found.newly_fails
@@ -113,9 +113,7 @@ def test_capabilities_are_told_apart_by_name(make_info) -> None:
 
 def test_a_probe_and_the_capabilities_of_a_run_can_be_compared(make_info) -> None:
     probe = _probe("lavapipe-25.0.7")
-    found = history.differences(
-        _of(make_info, probe=probe), _of(make_info, capabilities=probe["capabilities"])
-    )
+    found = diff.differences(_of(make_info, probe=probe), _of(make_info, capabilities=probe["capabilities"]))
     assert found.capabilities == ()
 
 
@@ -135,7 +133,7 @@ def test_speed_changes_count_beyond_the_intervals(make_info) -> None:
     within["real_time"] = within["time_high"]
     wrong = {"run_name": "broken/1/subgroup", "error_occurred": True, "error_message": "word 3"}
     new["benchmarks"].append(wrong)
-    found = history.differences(_of(make_info, bench=old), _of(make_info, bench=new))
+    found = diff.differences(_of(make_info, bench=old), _of(make_info, bench=new))
     assert found.speed is not None
     verdicts = {one.name: one.verdict(found.speed.threshold) for one in found.speed.changes}
     assert {name: verdict for name, verdict in verdicts.items() if verdict != "same"} == {
@@ -148,7 +146,7 @@ def test_speed_changes_count_beyond_the_intervals(make_info) -> None:
     assert [row["row"] for row in data["slower"]] == [slower["run_name"]]
     assert data["slower"][0]["ratio"] == pytest.approx(1.5)
     assert data["newly_wrong"] == {"broken/1/subgroup": "word 3"}
-    again = history.differences(_of(make_info, bench=new), _of(make_info, bench=new), threshold=0.6)
+    again = diff.differences(_of(make_info, bench=new), _of(make_info, bench=new), threshold=0.6)
     assert not again.newly_fails, "it was wrong before"
 
 
@@ -157,4 +155,4 @@ def test_runs_that_have_nothing_in_common_are_refused(make_info) -> None:
     with pytest.raises(
         InvalidInput, match="x has capabilities, x has benchmarks: there is nothing to compare"
     ):
-        history.differences(probe, bench)
+        diff.differences(probe, bench)

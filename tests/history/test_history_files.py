@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup import history
 from vkgroup.conformance import Run, Status
 from vkgroup.device import Capabilities
 from vkgroup.errors import InvalidInput
-from vkgroup.history import Kind
-from vkgroup.report import write_summary
+from vkgroup.results import history
+from vkgroup.results.exports import write_summary
+from vkgroup.results.exports.folder import export
+from vkgroup.results.history import Kind
 
 RECORDED = Path(__file__).parents[2] / "bench" / "results"
 
@@ -79,12 +80,12 @@ def test_what_is_shown_may_be_damaged_and_says_so(folder: Path, results) -> None
     (folder / "check.json").write_text('{"shader": "a.comp", "findings": []}')
     (folder / "other.json").write_text('{"a": NaN}')
     run, check = history.load_shown(folder)
-    assert isinstance(run, history.Recorded)
+    assert isinstance(run, history.RunRecord)
     assert run.results is not None
     assert len(list(run.results)) == len(results) - 1
     assert run.results.damaged == 1
     assert isinstance(check, history.Check)
-    with pytest.raises(InvalidInput, match="line 1, is no result"):
+    with pytest.raises(InvalidInput, match="line 1, is not a result"):
         list(history.load(folder).results or ())
 
 
@@ -108,7 +109,7 @@ def test_files_that_are_no_runs_are_refused(tmp_path: Path, folder: Path, record
             history.load(path)
     with pytest.raises(InvalidInput, match="holds no run"):
         history.load_all(tmp_path / "empty")
-    with pytest.raises(InvalidInput, match="line 2, is no result"):
+    with pytest.raises(InvalidInput, match="line 2, is not a result"):
         list(history.load(folder).results or ())
 
 
@@ -136,9 +137,9 @@ def test_a_run_is_the_same_after_adding_and_exporting(tmp_path: Path, folder: Pa
     with history.open(tmp_path / "runs.db", write=True) as database:
         (added,) = history.load_all(tmp_path / "run")
         key, _ = database.add(added)
-        files = history.export(database.run(key), tmp_path / "out")
+        files = export(database.run(key), tmp_path / "out")
         with pytest.raises(InvalidInput, match=r"has results.jsonl already"):
-            history.export(database.run(key), tmp_path / "out")
+            export(database.run(key), tmp_path / "out")
     assert {path.name for path in files} == {path.name for path in folder.iterdir()}
     out, before = history.load(tmp_path / "out"), history.load(folder)
     assert {one.case: one for one in out.results or ()} == {one.case: one for one in before.results or ()}

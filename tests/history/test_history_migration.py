@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup import history
 from vkgroup.conformance import Result, Status
 from vkgroup.errors import InvalidInput
-from vkgroup.history import Kind, schema
-from vkgroup.history.schema import APPLICATION_ID, VERSION
+from vkgroup.results import history
+from vkgroup.results.history import Kind, schema
+from vkgroup.results.history.schema import APPLICATION_ID, VERSION
 
 #: What version 1 made, as it was: not derived from today's migrations.
 VERSION_1 = """
@@ -107,7 +107,7 @@ def test_schema_1_becomes_that_of_today(old: Path, write: bool, make_info) -> No
 
 def test_an_old_database_that_may_not_be_written_is_read_as_it_is(old: Path, monkeypatch) -> None:
     before = old.read_bytes()
-    monkeypatch.setattr("vkgroup.history.connection.os.access", lambda path, mode: False)
+    monkeypatch.setattr("vkgroup.results.history.connection.os.access", lambda path, mode: False)
     with history.open(old) as database:
         _check(database)
     assert old.read_bytes() == before

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup import history
 from vkgroup.conformance import Result
 from vkgroup.errors import InvalidInput
-from vkgroup.history import DatabaseError
+from vkgroup.results import history
+from vkgroup.results.history import DatabaseError
 
 
 def _foreign(path: Path) -> None:
@@ -25,7 +25,7 @@ def _foreign(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda path: path.write_text("results of all kinds\n" * 100), "is no SQLite database"),
+        (lambda path: path.write_text("results of all kinds\n" * 100), "is not an SQLite database"),
         (lambda path: path.write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 16), "database"),
         (_foreign, "another program's database"),
         (lambda path: path.mkdir(), "is a folder"),
@@ -53,7 +53,7 @@ def test_reading_wants_a_file_with_runs(tmp_path: Path) -> None:
 
 def test_a_lock_that_is_not_given_back_is_told_of(tmp_path: Path, results, record, monkeypatch) -> None:
     record(results)
-    monkeypatch.setattr("vkgroup.history.connection.BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("vkgroup.results.history.connection.BUSY_SECONDS", 0.1)
     other = sqlite3.connect(tmp_path / "runs.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with history.open(tmp_path / "runs.db", write=True) as database:
@@ -77,7 +77,7 @@ def test_a_full_disk_keeps_what_was_committed(tmp_path: Path, results, make_info
 
 def test_what_may_not_be_written_can_be_read(tmp_path: Path, results, record, monkeypatch) -> None:
     key = record(results)
-    monkeypatch.setattr("vkgroup.history.connection.os.access", lambda path, mode: False)
+    monkeypatch.setattr("vkgroup.results.history.connection.os.access", lambda path, mode: False)
     before = sorted((entry.name, entry.stat().st_mtime_ns) for entry in tmp_path.iterdir())
     with history.open(tmp_path / "runs.db") as database:
         assert [info.id for info in database.runs()] == [key]

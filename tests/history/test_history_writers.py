@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from vkgroup import history
 from vkgroup.conformance import Result, Status
+from vkgroup.results import history
 
 BATCH = 40
 

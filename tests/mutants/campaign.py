@@ -12,20 +12,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from mutants.every_stage_setup import EveryStageSetup
 from mutants.generator import generate
 from mutants.judging import UNEXPLAINED, judge_group
 from mutants.mutant import Group, Mutant
 from mutants.stages import every_stage
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.messages import Setup
-from vkgroup.conformance.pool import Pool
-from vkgroup.conformance.results import Result, Status
-from vkgroup.conformance.run import versions
+from vkgroup.conformance.setup import Setup
 from vkgroup.device import Capabilities, DeviceInfo
 from vkgroup.opening import open_device
-
-WORKERS = {False: "mutants.worker", True: "mutants.worker_of_every_stage"}
-"""Modules of worker processes, by whether every stage counts as declared."""
+from vkgroup.results.record import Result, Status
+from vkgroup.results.run import versions
+from vkgroup.runner.pool import Pool
 
 OUTCOMES = {
     Status.FAIL: "caught",
@@ -146,10 +144,12 @@ def run(
         campaign.results.update((result.case, result) for result in results)
 
     start = time.perf_counter()
-    setup = Setup(device, seed, timeout)
+    kind = EveryStageSetup if undeclared else Setup
+    setup = kind(device, seed, timeout, judge=judge_group)
     if isolate:
         with _importable_by_workers():
-            Pool(setup, jobs, WORKERS[undeclared]).run(groups, take)
+            for results in Pool(setup, jobs).run(groups):
+                take(results)
     else:
         _run_here(setup, groups, take)
     campaign.seconds = time.perf_counter() - start

@@ -15,10 +15,10 @@ from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.instances import Instances
 from vkgroup.conformance.program import Entry, Program
-from vkgroup.conformance.results import Result, Status
 from vkgroup.conformance.subgroup import observed, program_of
 from vkgroup.conformance.verdict import expected_of, judge
 from vkgroup.errors import DeviceLost, DispatchTimeout, InvalidModule, VkgroupError
+from vkgroup.results.record import Result, Status
 from vkgroup.spirv import Module
 
 UNEXPLAINED = "unexplained"

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from mutants.rewriting import Words, rewritten
 
-from vkgroup.conformance.messages import Failure
 from vkgroup.programs.campaign.targets import Driver, Observation
 from vkgroup.programs.campaign.trial import compiled
 from vkgroup.programs.nodes import Block, If, Loop, Program, Statement, Switch
+from vkgroup.runner.messages import Failure
 from vkgroup.spirv import Module, grammar
 
 _GROUP_OPERATION = 4

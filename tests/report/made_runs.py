@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from vkgroup.conformance.results import Result, Status
 from vkgroup.device import Capabilities, Subgroup
+from vkgroup.results.record import Result, Status
 
 WRONG = "arithmetic.compute.subgroupAdd.uint.all.exact"
 MENDED = "arithmetic.compute.subgroupMul.uint.all.exact"

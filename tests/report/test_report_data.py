@@ -14,18 +14,18 @@ import made_runs as made
 
 from vkgroup.cli.main import main
 from vkgroup.conformance.families import all_cases
-from vkgroup.conformance.results import Result, Status
 from vkgroup.errors import InvalidInput, Unsupported
-from vkgroup.report.html import read
-from vkgroup.report.html.axes import axes_of, split
-from vkgroup.report.html.benchmarks import timed_of
-from vkgroup.report.html.capabilities import side_by_side
-from vkgroup.report.html.charts import charts_of
-from vkgroup.report.html.comparing import capabilities_compared, cases_compared, speed_compared
-from vkgroup.report.html.drawing import drawing_of
-from vkgroup.report.html.plots import require_library
-from vkgroup.report.html.shaders import Shaders
-from vkgroup.report.html.table import Table
+from vkgroup.results.record import Result, Status
+from vkgroup.results.report import read
+from vkgroup.results.report.axes import axes_of, split
+from vkgroup.results.report.benchmarks import timed_of
+from vkgroup.results.report.capabilities import side_by_side
+from vkgroup.results.report.charts import charts_of
+from vkgroup.results.report.comparing import capabilities_compared, cases_compared, speed_compared
+from vkgroup.results.report.drawing import drawing_of
+from vkgroup.results.report.plots import require_library
+from vkgroup.results.report.shaders import Shaders
+from vkgroup.results.report.table import Table
 
 RESULTS = Path(__file__).parents[2] / "bench/results"
 
@@ -71,7 +71,7 @@ def test_recorded_folders_can_be_shown() -> None:
         ("a.json", "{", "is no JSON"),
         ("a.json", "{}", "is no run"),
         ("a.jsonl", "nothing\n", "holds no results"),
-        ("a.jsonl.xz", "nothing", "is no .xz file"),
+        ("a.jsonl.xz", "nothing", "is not an .xz file"),
         ("missing.jsonl", None, "there is no"),
     ],
 )

@@ -11,10 +11,10 @@ import pytest
 
 from vkgroup.conformance import Result, Run, Status
 from vkgroup.conformance.expectations import Outcome, read_expectations
-from vkgroup.conformance.judged import Judged
+from vkgroup.conformance.outcomes import RunOutcomes
 from vkgroup.device import Capabilities, Subgroup
 from vkgroup.errors import InvalidInput
-from vkgroup.report import (
+from vkgroup.results.exports import (
     check_baseline,
     github,
     save_baseline,
@@ -70,13 +70,13 @@ UNEXPECTED = [row for row in TABLE if row[1].startswith(("Fail", "Crash", "Unexp
 
 
 @pytest.fixture
-def judged(tmp_path) -> Judged:
+def judged(tmp_path) -> RunOutcomes:
     (tmp_path / "fails.txt").write_text(BASELINE)
     (tmp_path / "flakes.txt").write_text("known_flake$\n")
     found = Run(DEVICE, seed=0, jobs=1, started="", results=list(RESULTS), missing=["vote.compute.k.missing"])
     expectations = read_expectations([tmp_path / "fails.txt"], (), [tmp_path / "flakes.txt"])
     again = {"vote.compute.f.flakes": Result("vote.compute.f.flakes", Status.PASS)}
-    return Judged(found, expectations, ["vote.compute.j.left_out"], again)
+    return RunOutcomes(found, expectations, ["vote.compute.j.left_out"], again)
 
 
 def test_tables_are_deqp_runners(tmp_path, judged) -> None:
@@ -136,7 +136,7 @@ def test_github_gets_a_command_a_line(tmp_path, judged, monkeypatch) -> None:
 def test_github_is_given_no_more_than_it_shows(tmp_path) -> None:
     found = Run(DEVICE, seed=0, jobs=1, started="")
     found.results = [Result(f"vote.{number:02}", Status.FAIL) for number in range(30)]
-    lines = github(Judged(found), tmp_path)
+    lines = github(RunOutcomes(found), tmp_path)
     assert len(lines) == 10
     assert lines[-1] == f"::error title=21 more::see {tmp_path / 'failures.csv'}"
 
@@ -167,7 +167,7 @@ def test_a_baseline_of_a_run_makes_the_next_one_succeed(tmp_path, judged) -> Non
         "# a device, a driver 1.2\nvote.compute.b.fails,Fail\nvote.compute.c.crashes,Crash\n"
         "vote.compute.d.known,Fail\n"
     )
-    again = Judged(judged.run, read_expectations([path]), judged.left_out, judged.again)
+    again = RunOutcomes(judged.run, read_expectations([path]), judged.left_out, judged.again)
     assert set(again.unexpected.values()) == {Outcome.MISSING, Outcome.TIMEOUT}
 
 
@@ -182,7 +182,7 @@ def test_a_baseline_is_brought_up_to_date(tmp_path, judged) -> None:
 def test_a_file_that_is_no_baseline_is_left_alone(tmp_path, judged) -> None:
     notes = tmp_path / "notes.md"
     notes.write_text("my notes, dear\n")
-    with pytest.raises(InvalidInput, match=r"notes.md:1: 'dear' is no status|' dear' is no status"):
+    with pytest.raises(InvalidInput, match=r"notes.md:1: 'dear' is not a status|' dear' is not a status"):
         check_baseline(notes)
     with pytest.raises(InvalidInput, match="is a folder"):
         check_baseline(tmp_path)

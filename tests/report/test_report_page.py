@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import made_runs as made
 from browser import open_browser
 
-from vkgroup.report.html import Inputs, html_of, read, write_html
+from vkgroup.results.report import Inputs, html_of, read, write_html
 
 pytestmark = pytest.mark.slow
 """The browser is no part of the set-up."""

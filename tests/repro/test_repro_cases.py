@@ -19,9 +19,9 @@ from vkgroup.conformance import Result, Status
 from vkgroup.drivers import Driver
 from vkgroup.errors import Unsupported
 from vkgroup.opening import select
-from vkgroup.repro.cases import make
-from vkgroup.repro.drawn import table
-from vkgroup.repro.requests import MODULE
+from vkgroup.results.reproduction.cases import make
+from vkgroup.results.reproduction.drawn import table
+from vkgroup.runner.worker_process import PROGRAM
 from vkgroup.spirv import Module
 
 CASE = "vote.compute.subgroupAllEqual.vec3.nested.exact"
@@ -229,7 +229,7 @@ def test_a_process_that_does_not_start_is_no_device_and_no_crash_of_the_case(
     honest = processes.command
 
     def command(module: str, *arguments: str) -> list[str]:
-        return [sys.executable, "-c", code] if module == MODULE else honest(module, *arguments)
+        return [sys.executable, "-c", code] if module == PROGRAM else honest(module, *arguments)
 
     monkeypatch.setattr(processes, "command", command)
     assert main(["conform", "--device", "swiftshader", "--repro", CASE, str(tmp_path / "new")]) == 3
@@ -291,4 +291,4 @@ def test_files_that_are_missing_or_elsewhere_are_bad_input(
     (folder / "repro.json").unlink()
     code, said = run(capsys, folder, "reference:4")
     assert code == 2
-    assert "is no reproduction folder" in said
+    assert "is not a reproduction folder" in said

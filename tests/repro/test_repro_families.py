@@ -15,13 +15,13 @@ from vkgroup.conformance import Status
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_named
 from vkgroup.drivers import Driver
-from vkgroup.repro import steps
-from vkgroup.repro.cases import expected_by_reference
-from vkgroup.repro.requests import Record, Repeat
-from vkgroup.repro.shaders import Shaders
-from vkgroup.repro.tap import Tap
-from vkgroup.repro.values import Encoder, Files
-from vkgroup.repro.worker import answer, record
+from vkgroup.results.reproduction import steps
+from vkgroup.results.reproduction.cases import expected_by_reference
+from vkgroup.results.reproduction.jobs import answer, record
+from vkgroup.results.reproduction.requests import Record, Repeat
+from vkgroup.results.reproduction.shaders import Shaders
+from vkgroup.results.reproduction.tap import Tap
+from vkgroup.results.reproduction.values import Encoder, Files
 
 CASES = {
     "fragment": "fragment.derivative.dFdx.linear.triangle",

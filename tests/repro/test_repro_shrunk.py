@@ -14,15 +14,15 @@ from repro_transforms import ballot_of_nobody, killed_by_a_switch, wrong_switch
 from vkgroup.cli.main import main
 from vkgroup.conformance import Result, Status
 from vkgroup.conformance.families import cases_by_name
-from vkgroup.conformance.messages import Setup
-from vkgroup.conformance.pool import Worker
+from vkgroup.conformance.setup import Setup
 from vkgroup.errors import InvalidInput, NoDevice
 from vkgroup.opening import select
 from vkgroup.programs.nodes import count_statements, walk
-from vkgroup.repro import readme, shrunk
-from vkgroup.repro.cases import make
-from vkgroup.repro.folder import read
-from vkgroup.repro.shrunk import case_of
+from vkgroup.results.reproduction import readme, shrunk
+from vkgroup.results.reproduction.cases import make
+from vkgroup.results.reproduction.folder import read
+from vkgroup.results.reproduction.shrunk import case_of
+from vkgroup.runner.worker_process import WorkerProcess
 
 CASE = "reconvergence.workgroup_uniform_control_flow_ballot.compute.nesting2.0.26"
 """A case whose program has two switches and three loops."""
@@ -180,7 +180,7 @@ def test_a_search_without_time_leaves_no_folder(tmp_path: Path, monkeypatch: pyt
 def test_a_lost_device_ends_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workers = []
 
-    class Once(Worker):
+    class Once(WorkerProcess):
         """Starts once; a second worker has no device, as after a crash that made it unusable."""
 
         def __init__(self, setup: Setup) -> None:

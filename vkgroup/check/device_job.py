@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,16 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkgroup import processes
 from vkgroup.check.inputs import Inputs
 from vkgroup.check.runs import Place
-from vkgroup.device import DeviceInfo
-from vkgroup.errors import NoDevice
-from vkgroup.processes import receive, send
+from vkgroup.device import Capabilities, DeviceInfo
+from vkgroup.device.limits import subgroup_size_problems
+from vkgroup.device.requirements import missing
+from vkgroup.errors import NoDevice, OutOfMemory, Unsupported, VkgroupError
+from vkgroup.opening import open_device
+from vkgroup.runner.messages import Failure
+from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
 from vkgroup.spirv import Module
-
-READY = "ready"
-"""First message of a process, sent before it opens the device."""
 
 _START_SECONDS = 60.0
 """Time limit in seconds for everything but the dispatch: process start, opening the device, compilation."""
@@ -96,32 +94,72 @@ def run_job(job: Job) -> Answer:
     NoDevice
         The process died before it opened the device.
     """
-    message = io.BytesIO()
-    send(message, job)
+    seconds = job.timeout + _START_SECONDS
     try:
-        done = subprocess.run(
-            processes.command("vkgroup.check.device_worker"),
-            input=message.getvalue(),
-            capture_output=True,
-            timeout=job.timeout + _START_SECONDS,
-            env=processes.environment(),
-        )
-    except subprocess.TimeoutExpired:
-        return Answer(failure=f"no answer within {job.timeout + _START_SECONDS:g} s")
-    how = f"was killed by signal {-done.returncode}" if done.returncode < 0 else "died"
-    how += "".join(
-        f"; it printed: {line}" for line in done.stderr.decode("utf-8", "replace").splitlines()[-1:]
+        worker = WorkerProcess(JobSetup(job.device, job.timeout), start_seconds=seconds)
+    except WorkerDied as error:
+        raise NoDevice(f"The process for {job.device.name} does not start: {error}") from None
+    try:
+        answer: Answer | Failure = worker.ask(job, seconds)
+    except WorkerDied as error:
+        return Answer(failure=str(error))
+    finally:
+        worker.close()
+    return Answer(failure=answer.message) if isinstance(answer, Failure) else answer
+
+
+@dataclass(frozen=True)
+class JobSetup:
+    """The first message to a worker that runs jobs; see `vkgroup.runner.messages.WorkerSetup`."""
+
+    device: DeviceInfo
+    timeout: float
+
+    def open(self) -> JobSession:
+        """Return the session. Each job opens the device itself: an unsuitable device is an answer."""
+        return JobSession()
+
+
+class JobSession:
+    """Runs jobs, each on its device."""
+
+    def perform(self, job: Job) -> Answer:
+        """Run a job; a missing feature or an error of the device becomes a sentence."""
+        try:
+            with open_device(job.device) as device:
+                lacking = missing(job.module, device.capabilities, job.entry_point, job.subgroup_size)
+                if lacking:
+                    return Answer(unsupported=", ".join(lacking))
+                results = device.run(
+                    job.module,
+                    job.groups,
+                    job.bindings,
+                    push=job.push or None,
+                    entry_point=job.entry_point,
+                    specialization=job.specialization,
+                    timeout=job.timeout,
+                    subgroup_size=job.subgroup_size,
+                )
+                outputs = {binding: results[binding] for binding in job.bindings if binding in job.writable}
+                return Answer(outputs, sizes=_sizes(job, device.capabilities))
+        except Unsupported as error:
+            return Answer(unsupported=", ".join(error.missing) or str(error))
+        except OutOfMemory as error:
+            return Answer(unsupported=str(error))
+        except VkgroupError as error:
+            return Answer(failure=f"{type(error).__name__}: {error}")
+
+    def close(self) -> None:
+        """Do nothing: each job closes its device."""
+
+
+def _sizes(job: Job, capabilities: Capabilities) -> tuple[int, ...]:
+    """Return the subgroup sizes that may be required of the device for this shader."""
+    control = capabilities.size_control
+    powers = [1 << k for k in range(control.max_size.bit_length()) if 1 << k >= control.min_size]
+    return tuple(
+        size for size in powers if not subgroup_size_problems(size, False, job.local_size, capabilities)
     )
-    messages = io.BytesIO(done.stdout)
-    try:
-        receive(messages)
-    except EOFError:
-        raise NoDevice(f"The process for {job.device.name} {how}") from None
-    try:
-        answer: Answer = receive(messages)
-    except EOFError:
-        return Answer(failure=f"the process {how}")
-    return answer
 
 
 def outputs_of_answer(inputs: Inputs, answer: Answer) -> dict[Place, npt.NDArray[np.uint8]]:

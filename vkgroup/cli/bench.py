@@ -20,7 +20,7 @@ from vkgroup.cli.console import Console
 from vkgroup.cli.output import people, write_json
 from vkgroup.dispatch import Device
 from vkgroup.errors import DriverError, InvalidInput
-from vkgroup.history import Recording
+from vkgroup.results.history import Recording
 
 _WIDTH = 100
 """Columns where the output is no terminal."""

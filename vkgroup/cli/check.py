@@ -58,7 +58,7 @@ def _make_folder(
 ) -> None:
     """Make the folder of ``--repro``."""
     # Imported here: nobody else needs the suite.
-    from vkgroup.repro.findings import Checked, make_check
+    from vkgroup.results.reproduction.findings import Checked, make_check
 
     how = Checked(
         dialect=arguments.dialect or ("hlsl" if arguments.shader.suffix == ".hlsl" else None),

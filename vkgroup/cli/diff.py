@@ -11,14 +11,15 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from vkgroup import history
 from vkgroup.bench.compare import Comparison
 from vkgroup.cli.bench_tables import duration
 from vkgroup.cli.console import Console
 from vkgroup.cli.history import counts, moment
 from vkgroup.cli.named_runs import Runs
 from vkgroup.cli.output import people, write_json
-from vkgroup.history import CapabilityChange, CaseChange, CaseDifferences, RunInfo
+from vkgroup.results import diff, history
+from vkgroup.results.diff import CapabilityChange, CaseChange, CaseDifferences
+from vkgroup.results.history import RunInfo
 
 _WIDTH = 120
 """Columns where the output is no terminal."""
@@ -31,7 +32,7 @@ def execute(arguments: argparse.Namespace) -> int:
             history.load(run) if isinstance(run, Path) else run
             for run in map(runs.named, (arguments.old, arguments.new))
         )
-        found = history.differences(old, new, threshold=arguments.threshold)
+        found = diff.differences(old, new, threshold=arguments.threshold)
     stream = people(arguments.json)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
     limit = arguments.limit or None

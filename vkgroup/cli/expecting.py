@@ -1,4 +1,4 @@
-"""What ``vkgroup conform`` does for continuous integration: what is expected, which part, how long."""
+"""``vkgroup conform`` in continuous integration: expectations, shards, time limits, annotations."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from rich.text import Text
 from vkgroup.cli.console import Console
 from vkgroup.conformance import AnyCase, Run
 from vkgroup.conformance.expectations import Expectations, Outcome, read_expectations
-from vkgroup.conformance.judged import AGAIN, Judged, read_again, write_again
-from vkgroup.conformance.results import TakeResults
+from vkgroup.conformance.outcomes import AGAIN, RunOutcomes, read_again, write_again
 from vkgroup.errors import VkgroupError
-from vkgroup.report import github, save_baseline, write_gitlab, write_tables
+from vkgroup.results.exports import github, save_baseline, write_gitlab, write_tables
+from vkgroup.results.record import TakeResults
 
 SHOWN = 20
-"""Names of a kind that are printed at most."""
+"""Maximum number of names of a kind that are printed."""
 
 Judge = Callable[[Sequence[AnyCase], float | None, TakeResults], Run]
-"""Judges cases once more, in at most so many seconds, apart from the run's folder; hands on each result."""
+"""Judges cases again, in at most so many seconds, without the run's folder; passes on each result."""
 
 
 @dataclass
 class Expecting:
-    """What the options say, read before anything is judged.
+    """The expectations and cases that the options choose, read before the first case is judged.
 
     Attributes
     ----------
-    expectations : of the files.
-    cases : those to judge.
-    left_out : names of those that the skips leave out.
-    root : what ``--out`` has to name to go on; None where that is the run's own folder.
+    expectations : the content of the files.
+    cases : the cases to judge.
+    left_out : names of the cases that the skips leave out.
+    root : the folder for ``--out`` to continue the run; None if it is the run's folder.
     """
 
     arguments: argparse.Namespace
@@ -47,44 +47,46 @@ class Expecting:
 
     @property
     def shuffle(self) -> int | None:
-        """The seed of the order; None where cases are judged in their own."""
+        """The seed of the order; None for the suite's order."""
         shuffle: int | bool | None = self.arguments.shuffle
         return self.arguments.seed if shuffle is True else shuffle
 
     @property
     def tells_flakes(self) -> bool:
-        """Whether what is unexpected is judged again."""
+        """Whether unexpected cases are judged again."""
         arguments = self.arguments
         return bool(arguments.baseline or arguments.flakes or arguments.save_baseline)
 
     def judged(
-        self, found: Run, out: Path, judge: Judge, console: Console
-    ) -> tuple[Judged, VkgroupError | None]:
-        """Compare a run with what is expected; judge again, where asked for, what is not.
+        self, run: Run, out: Path, judge: Judge, console: Console
+    ) -> tuple[RunOutcomes, VkgroupError | None]:
+        """Compare a run with the expectations; judge unexpected cases again if the options request it.
 
         Returns
         -------
-        What the run comes to, and why judging again failed: where it did, the first results stand.
+        The outcomes, and the error that ended the repetition, if any: then the first results stand.
         """
         resumed = read_again(out) if self.arguments.resume and self.tells_flakes else {}
-        judged = Judged(found, self.expectations, self.left_out, resumed)
-        left = None if self.arguments.time_limit is None else self.arguments.time_limit - found.seconds
+        outcomes = RunOutcomes(run, self.expectations, self.left_out, resumed)
+        left = None if self.arguments.time_limit is None else self.arguments.time_limit - run.seconds
         if self.tells_flakes and (left is None or left > 0):
             try:
-                self._again(judged, left, out, judge, console)
+                self._again(outcomes, left, out, judge, console)
             except VkgroupError as error:
-                return judged, error
-        return judged, None
+                return outcomes, error
+        return outcomes, None
 
-    def _again(self, judged: Judged, left: float | None, out: Path, judge: Judge, console: Console) -> None:
-        """Judge again what is unexpected, and write and say what came of it."""
-        start, before = time.monotonic(), len(judged.again)
+    def _again(
+        self, outcomes: RunOutcomes, left: float | None, out: Path, judge: Judge, console: Console
+    ) -> None:
+        """Judge unexpected cases again, and write and print the results."""
+        start, before = time.monotonic(), len(outcomes.again)
         try:
-            judged.judge_again(lambda cases, take: judge(cases, left, take), self.shuffle)
+            outcomes.judge_again(lambda cases, take: judge(cases, left, take), self.shuffle)
         finally:
-            count = len(judged.again) - before
+            count = len(outcomes.again) - before
             if count:
-                write_again(out, judged.again)
+                write_again(out, outcomes.again)
                 spent = time.monotonic() - start
                 console.print(
                     Text(
@@ -94,24 +96,24 @@ class Expecting:
                     soft_wrap=True,
                 )
 
-    def write(self, judged: Judged, out: Path) -> None:
-        """Write what the options ask for, and the tables."""
-        write_tables(judged, out)
+    def write(self, outcomes: RunOutcomes, out: Path) -> None:
+        """Write the tables, and the files that the options request."""
+        write_tables(outcomes, out)
         if self.arguments.save_baseline is not None:
-            save_baseline(self.arguments.save_baseline, judged)
+            save_baseline(self.arguments.save_baseline, outcomes)
         if self.arguments.annotations == "gitlab":
-            write_gitlab(judged, out)
+            write_gitlab(outcomes, out)
 
-    def report(self, judged: Judged, out: Path, console: Console) -> None:
-        """Print what is expected and what is not, and annotations for GitHub."""
-        _kinds(judged, out, console, names=bool(self.arguments.baseline or self.arguments.flakes))
-        if judged.run.missing:
-            missing = len(judged.run.missing)
+    def report(self, outcomes: RunOutcomes, out: Path, console: Console) -> None:
+        """Print expected and unexpected outcomes, and annotations for GitHub."""
+        _kinds(outcomes, out, console, names=bool(self.arguments.baseline or self.arguments.flakes))
+        if outcomes.run.missing:
+            missing = len(outcomes.run.missing)
             root = shlex.quote(str(self.root or out))
             console.print(
                 Text(
-                    f"{missing} of {missing + len(judged.run.results)} cases were not reached in "
-                    f"{self.arguments.time_limit:g} s: go on with --resume --out {root}"
+                    f"{missing} of {missing + len(outcomes.run.results)} cases were not reached in "
+                    f"{self.arguments.time_limit:g} s: continue with --resume --out {root}"
                 ),
                 soft_wrap=True,
             )
@@ -119,44 +121,44 @@ class Expecting:
             console.print(Text(f"Baseline: {self.arguments.save_baseline}"), soft_wrap=True)
         if self.arguments.annotations == "github":
             sys.stdout.flush()
-            sys.stdout.write("".join(f"{line}\n" for line in github(judged, out)))
+            sys.stdout.write("".join(f"{line}\n" for line in github(outcomes, out)))
 
 
 def read_expecting(arguments: argparse.Namespace, cases: tuple[AnyCase, ...], console: Console) -> Expecting:
-    """Read the files and choose the cases; InvalidInput where that is impossible."""
+    """Read the files and choose the cases; InvalidInput if that fails."""
     expectations = read_expectations(arguments.baseline, arguments.skips, arguments.flakes)
     _remarks(expectations, console)
     if arguments.shard is not None:
         cases = arguments.shard.of(cases)
     left_out = {case.name for case in cases if expectations.skipped(case.name)} if arguments.skips else set()
-    kept = tuple(case for case in cases if case.name not in left_out)
-    return Expecting(arguments, expectations, kept, tuple(sorted(left_out)))
+    chosen = tuple(case for case in cases if case.name not in left_out)
+    return Expecting(arguments, expectations, chosen, tuple(sorted(left_out)))
 
 
 def _remarks(expectations: Expectations, console: Console) -> None:
-    """Print how much in the files has names of Khronos', and what has no effect."""
-    said = []
+    """Print the number of Khronos names in the files, and the lines without effect."""
+    remarks = []
     if expectations.khronos:
         count = len(expectations.khronos)
         cases = len(set().union(*expectations.khronos.values()))
-        said.append(
+        remarks.append(
             f"{count} {'name' if count == 1 else 'names'} of Khronos' suite in the baseline may fail: "
             f"{cases} cases answer to {'it' if count == 1 else 'them'}"
         )
-    strangers = expectations.strangers()
-    if strangers:
-        said.append(
-            f"{len(strangers)} of {len(expectations.baseline)} names in the baseline are of no case of "
-            f"this suite, and have no effect: {_some(strangers)}"
+    unknown = expectations.strangers()
+    if unknown:
+        remarks.append(
+            f"{len(unknown)} of {len(expectations.baseline)} names in the baseline are of no case of "
+            f"this suite, and have no effect: {_some(unknown)}"
         )
     for option, patterns in (("--skips", expectations.skips), ("--flakes", expectations.flakes)):
         if patterns.idle:
             count = len(patterns.idle)
-            said.append(
+            remarks.append(
                 f"{count} expression{'s' * (count > 1)} of {option} with Khronos' names found no case of "
                 f"this suite, without effect: {_some(patterns.idle)}"
             )
-    for line in said:
+    for line in remarks:
         console.print(Text(line), soft_wrap=True)
 
 
@@ -164,9 +166,9 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:3])}{', …' * (len(names) > 3)}"
 
 
-def _kinds(judged: Judged, out: Path, console: Console, *, names: bool) -> None:
-    """Print how many results were expected and, with `names`, what was not."""
-    counts = judged.counts
+def _kinds(outcomes: RunOutcomes, out: Path, console: Console, *, names: bool) -> None:
+    """Print the number of expected results and, with `names`, the unexpected ones."""
+    counts = outcomes.counts
     known = [
         f"{counts[outcome]} {words}"
         for outcome, words in (
@@ -175,26 +177,26 @@ def _kinds(judged: Judged, out: Path, console: Console, *, names: bool) -> None:
         )
         if counts[outcome]
     ]
-    if judged.left_out:
-        known.append(f"{len(judged.left_out)} left out by --skips")
+    if outcomes.left_out:
+        known.append(f"{len(outcomes.left_out)} left out by --skips")
     if known:
         console.print(Text("Expected: " + ", ".join(known)))
-    idle = judged.idle()
+    idle = outcomes.idle()
     if idle:
         console.print(
             Text(f"Of {len(idle)} of Khronos' names in the baseline nothing fails here: {_some(idle)}"),
             soft_wrap=True,
         )
-    _names("New flakes (name them in --flakes):", judged.named(Outcome.FLAKE), out / "results.csv", console)
+    _names("New flakes (name them in --flakes):", outcomes.named(Outcome.FLAKE), out / "results.csv", console)
     unexpected = [
-        f"{name},{outcome}" for name, outcome in judged.unexpected.items() if outcome != Outcome.MISSING
+        f"{name},{outcome}" for name, outcome in outcomes.unexpected.items() if outcome != Outcome.MISSING
     ]
     if names:
         _names("Unexpected results:", unexpected, out / "failures.csv", console)
 
 
 def _names(title: str, names: list[str], file: Path, console: Console) -> None:
-    """Print some names, and where the others are."""
+    """Print some names, and the file with the others."""
     if not names:
         return
     console.print(Text(title))

@@ -9,14 +9,15 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from vkgroup import history
 from vkgroup.cli.console import Console
 from vkgroup.cli.named_runs import database
 from vkgroup.cli.output import people, write_json
-from vkgroup.history import Kind, RunInfo
+from vkgroup.results import history
+from vkgroup.results.exports.folder import export
+from vkgroup.results.history import Kind, RunInfo
 
 _WIDTH = 140
-"""Columns where the output is no terminal."""
+"""Columns if the output is not a terminal."""
 
 _BAD = ("Fail", "Crash", "Timeout", "wrong", "failed")
 
@@ -27,7 +28,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return _add(arguments.file, arguments.runs)
     if arguments.action == "export":
         with history.open(arguments.file) as runs:
-            for path in history.export(runs.run(arguments.run), arguments.out):
+            for path in export(runs.run(arguments.run), arguments.out):
                 print(path)
         return 0
     if arguments.action == "remove":
@@ -40,9 +41,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _add(file: Path, paths: list[Path]) -> int:
-    found = [(path, history.load_all(path)) for path in paths]  # errors come before anything is written
+    loaded = [(path, history.load_all(path)) for path in paths]  # errors must come before the first write
     with history.open(file, write=True) as runs:
-        for path, recorded in found:
+        for path, recorded in loaded:
             for run in recorded:
                 key, new = runs.add(run)
                 what = "added" if new else "there already"
@@ -53,25 +54,25 @@ def _add(file: Path, paths: list[Path]) -> int:
 def _list(arguments: argparse.Namespace) -> int:
     kind = Kind(arguments.kind) if arguments.kind else None
     with history.open(database(arguments.db)) as runs:
-        found = runs.runs(kind=kind, device=arguments.device)
+        listed = runs.runs(kind=kind, device=arguments.device)
     stream = people(arguments.json)
     console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
-    if not found:
+    if not listed:
         console.print(Text(f"No such run in {arguments.db}."), soft_wrap=True)
     else:
-        console.print(_table(found))
-    write_json([info.to_json() for info in found], arguments.json)
+        console.print(_table(listed))
+    write_json([info.to_json() for info in listed], arguments.json)
     return 0
 
 
-def _table(found: list[RunInfo]) -> Table:
+def _table(infos: list[RunInfo]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("run", "command", "started"):
         table.add_column(name, no_wrap=True)
     for name in ("device", "driver", "results"):
         table.add_column(name, overflow="fold")
     table.add_column("seconds", justify="right", no_wrap=True)
-    for info in found:
+    for info in infos:
         table.add_row(
             Text(info.id, style="bold"),
             Text(info.kind.value),
@@ -85,7 +86,7 @@ def _table(found: list[RunInfo]) -> Table:
 
 
 def moment(info: RunInfo) -> str:
-    """Return when a run was started, for people: local time, to the minute."""
+    """Return the start of a run as local time, to the minute."""
     try:
         return f"{datetime.fromisoformat(info.started).astimezone():%Y-%m-%d %H:%M}"
     except (ValueError, OverflowError, OSError):
@@ -93,13 +94,13 @@ def moment(info: RunInfo) -> str:
 
 
 def counts(info: RunInfo) -> Text:
-    """Return a run's counts for people, what is bad first."""
-    words = Text()
+    """Return a run's counts as text, failures first."""
+    text = Text()
     if not info.finished:
-        words.append("unfinished", style="yellow")
+        text.append("unfinished", style="yellow")
     for bad in (True, False):
         for name, number in info.counts.items():
             if number and (name in _BAD) == bad:
-                words.append(", " if words else "")
-                words.append(f"{number} {name.replace('_', ' ')}", style="bold red" if bad else "")
-    return words
+                text.append(", " if text else "")
+                text.append(f"{number} {name.replace('_', ' ')}", style="bold red" if bad else "")
+    return text

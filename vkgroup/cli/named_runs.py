@@ -1,4 +1,4 @@
-"""The runs that a command line names: by a path, or by what they are called in a database."""
+"""Runs that a command line names, by a path or by their id in a database."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import argparse
 from pathlib import Path
 from types import TracebackType
 
-from vkgroup import history
 from vkgroup.errors import InvalidInput
-from vkgroup.history import Kind, Recorded
+from vkgroup.results import history
+from vkgroup.results.history import Kind, RunRecord
 
 _FILES = (".json", ".jsonl", ".xz", ".db", ".sqlite")
 
 
 class Runs:
-    """Finds runs by their names; opens the database once, where one is needed, and until the end.
+    """Finds runs by name; opens the database when the first run needs it.
 
     Parameters
     ----------
-    arguments : has ``db``, ``kind`` and ``device``: the database, and which of its runs are meant.
+    arguments : has ``db``, ``kind`` and ``device``: the database, and the filters for its runs.
     """
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._arguments = arguments
         self._database: history.Database | None = None
 
-    def named(self, name: str) -> Path | Recorded:
+    def named(self, name: str) -> Path | RunRecord:
         """Return a path that exists, or else the run of that name in the database."""
         if Path(name).exists():
             return Path(name)
@@ -47,7 +47,7 @@ class Runs:
 
 
 def database(path: Path | None) -> Path:
-    """Return which database is meant."""
+    """Return the path of the database; InvalidInput if there is none."""
     if path is None:
         raise InvalidInput("which database? Name it with --db, or set VKGROUP_DB")
     return path

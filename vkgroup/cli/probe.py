@@ -30,7 +30,7 @@ def execute(arguments: argparse.Namespace) -> int:
         recording = None
         if arguments.db is not None:
             # Databases know the suite's cases, which nothing else here needs.
-            from vkgroup.history import Recording
+            from vkgroup.results.history import Recording
 
             recording = stack.enter_context(Recording(arguments.db, source))
         found = probe(stack.enter_context(vkgroup.open(arguments.device)))

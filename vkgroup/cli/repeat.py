@@ -1,4 +1,4 @@
-"""``vkgroup run FOLDER``: repeating what a reproduction folder is about."""
+"""``vkgroup run FOLDER``: repeating the case or check of a reproduction folder."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 from vkgroup.device import DeviceInfo
 from vkgroup.errors import InvalidInput, VkgroupError
 from vkgroup.opening import select
-from vkgroup.repro import folder as folders
-from vkgroup.repro.findings import repeat_check
-from vkgroup.repro.repeat import repeat_case
+from vkgroup.results.reproduction import folder as folders
+from vkgroup.results.reproduction.findings import repeat_check
+from vkgroup.results.reproduction.repeat import repeat_case
 
 _FOREIGN = ("groups", "size", "inputs", "outputs", "push", "spec", "uniforms", "subgroup_size")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Repeat a folder; returns 0 where it now agrees, else 1."""
+    """Repeat a folder; returns 0 if the device now agrees, else 1."""
     if given := [name for name in _FOREIGN if getattr(arguments, name)]:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise InvalidInput(
-            f"{arguments.shader} is a reproduction folder, which has all it needs: leave {options} out."
+            f"{arguments.shader} is a reproduction folder, which is complete: leave {options} out."
         )
     record = folders.read(arguments.shader)
     device = select(arguments.device)
@@ -30,26 +30,27 @@ def execute(arguments: argparse.Namespace) -> int:
     except VkgroupError:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        # The record is JSON of many shapes; whatever does not fit in it ends here.
+        # The record is JSON of many shapes; values of other shapes raise these errors.
         raise InvalidInput(
             f"{arguments.shader} is damaged ({type(error).__name__}: {error}): make the folder again."
         ) from error
 
 
 def _repeat(arguments: argparse.Namespace, record: dict[str, Any], device: DeviceInfo) -> int:
-    """Repeat what a record says."""
+    """Repeat the case or check of a record."""
     folder = arguments.shader
-    then = record["device"]
+    original = record["device"]
     if record["kind"] == "check":
         print(f"{record['shader']}: {record['findings']} when the folder was made", flush=True)
-        found = repeat_check(device, folder, record, arguments.timeout)
+        outcome = repeat_check(device, folder, record, arguments.timeout)
     else:
         print(
-            f"{record['case']}: {record['result']['status']} on {then['name']} ({then['driver']})", flush=True
+            f"{record['case']}: {record['result']['status']} on {original['name']} ({original['driver']})",
+            flush=True,
         )
-        found = repeat_case(device, folder, record, arguments.timeout)
+        outcome = repeat_case(device, folder, record, arguments.timeout)
     print(f"Repeated on {device.name}", file=sys.stderr)
-    for line in found.lines:
+    for line in outcome.lines:
         print(line)
-    print("It agrees now." if found.agrees else "It does not agree.")
-    return 0 if found.agrees else 1
+    print("It agrees now." if outcome.agrees else "It does not agree.")
+    return 0 if outcome.agrees else 1

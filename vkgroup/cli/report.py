@@ -7,7 +7,7 @@ import sys
 
 from vkgroup.cli.named_runs import Runs
 from vkgroup.errors import InvalidInput
-from vkgroup.report.html import read, write_html
+from vkgroup.results.report import read, write_html
 
 
 def execute(arguments: argparse.Namespace) -> int:

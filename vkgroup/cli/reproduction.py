@@ -8,22 +8,20 @@ import sys
 from pathlib import Path
 
 from vkgroup.cli.options.conform import add_arguments
-from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result
 from vkgroup.errors import InvalidInput
 from vkgroup.opening import select
+from vkgroup.results.record import AGAINST_THE_DEVICE, Result
+from vkgroup.results.reproduction.cases import make
+from vkgroup.results.reproduction.folder import SHRUNK, read
+from vkgroup.results.reproduction.shrunk import SECONDS
 
 _TAKEN = ("repro", "device", "seed", "timeout")
-"""The options that the folder of a case is made by; all others are of whole runs."""
+"""The options that apply to the folder of a case; all others apply to whole runs."""
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Make the folder; returns the exit code of a run of the case."""
-    # Imported here: runs of the suite do without.
-    from vkgroup.repro.cases import make
-    from vkgroup.repro.folder import SHRUNK, read
-    from vkgroup.repro.shrunk import SECONDS
-
-    if given := _foreign(arguments):
+    if given := _unsuitable(arguments):
         raise InvalidInput(f"--repro makes the folder of one case: leave {', '.join(given)} out.")
     name, folder = arguments.repro[0], Path(arguments.repro[1])
     device = select(arguments.device)
@@ -42,10 +40,10 @@ def execute(arguments: argparse.Namespace) -> int:
 
     result = make(device, name, folder, seed=arguments.seed, timeout=arguments.timeout, on_result=on_result)
     print(f"All of it is in {folder}: see {folder / 'README.md'}.")
-    if found := read(folder).get("shrunk"):
+    if smaller := read(folder).get("shrunk"):
         print(
-            f"A smaller program that fails likewise, {found['statements']} of {found['of']} statements, is in"
-            f" {folder / SHRUNK}."
+            f"A smaller program that fails likewise, {smaller['statements']} of {smaller['of']} statements, "
+            f"is in {folder / SHRUNK}."
         )
     elif searched:
         print("No smaller program that fails likewise was found.")
@@ -53,8 +51,8 @@ def execute(arguments: argparse.Namespace) -> int:
     return 1 if result.status in AGAINST_THE_DEVICE else 0
 
 
-def _foreign(arguments: argparse.Namespace) -> list[str]:
-    """Return the options that were given and are of whole runs."""
+def _unsuitable(arguments: argparse.Namespace) -> list[str]:
+    """Return the given options that apply to whole runs only."""
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     unset = vars(parser.parse_args([]))

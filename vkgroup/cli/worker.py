@@ -1,4 +1,4 @@
-"""``vkgroup worker``: this host's devices at the service of a cluster."""
+"""``vkgroup worker``: offer this host's devices to a cluster."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import argparse
 import asyncio
 import sys
 
-from vkgroup.conformance import several
+from vkgroup.runner import multi_device
+from vkgroup.runner.cluster.offer import need_distributed
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit code."""
-    from vkgroup.cluster.offer import need_distributed
-
     need_distributed()
-    from vkgroup.cluster.connecting import scheduler_address
-    from vkgroup.cluster.serving import members, reach, serve
+    # Dask is an optional dependency.
+    from vkgroup.runner.cluster.connecting import scheduler_address
+    from vkgroup.runner.cluster.serving import members, reach, serve
 
     address = scheduler_address(arguments.address)
     asyncio.run(reach(address))
-    served = members(several.choose(arguments.device), arguments.jobs)
+    served = members(multi_device.choose(arguments.device), arguments.jobs)
 
     def started() -> None:
         for member in served:

@@ -15,6 +15,8 @@ import os
 import tempfile
 from pathlib import Path
 
+import msgspec
+
 from vkgroup import files
 from vkgroup.compiler.includes import Dependencies
 from vkgroup.errors import InvalidModule
@@ -79,6 +81,13 @@ def _path(key: str) -> Path:
     return cache_folder() / key[:2] / key[2:]
 
 
+class _Listed(msgspec.Struct):
+    """The dependencies of an entry."""
+
+    present: dict[str, str]
+    absent: set[str]
+
+
 def _pack(module: Module, dependencies: Dependencies) -> bytes:
     """Checksum, length of the dependencies, dependencies, module."""
     listed = {
@@ -100,9 +109,9 @@ def _unpack(data: bytes) -> tuple[bytes, Dependencies]:
     length = int.from_bytes(body[:8], "little")
     dependencies = Dependencies()
     if length:
-        listed = json.loads(body[8 : 8 + length])
-        dependencies.present = {path: bytes.fromhex(known) for path, known in listed["present"].items()}
-        dependencies.absent = set(listed["absent"])
+        listed = msgspec.json.decode(body[8 : 8 + length], type=_Listed)
+        dependencies.present = {path: bytes.fromhex(known) for path, known in listed.present.items()}
+        dependencies.absent = listed.absent
     return body[8 + length :], dependencies
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from vkgroup.conformance.cases import Case
 from vkgroup.conformance.families import FAMILIES, all_cases, cases_by_name, family_of, select
 from vkgroup.conformance.family import AnyCase, Family
-from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status
-from vkgroup.conformance.run import Run, run
+from vkgroup.conformance.run import run
+from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status
+from vkgroup.results.run import Run
 
 __all__ = [
     "AGAINST_THE_DEVICE",

@@ -1,4 +1,4 @@
-"""Lists of cases in files: our own names and globs, and names of Khronos' suite (VK-GL-CTS)."""
+"""Case lists in files: vkgroup's names and globs, and names of the Khronos suite (VK-GL-CTS)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class CaseList:
 
     Attributes
     ----------
-    cases : our cases, each once, in the order of the suite.
-    mapped, unmapped : the list's names that have a counterpart, and that have none.
+    cases : vkgroup's cases, each once, in the order of the suite.
+    mapped, unmapped : the list's names with a counterpart, and those without.
     """
 
     cases: tuple[AnyCase, ...] = ()
@@ -30,7 +30,7 @@ class CaseList:
     unmapped: list[Mapping] = field(default_factory=list)
 
     def reasons(self) -> dict[str, int]:
-        """Return how many names cannot be mapped for each reason, the most frequent first."""
+        """Return the number of names that cannot be mapped for each reason, the most frequent first."""
         counts: dict[str, int] = {}
         for mapping in self.unmapped:
             counts[mapping.reason] = counts.get(mapping.reason, 0) + 1
@@ -38,14 +38,14 @@ class CaseList:
 
 
 def read_caselist(path: Path) -> CaseList:
-    """Read a file of case names, one a line: ours, globs over ours, or names of Khronos' suite.
+    """Read a file of case names, one per line: vkgroup's names, globs over them, or Khronos names.
 
     Empty lines and lines that begin with ``#`` are skipped.
 
     Raises
     ------
     InvalidInput
-        The file cannot be read, is empty, or one of our own names or globs matches nothing.
+        The file cannot be read, is empty, or one of vkgroup's names or globs matches nothing.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -59,30 +59,30 @@ def read_caselist(path: Path) -> CaseList:
 
 def map_names(names: Iterable[str]) -> CaseList:
     """Map names of either kind; see `read_caselist`."""
-    found = CaseList()
+    caselist = CaseList()
     chosen: set[str] = set()
     for name in dict.fromkeys(names):
         mapping = map_name(name) if name.startswith(PREFIX) else Mapping(name, (name,))
-        met = matches(mapping.globs)
-        if met:
-            chosen.update(met)
-            found.mapped.append(mapping)
+        matching = matches(mapping.globs)
+        if matching:
+            chosen.update(matching)
+            caselist.mapped.append(mapping)
         elif not name.startswith(PREFIX):
             raise InvalidInput(f"no case matches {name!r}: list the names with vkgroup conform --list")
         else:
             reason = mapping.reason or "no case of that operation, type and size"
-            found.unmapped.append(Mapping(name, reason=reason))
-    found.cases = tuple(case for case in all_cases() if case.name in chosen)
-    return found
+            caselist.unmapped.append(Mapping(name, reason=reason))
+    caselist.cases = tuple(case for case in all_cases() if case.name in chosen)
+    return caselist
 
 
 _DEPTH = 4
-"""Parts of a name by which names are looked up: ``category.stage.operation.type``."""
+"""Leading parts of a name that the index uses: ``category.stage.operation.type``."""
 
 
 @cache
 def _by_prefix() -> dict[str, list[tuple[str, str]]]:
-    """Index the names by their first parts, up to `_DEPTH` of them: (what follows these, name)."""
+    """Return the names by their first parts, up to `_DEPTH`, as (rest of the name, name)."""
     index: dict[str, list[tuple[str, str]]] = {"": []}
     for case in all_cases():
         name = case.name
@@ -103,17 +103,17 @@ _compiled = cache(lambda glob: re.compile(translate(glob)).match)
 
 @cache
 def matches(globs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names that match; looks only at names that share the globs' literal beginning."""
-    found: list[str] = []
+    """Return the names that match; tests only names with the same literal prefix as the globs."""
+    names: list[str] = []
     for glob in globs:
         literal = _beginning(glob)
         match = _compiled(glob[len(literal) :])
-        found.extend(name for rest, name in _by_prefix().get(literal, ()) if match(rest))
-    return tuple(found)
+        names.extend(name for rest, name in _by_prefix().get(literal, ()) if match(rest))
+    return tuple(names)
 
 
 def _beginning(glob: str) -> str:
     """Return the parts of a glob before the first wildcard, up to `_DEPTH` of them and not the last."""
     parts = glob.split(".")[:-1][:_DEPTH]
-    wild = (place for place, part in enumerate(parts) if any(character in part for character in "*?["))
+    wild = (index for index, part in enumerate(parts) if any(character in part for character in "*?["))
     return ".".join(parts[: next(wild, len(parts))])

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
 
-from vkgroup.collector import resting
 from vkgroup.conformance.barriers import BARRIERS, Barrier
 from vkgroup.conformance.long_vectors import takes
 from vkgroup.conformance.operands import choices, represents
 from vkgroup.conformance.patterns import PATTERNS, patterns_of
 from vkgroup.conformance.shapes import SHAPES
 from vkgroup.conformance.stages import FRAMEBUFFER, FRAMEBUFFER_STAGES
+from vkgroup.garbage_collection import paused
 from vkgroup.spec import stages
 from vkgroup.spec.categories import Category
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
@@ -320,7 +320,7 @@ def _stage_cases(stage: str) -> Iterator[Case]:
 @cache
 def subgroup_cases() -> tuple[Case, ...]:
     """Return every case of the family, in the order in which they are listed; needs no device."""
-    with resting():
+    with paused():
         cases = [case for stage in STAGES for case in _stage_cases(stage)]
         cases.sort(key=attrgetter("category"))
         return tuple(cases)

@@ -1,4 +1,4 @@
-"""What every family needs of the device and the compiler to judge its cases."""
+"""Executor: an open device with the compiler, buffers and modules that families use to judge cases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Transform = Callable[[bytes], bytes]
 
 
 class Executor:
-    """One open device, with modules compiled for it and buffers kept on it.
+    """One open device, with modules compiled for it and buffers that are reused.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ class Executor:
     Attributes
     ----------
     device, capabilities, seed, timeout : for the families.
-    target : what modules are compiled for. It stays at SPIR-V 1.5: from 1.6 on the subgroup size of a
-        pipeline may vary unasked.
+    target : the target of all modules. It stays at SPIR-V 1.5: from 1.6 on the subgroup size of a pipeline
+        may vary without a request.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Executor:
         self.target = Target.VULKAN_1_1 if self.capabilities.api_version < (1, 2) else Target.VULKAN_1_2
         self._transform = transform
         self._buffers: dict[str, Buffer] = {}
-        self._kept: dict[str, Any] = {}
+        self._objects: dict[str, Any] = {}
         self._plain: dict[tuple[str, str], Module] = {}
         self._stack = ExitStack()
 
@@ -58,30 +58,30 @@ class Executor:
         return self.transform_module(compile_source(source, stage=stage, name="<conformance>", **options))
 
     def plain(self, source: str, stage: str) -> Module:
-        """Compile a shader that no case is about, once, and that nothing rewrites: the rest of a pipeline."""
+        """Return a shader for the rest of a pipeline, compiled once, which `Transform` does not rewrite."""
         if (source, stage) not in self._plain:
             module = compile_source(source, stage=stage, name="<conformance>", target=self.target)
             self._plain[source, stage] = module
         return self._plain[source, stage]
 
     def stages(self, around: Around, stage: str, module: Module) -> dict[str, Module]:
-        """Return the modules of a pipeline by stage: one of a case, and those around it."""
+        """Return the modules of a pipeline by stage: the module of a case, and the other stages."""
         others = {name: self.plain(source, name) for name, source in around.sources.items()}
         return others | {stage: module}
 
     def transform_module(self, module: Module, source: str | None = None) -> Module:
-        """Return the module that goes to the device in its place: itself but in tests of the suite.
+        """Return the module that goes to the device instead: the same one, except in tests of the suite.
 
         Parameters
         ----------
-        source : what it was compiled from, where `compile` did not do that.
+        source : its source, if `compile` did not compile it.
         """
         return module if self._transform is None else Module.from_bytes(self._transform(module.to_bytes()))
 
     def buffer(self, name: str, nbytes: int, *, host: bool = False) -> Buffer:
-        """Return a buffer that is large enough, the same as last time under this name if it was.
+        """Return a buffer that is large enough: the last one of this name, if its size suffices.
 
-        In the host's memory it is written and read without work for the GPU, whose queue many workers share.
+        A buffer in host memory is written and read without work for the GPU, whose queue many workers share.
         """
         buffer = self._buffers.get(name)
         if buffer is None or buffer.nbytes < nbytes:
@@ -91,14 +91,14 @@ class Executor:
         return buffer
 
     def keep(self, name: str, make: Callable[[Device, ExitStack], Any]) -> Any:
-        """Return what `make` made under this name, for all batches; it is freed with the executor."""
-        if name not in self._kept:
-            self._kept[name] = make(self.device, self._stack)
-        return self._kept[name]
+        """Return the object that `make` makes once for this name, for all batches, until `close`."""
+        if name not in self._objects:
+            self._objects[name] = make(self.device, self._stack)
+        return self._objects[name]
 
     def close(self) -> None:
-        """Free the executor's buffers, and what it kept."""
-        self._kept.clear()
+        """Free the executor's buffers and objects."""
+        self._objects.clear()
         self._stack.close()
         for buffer in self._buffers.values():
             buffer.close()

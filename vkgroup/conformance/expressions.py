@@ -1,4 +1,4 @@
-"""Regular expressions of files: RE2's, nearly those of Rust (deqp-runner's), none with an endless search."""
+"""Regular expressions from files, in RE2 syntax: close to Rust's (deqp-runner), without endless searches."""
 
 from __future__ import annotations
 
@@ -6,72 +6,72 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import re2
+
 from vkgroup.errors import InvalidInput
 
 LONGEST = 100_000
-"""Characters of an expression at most."""
+"""Maximum number of characters of an expression."""
 
-_TOGETHER = 100
-"""Expressions of a set: RE2 looks for a hundred nearly as for one, and grows slow with thousands."""
+_SET_SIZE = 100
+"""Expressions of a set: a hundred are nearly as fast in RE2 as one, and thousands are slow."""
 
 _MEMORY = 256 << 20
-"""Bytes that RE2 may take for a set; it takes what it needs."""
+"""Maximum number of bytes that RE2 may use for a set."""
 
 _EVERYWHERE = ""
-"""It is found in every text. Where it is not, RE2 has run out of memory and would find nothing at all."""
+"""An expression that matches every text. If it does not match, RE2 is out of memory and finds nothing."""
 
 _CLASS = re.compile(r"\\.|\[\^?\]?(?P<inside>(?:\\.|\[:\^?\w+:\]|[^\]\\])*)\]", re.DOTALL)
-"""A pair that begins with a backslash, or a class, with what is in it but for a bracket in front."""
+"""An escape, or a class with its content, except for a leading bracket."""
 
 _OF_RUST = re.compile(r"\\.|\[:\^?\w+:\]|(?P<operator>\[|&&|--|~~)", re.DOTALL)
-"""What has a meaning in Rust's classes, and other than that stands for itself in RE2's."""
+"""Operators in Rust's classes, which are plain characters in RE2's."""
 
 
 class TooLarge(InvalidInput):
-    """RE2 has not enough memory for the expressions together."""
+    """RE2 has not enough memory for all expressions together."""
 
 
 def problem(text: str) -> str | None:
-    """Return why a text is no regular expression, or none that means the same to deqp-runner; else None."""
+    """Return why a text is not a regular expression with the same meaning in deqp-runner; None if it is."""
     if len(text) > LONGEST:
         return f"it has {len(text)} characters, and may have {LONGEST}"
-    for inside in (found["inside"] or "" for found in _CLASS.finditer(text)):
-        for operator in filter(None, (found["operator"] for found in _OF_RUST.finditer(inside))):
+    for inside in (match["inside"] or "" for match in _CLASS.finditer(text)):
+        for operator in filter(None, (match["operator"] for match in _OF_RUST.finditer(inside))):
             escaped = re.sub(r"(.)", r"\\\1", operator)
-            return f"{operator} in a class is an operator of Rust's, which RE2 has not: write {escaped}"
-    import re2
-
+            return f"{operator} in a class is an operator in Rust and not in RE2: write {escaped}"
     try:
         re2.compile(text, _options())
     except re2.error as error:
         reason = error.args[0]
-        said: str = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        return said if len(said) <= 80 else said[:79] + "…"
+        message: str = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        return message if len(message) <= 80 else message[:79] + "…"
     return None
 
 
 class Expressions:
-    """Some expressions, looked for together.
+    """Expressions that are searched for together.
 
     Parameters
     ----------
-    texts : the expressions; `problem` has none with any.
+    texts : the expressions, for each of which `problem` is None.
 
     Raises
     ------
     TooLarge
-        RE2 does not take them.
+        RE2 does not accept them.
     """
 
     def __init__(self, texts: Sequence[str] = ()) -> None:
         self._count = len(texts)
-        self._sets = [_compiled(texts[at : at + _TOGETHER]) for at in range(0, len(texts), _TOGETHER)]
+        self._sets = [_compiled(texts[at : at + _SET_SIZE]) for at in range(0, len(texts), _SET_SIZE)]
 
     def __len__(self) -> int:
         return self._count
 
     def which(self, text: str) -> Iterator[int]:
-        """Yield the indices of the expressions that are found anywhere in a text, in ascending order.
+        """Yield the indices of the expressions that match anywhere in a text, in ascending order.
 
         Raises
         ------
@@ -79,42 +79,36 @@ class Expressions:
             RE2 has no memory left.
         """
         for number, together in enumerate(self._sets):
-            first = number * _TOGETHER
-            everywhere = min(_TOGETHER, self._count - first)
-            found = _asked(together.Match, text) or ()
-            if everywhere not in found:
-                raise TooLarge("there is no memory left to look for the regular expressions: make them fewer")
-            yield from (first + index for index in sorted(found) if index != everywhere)
+            first = number * _SET_SIZE
+            everywhere = min(_SET_SIZE, self._count - first)
+            matching = _asked(together.Match, text) or ()
+            if everywhere not in matching:
+                raise TooLarge("not enough memory for the regular expressions: use fewer")
+            yield from (first + index for index in sorted(matching) if index != everywhere)
 
 
 def _compiled(texts: Sequence[str]) -> Any:
-    import re2
-
     together = re2.Set.SearchSet(_options())
     try:
         for text in (*texts, _EVERYWHERE):
             _asked(together.Add, text)
         _asked(together.Compile)
     except re2.error as error:
-        raise TooLarge(
-            "the regular expressions are too large together: make them fewer or shorter"
-        ) from error
+        raise TooLarge("the regular expressions are too large together: use fewer or shorter ones") from error
     return together
 
 
 def _asked(call: Any, *arguments: str) -> Any:
-    """Call RE2; what C++ has no memory for is an error of the expressions."""
+    """Call RE2; TooLarge if C++ has not enough memory."""
     try:
         return call(*arguments)
     except MemoryError as error:
-        raise TooLarge("there is no memory for the regular expressions: make them fewer") from error
+        raise TooLarge("not enough memory for the regular expressions: use fewer") from error
 
 
 def _options() -> Any:
-    """Return RE2's; it is imported only where there are expressions, for few runs have any."""
-    import re2
-
+    """Return the options for RE2."""
     options = re2.Options()
-    options.log_errors = False  # standard error is the command's own
+    options.log_errors = False  # standard error is for the command
     options.max_mem = _MEMORY
     return options

@@ -6,7 +6,6 @@ from fnmatch import translate
 from functools import cache
 from re import compile as compile_pattern
 
-from vkgroup.collector import resting
 from vkgroup.conformance.compute_model import ComputeModelFamily
 from vkgroup.conformance.cooperative_matrix import CooperativeMatrixFamily
 from vkgroup.conformance.descriptor_indexing import DescriptorIndexingFamily
@@ -21,6 +20,7 @@ from vkgroup.conformance.size_control import SizeControlFamily
 from vkgroup.conformance.sm_builtins import SmBuiltinsFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.conformance.thread_group import ThreadGroupFamily
+from vkgroup.garbage_collection import paused
 
 FAMILIES: tuple[Family, ...] = (
     SubgroupFamily(),
@@ -72,7 +72,7 @@ def all_cases() -> tuple[AnyCase, ...]:
 @cache
 def cases_by_name() -> dict[str, AnyCase]:
     """Return every case by its name."""
-    with resting():
+    with paused():
         return {case.name: case for case in all_cases()}
 
 

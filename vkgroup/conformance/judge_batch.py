@@ -1,7 +1,4 @@
-"""Judging a batch on one device in this process.
-
-A batch in which something goes wrong as a whole is split, down to the case that is to blame.
-"""
+"""Judging a batch on one device in this process; a batch that fails as a whole is split."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ import time
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_named
 from vkgroup.conformance.plan import Batch
-from vkgroup.conformance.results import Result, Status
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
+from vkgroup.results.record import Result, Status
 
 
 def judge_batch(executor: Executor, batch: Batch) -> list[Result]:

@@ -1,4 +1,4 @@
-"""Which cases go into one program: batches."""
+"""Batches: groups of cases that share one program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vkgroup.conformance.family import AnyCase
 from vkgroup.device import Capabilities
 
 SEEN = 2
-"""The `risk` from which on a case is judged alone."""
+"""The `risk` from which on a case runs alone."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Batch:
     ----------
     family : the family's name.
     cases : in the order in which they are judged.
-    alone : whether nobody else should be at work meanwhile: should it hang, it hangs for all.
+    alone : whether no other batch may run meanwhile, because a hang would affect all.
     """
 
     family: str
@@ -36,11 +36,11 @@ class Batch:
         return len(self.cases)
 
     def only(self, names: Collection[str]) -> Batch:
-        """Return the batch with these of its cases."""
+        """Return the batch with only these of its cases."""
         return replace(self, cases=[case for case in self.cases if case.name in names])
 
     def parts(self) -> list[Batch]:
-        """Return the batch split in two, or, where each further hang costs seconds, into its cases."""
+        """Return the batch split in two, or into single cases if each further hang costs seconds."""
         if self.alone:
             return [replace(self, cases=[case]) for case in self.cases]
         middle = len(self.cases) // 2
@@ -50,21 +50,21 @@ class Batch:
 def batches(
     cases: Iterable[AnyCase], capabilities: Capabilities, most: int | None = None, shuffle: int | None = None
 ) -> Iterator[Batch]:
-    """Split cases into batches for a device, cases that share data side by side, and what may hang last.
+    """Split cases into batches for a device: cases that share data together, cases that may hang last.
 
-    A GPU that hangs takes the devices of all workers along, and may hang again in whatever comes next (both
-    seen on an H200, docs/driver-findings.md): so what may hang comes last there, in the order of `risk`, and
-    where drivers have been seen to hang it is judged alone.
+    A GPU that hangs is lost for all workers, and may hang again in the next work (both seen on an H200,
+    docs/driver-findings.md). So cases that may hang come last on GPUs, in the order of `risk`, and cases in
+    which drivers have hung run alone.
 
     Parameters
     ----------
-    most : cases a batch at most; None leaves it to the families.
-    shuffle : seed of another order, of the cases that can share a batch and of the batches; what may hang
-        stays last. Some whole batches of an order, planned again with its seed, are the same batches.
+    most : maximum number of cases in a batch; None lets the families decide.
+    shuffle : seed of another order, of the cases that can share a batch and of the batches; cases that may
+        hang stay last. Some batches of an order, planned again with its seed, are the same batches.
     """
     planned = list(_in_order(cases, capabilities, most, shuffle))
     if shuffle is not None:
-        planned.sort(key=lambda batch: (risk(batch.cases[0]), _place(shuffle, batch.cases[0])))
+        planned.sort(key=lambda batch: (risk(batch.cases[0]), _order_key(shuffle, batch.cases[0])))
     return iter(planned)
 
 
@@ -77,7 +77,7 @@ def _in_order(
         family = family_of(case)
         groups.setdefault((family.name, family.batch_key(case)), []).append(case)
     for (name, _), members in sorted(groups.items(), key=lambda group: risk(group[1][0])):
-        members.sort(key=neighbours if shuffle is None else lambda case: _place(shuffle, case))
+        members.sort(key=neighbours if shuffle is None else lambda case: _order_key(shuffle, case))
         step = family_named(name).batch_size(members[0], capabilities)
         if most is not None:
             step = min(step, most)
@@ -89,7 +89,7 @@ def _in_order(
 def risk(case: AnyCase) -> int:
     """Return how likely a case hangs a GPU.
 
-    0; 1 for barriers; `SEEN` where drivers have been seen to hang, and one more if the barrier makes
+    0; 1 for barriers; `SEEN` for those in which drivers have hung, and one more if the barrier makes
     invocations wait for each other.
     """
     if not isinstance(case, Case) or case.operation not in BARRIERS:
@@ -99,11 +99,11 @@ def risk(case: AnyCase) -> int:
     return SEEN + (BARRIERS[case.operation].kind == "exchange")
 
 
-def _place(seed: int, case: AnyCase) -> bytes:
-    """Return a case's place in the order of a seed, which does not depend on the other cases."""
+def _order_key(seed: int, case: AnyCase) -> bytes:
+    """Return a case's sort key in the order of a seed, which does not depend on other cases."""
     return blake2b(f"{seed} {case.name}".encode(), digest_size=8).digest()
 
 
 def neighbours(case: Any) -> tuple[str, ...]:
-    """Return what brings cases together in a batch: those of one type read the same data."""
+    """Return the sort key of a case within its group: cases of one type read the same data."""
     return (case.type, case.operation, case.operand) if isinstance(case, Case) else ()

@@ -1,8 +1,8 @@
-"""Shards: parts of a selection of cases, for as many machines or jobs to judge.
+"""Shards: parts of a selection of cases, each for one machine or job.
 
-Which part a case falls to depends on the selection alone, and not on the device: any two shards share no
-case, and all of them together have each. Cases that can share a batch stay together in chunks, dealt in
-turns, so that shards are of about one size, have their share of everything, and fill their batches.
+The shard of a case depends on the selection only, not on the device. Shards have no case in common, and all
+shards together have every case. Cases that can share a batch stay together in chunks, which are dealt in
+turns, so that shards have about the same size and mix of cases, and full batches.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from vkgroup.conformance.plan import neighbours
 from vkgroup.errors import InvalidInput
 
 CHUNK = 64
-"""Cases that stay together at most: two full batches of the families with the largest."""
+"""Maximum number of cases in a chunk: two full batches of the families with the largest batches."""
 
 DEALS = 4
-"""Chunks that each shard gets at least, in the mean, where the selection has so many cases."""
+"""Chunks that each shard gets at least, on average, if the selection has enough cases."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One part of several: the `index`-th, from 1, of `count`."""
+    """One of several parts: number `index`, from 1, of `count`."""
 
     index: int
     count: int
@@ -33,7 +33,7 @@ class Shard:
         return f"{self.index}/{self.count}"
 
     def of(self, cases: Sequence[AnyCase]) -> tuple[AnyCase, ...]:
-        """Return the cases of this shard, in the order in which they were given."""
+        """Return the cases of this shard, in their given order."""
         groups: dict[tuple[str, Hashable], list[AnyCase]] = {}
         for case in cases:
             family = family_of(case)
@@ -50,10 +50,10 @@ class Shard:
 
 
 def parse_shard(text: str) -> Shard:
-    """Return the shard that ``2/8`` names; InvalidInput if the text names none."""
+    """Return the shard of a text such as ``2/8``; InvalidInput if it is not a shard."""
     index, slash, count = text.partition("/")
     if not (slash and index.isascii() and index.isdigit() and count.isascii() and count.isdigit()):
-        raise InvalidInput(f"{text!r} names no shard: 2/8 is the second of eight")
+        raise InvalidInput(f"{text!r} is not a shard: write 2/8 for the second of eight")
     if len(text) > 20 or not 1 <= int(index) <= int(count):
-        raise InvalidInput(f"there is no shard {text}: they are numbered from 1/N to N/N")
+        raise InvalidInput(f"there is no shard {text}: shards are numbered from 1/N to N/N")
     return Shard(int(index), int(count))

@@ -16,7 +16,7 @@ from vkgroup.conformance.instances import Instances, read
 from vkgroup.conformance.long_vectors import is_long
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.program import Program, build, result_type
-from vkgroup.conformance.running import Words, execute
+from vkgroup.conformance.run_program import Words, run_program
 from vkgroup.conformance.stages import FRAMEBUFFER
 from vkgroup.conformance.verdict import Verdict, judge
 from vkgroup.device import Capabilities
@@ -112,5 +112,5 @@ def program_of(executor: Executor, cases: list[Case]) -> Program:
 
 def observed(executor: Executor, program: Program, module: Module) -> tuple[Words, Instances]:
     """Run a module of a program; return its outputs, and who was active together."""
-    outputs = execute(executor, program, module, program.entries[0].case.subgroup_size)
+    outputs = run_program(executor, program, module, program.entries[0].case.subgroup_size)
     return outputs, read(program, outputs, support.has_ballot(executor.capabilities))

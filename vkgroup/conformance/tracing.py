@@ -1,19 +1,17 @@
-"""Tracing rays with one shader in the place of its stage, through a scene that brings every ray to it."""
+"""Tracing rays with one shader in its stage, through a scene in which every ray reaches that stage."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.stages import SCENE, Around
 from vkgroup.dispatch import Boxes, Device, HitGroup, Instance, Triangles
 from vkgroup.spirv import Module
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 _HIT_STAGES = ("closest_hit", "any_hit", "intersection")
 
@@ -22,7 +20,7 @@ _BOX = np.array([[[-1, -1, 0], [2, 2, 1]]], np.float32)
 
 
 def _scene(part: Callable[[], Any]) -> Callable[[Device, ExitStack], Any]:
-    """Return what makes a scene of one instance."""
+    """Return a function that makes a scene of one instance."""
 
     def make(device: Device, stack: ExitStack) -> Any:
         bottom = stack.enter_context(device.acceleration_structure(part()))
@@ -37,13 +35,13 @@ SCENES: dict[str, Callable[[Device, ExitStack], Any]] = {
     "box": _scene(lambda: Boxes(_BOX)),
     "nothing": lambda device, stack: stack.enter_context(device.acceleration_structure([])),
 }
-"""What rays through the unit square meet, each of them: it is made on a device and freed by the stack."""
+"""Scenes in which every ray through the unit square has the same hits; the stack frees them."""
 
 
 def trace(
     executor: Executor, around: Around, stage: str, module: Module, bindings: dict[Any, Any], **control: Any
 ) -> None:
-    """Trace rays with a module in the place of its stage.
+    """Trace rays with a module in its stage.
 
     Parameters
     ----------

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from vkgroup.device.capabilities import Capabilities
 
 
@@ -72,5 +74,5 @@ class DeviceInfo:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> DeviceInfo:
-        """Rebuild one from the fields as JSON has them."""
-        return cls(**{**data, "api_version": tuple(data["api_version"])})
+        """Return the device of JSON data; ValueError, which names the field, if one is missing or wrong."""
+        return msgspec.convert(data, cls)

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from vkgroup.device.loader import installed_drivers
 from vkgroup.files import expanded
 
 _SUBFOLDER = Path("vulkan") / "icd.d"
+_NO_LIBRARY = 'the file names no library ("ICD": {"library_path": …})'
+
+
+class _Icd(msgspec.Struct):
+    """The part of a manifest that describes the driver."""
+
+    library_path: str
+    library_arch: Any = None
+
+
+class _File(msgspec.Struct):
+    """The content of a manifest."""
+
+    ICD: _Icd
 
 
 @dataclass(frozen=True)
@@ -58,16 +74,16 @@ def read_manifest(path: Path, name: str | None = None) -> Manifest:
     """Read one manifest; an error in it becomes its `problem`."""
     name = name or path.stem
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        icd = msgspec.json.decode(path.read_bytes(), type=_File).ICD
     except OSError as error:
         return Manifest(path, name, problem=f"the file cannot be read: {error.strerror or error}")
+    except msgspec.ValidationError:
+        return Manifest(path, name, problem=_NO_LIBRARY)
     except (ValueError, RecursionError) as error:
         return Manifest(path, name, problem=f"the file is no valid JSON: {error}")
-    icd = data.get("ICD") if isinstance(data, dict) else None
-    library = icd.get("library_path") if isinstance(icd, dict) else None
-    if not isinstance(icd, dict) or not isinstance(library, str) or not library:
-        return Manifest(path, name, problem='the file names no library ("ICD": {"library_path": …})')
-    bits = icd.get("library_arch")
+    library, bits = icd.library_path, icd.library_arch
+    if not library:
+        return Manifest(path, name, problem=_NO_LIBRARY)
     foreign = bits in ("32", "64") and bits != ("64" if sys.maxsize > 2**32 else "32")
     return Manifest(path, name, _resolve(path, library), foreign=foreign)
 

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from vkgroup.errors import DriverFetchError
 from vkgroup.files import cache_folder
 
@@ -62,6 +64,29 @@ class Driver:
     size: int
 
 
+class _File(msgspec.Struct):
+    """A file of a driver, as its folder was finished."""
+
+    size: int
+    modified: int
+    sha256: str
+
+
+class _Metadata(msgspec.Struct):
+    """The content of `METADATA`; paths are relative to the driver's folder."""
+
+    format: int
+    family: str
+    version: str
+    package: str
+    icd: str
+    loader: str
+    layers: str | None
+    runtime: tuple[str, ...]
+    preload: tuple[str, ...]
+    files: dict[str, _File]
+
+
 def drivers_folder() -> Path:
     """The folder that has one folder a driver."""
     return cache_folder() / "drivers"
@@ -88,27 +113,26 @@ def load(folder: Path) -> Driver | None:
     SHA-256, so that looking costs no reading as long as nobody touched the folder.
     """
     try:
-        metadata = json.loads((folder / METADATA).read_text(encoding="utf-8"))
-        if metadata["format"] != _FORMAT:
+        metadata = msgspec.json.decode((folder / METADATA).read_bytes(), type=_Metadata)
+        if metadata.format != _FORMAT:
             return None
-        if not all(_is_whole(folder / name, entry) for name, entry in metadata["files"].items()):
+        if not all(_is_whole(folder / name, entry) for name, entry in metadata.files.items()):
             return None
-        layers = metadata["layers"]
-        return Driver(
-            name=f"{metadata['family']}-{metadata['version']}",
-            family=metadata["family"],
-            version=metadata["version"],
-            package=metadata["package"],
-            folder=folder,
-            icd=folder / metadata["icd"],
-            loader=folder / metadata["loader"],
-            layers=folder / layers if layers else None,
-            runtime=tuple(metadata["runtime"]),
-            preload=tuple(folder / name for name in metadata["preload"]),
-            size=sum(entry["size"] for entry in metadata["files"].values()),
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         return None
+    return Driver(
+        name=f"{metadata.family}-{metadata.version}",
+        family=metadata.family,
+        version=metadata.version,
+        package=metadata.package,
+        folder=folder,
+        icd=folder / metadata.icd,
+        loader=folder / metadata.loader,
+        layers=folder / metadata.layers if metadata.layers else None,
+        runtime=metadata.runtime,
+        preload=tuple(folder / name for name in metadata.preload),
+        size=sum(entry.size for entry in metadata.files.values()),
+    )
 
 
 def installed() -> list[Driver]:
@@ -168,11 +192,11 @@ def put_in_place(finished: Path, target: Path) -> None:
     finished.rename(target)
 
 
-def _is_whole(path: Path, entry: dict[str, Any]) -> bool:
+def _is_whole(path: Path, entry: _File) -> bool:
     status = path.stat()
-    if status.st_size != entry["size"]:
+    if status.st_size != entry.size:
         return False
-    return bool(status.st_mtime_ns == entry["modified"] or _sha256(path) == entry["sha256"])
+    return status.st_mtime_ns == entry.modified or _sha256(path) == entry.sha256
 
 
 def _sha256(path: Path) -> str:

@@ -19,12 +19,11 @@ image                    3    the author's binding point; the next free one wher
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -276,23 +275,9 @@ class GlInterface:
 
     @classmethod
     def from_json(cls, text: str) -> GlInterface:
-        """Read what `to_json` wrote."""
-        data: dict[str, Any] = json.loads(text)
-        size: Sequence[int] | None = data["local_size"]
-        return cls(
-            stages=tuple(data["stages"]),
-            uniforms=tuple(
-                Uniform(**{**item, "initial": tuple(item["initial"])}) for item in data["uniforms"]
-            ),
-            resources=tuple(
-                Resource(**{**item, "stages": tuple(item["stages"])}) for item in data["resources"]
-            ),
-            counters=tuple(AtomicCounter(**item) for item in data["counters"]),
-            default_block_size=data["default_block_size"],
-            local_size=None if size is None else (size[0], size[1], size[2]),
-            attributes=tuple((name, location) for name, location in data["attributes"]),
-            outputs=tuple((name, location) for name, location in data["outputs"]),
-        )
+        """Return the record of a text that `to_json` returned."""
+        # Initial values may be NaN or infinite, which json writes and msgspec does not read.
+        return msgspec.convert(json.loads(text), cls)
 
 
 def interface_of(module: Module) -> GlInterface | None:

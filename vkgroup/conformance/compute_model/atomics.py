@@ -18,9 +18,9 @@ from vkgroup.conformance.compute_model import linear
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.work import lacking_invocations, run
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
+from vkgroup.results.record import Status
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor

@@ -37,10 +37,10 @@ from vkgroup.conformance.compute_model.litmus_shader import (
 from vkgroup.conformance.compute_model.litmus_table import LITMUS, Litmus, Outcome
 from vkgroup.conformance.compute_model.work import SHOWN, dispatch, pipeline_of
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Pipeline
+from vkgroup.results.record import Status
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch import Pipeline
+from vkgroup.results.record import Status
 from vkgroup.spirv import Module
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from vkgroup.conformance.cooperative_matrix.program import (
     Finding,
     Outputs,
 )
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
+from vkgroup.results.record import Status
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 from vkgroup.conformance.cooperative_matrix.case import MatrixCase, listed
 from vkgroup.conformance.cooperative_matrix.component import COMBINATIONS
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities, CooperativeMatrix
+from vkgroup.results.record import Status
 
 TOPIC = "list"
 

@@ -15,10 +15,10 @@ from vkgroup.conformance.fragment.probes import PROBES
 from vkgroup.conformance.fragment.scenes import GRID, SCENES, Scene
 from vkgroup.conformance.fragment.shader import blank, read, source_of
 from vkgroup.conformance.fragment.shown import legal_text, quad
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import DrawState
+from vkgroup.results.record import Status
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor

@@ -11,7 +11,7 @@ from vkgroup.conformance.hlsl.case import HlslCase, bucket, hlsl_cases
 from vkgroup.conformance.hlsl.source import hlsl_of
 from vkgroup.conformance.instances import read
 from vkgroup.conformance.program import Spelling, build
-from vkgroup.conformance.running import execute
+from vkgroup.conformance.run_program import run_program
 from vkgroup.conformance.verdict import Verdict, judge
 from vkgroup.device import Capabilities
 
@@ -64,7 +64,7 @@ class HlslFamily:
         )
         source = hlsl_of(program.source, program.stage)
         module = executor.compile(source, stage=cases[0].stage, dialect="hlsl")
-        outputs = execute(executor, program, module)
+        outputs = run_program(executor, program, module)
         instances = read(program, outputs, ballot=True)
         return [judge(entry, program, instances, outputs) for entry in program.entries]
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import unpack
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
+from vkgroup.results.record import Status
 
 Flags = NDArray[np.bool_]
 

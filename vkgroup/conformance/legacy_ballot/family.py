@@ -17,7 +17,7 @@ from vkgroup.conformance.legacy_ballot import example
 from vkgroup.conformance.legacy_ballot.case import EXAMPLE, LegacyCase, legacy_cases
 from vkgroup.conformance.legacy_ballot.table import BALLOT, OLDER, VOTE, Older
 from vkgroup.conformance.program import Spelling, build
-from vkgroup.conformance.running import execute
+from vkgroup.conformance.run_program import run_program
 from vkgroup.conformance.verdict import Verdict, judge
 from vkgroup.device import Capabilities
 
@@ -87,7 +87,7 @@ class LegacyBallotFamily:
             spelling=_spelling(cases),
         )
         module = executor.compile(program.source, stage=cases[0].stage, target=target, lower_legacy=lower)
-        outputs = execute(executor, program, module, cases[0].subgroup_size)
+        outputs = run_program(executor, program, module, cases[0].subgroup_size)
         instances = read(program, outputs, ballot=True)
         return [judge(entry, program, instances, outputs) for entry in program.entries]
 

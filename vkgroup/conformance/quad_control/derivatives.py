@@ -32,9 +32,9 @@ from vkgroup.conformance.quad_control.values import (
     f_of,
     image_levels,
 )
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
+from vkgroup.results.record import Status
 from vkgroup.sampler import Sampler
 from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import QUAD_SIZE

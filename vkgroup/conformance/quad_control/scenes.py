@@ -17,9 +17,9 @@ from vkgroup.conformance.fragment.shown import legal_text, quad
 from vkgroup.conformance.quad_control.intrinsics import EXTENSION, MAXIMAL_RECONVERGENCE, QUAD_MODES, VOTES
 from vkgroup.conformance.quad_control.scene_tests import LEAVES, TESTS, SceneTest
 from vkgroup.conformance.quad_control.values import image_levels
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
+from vkgroup.results.record import Status
 from vkgroup.sampler import Sampler
 from vkgroup.spec.categories import Category
 

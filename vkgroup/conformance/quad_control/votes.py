@@ -18,7 +18,7 @@ from vkgroup.conformance.instances import read
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.program import Spelling, build
 from vkgroup.conformance.quad_control.intrinsics import EXTENSION, MAXIMAL_RECONVERGENCE, VOTES
-from vkgroup.conformance.running import execute
+from vkgroup.conformance.run_program import run_program
 from vkgroup.conformance.verdict import Verdict, judge
 from vkgroup.device import Capabilities
 from vkgroup.spec.limits import QUAD_SIZE
@@ -107,7 +107,7 @@ def judge_votes(executor: Executor, cases: list[VoteCase]) -> list[Verdict]:
         [case.core for case in cases], size=size, seed=executor.seed, spelling=_spelling(first.stage)
     )
     module = executor.compile(program.source, stage=first.stage)
-    outputs = execute(executor, program, module, first.subgroup_size)
+    outputs = run_program(executor, program, module, first.subgroup_size)
     instances = read(program, outputs, ballot=True)
     return [judge(entry, program, instances, outputs) for entry in program.entries]
 

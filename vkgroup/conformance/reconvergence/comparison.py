@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from vkgroup.conformance.instances import hex_of
 from vkgroup.conformance.reconvergence import evidence
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.programs.invocation_sets import Layout, to_flags
 from vkgroup.programs.nodes import Program
 from vkgroup.programs.simulator import Event, Simulator
+from vkgroup.results.record import Status
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]

@@ -9,10 +9,10 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.reconvergence.comparison import expect, judge, layout_of
 from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of, render, words_of
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.programs.invocation_sets import Layout, linear
 from vkgroup.programs.nodes import Program
+from vkgroup.results.record import Status
 
 Words = NDArray[np.uint32]
 

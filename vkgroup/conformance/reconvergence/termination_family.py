@@ -17,12 +17,18 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.scenes import GRID
 from vkgroup.conformance.instances import hex_of, pack, unpack
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.reconvergence.termination import SELECTIONS, TESTS, TerminationCase, Test, all_cases
+from vkgroup.conformance.reconvergence.termination import (
+    SELECTIONS,
+    TESTS,
+    TerminationCase,
+    Test,
+    all_cases,
+)
 from vkgroup.conformance.reconvergence.termination_shader import COUNT, LEAVES, PLANES, VALUE, source_of
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.programs.nodes import Promise
+from vkgroup.results.record import Status
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence, recording
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, Words
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.shader_clock.case import CLOCKS, READINGS, ClockCase, all_cases
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
+from vkgroup.results.record import Status
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.size_control.case import SizeCase
 from vkgroup.conformance.size_control.records import Seen, judge
 from vkgroup.conformance.size_control.shaders import MOST_RECORDS, workgroup_shader
@@ -16,6 +15,7 @@ from vkgroup.conformance.size_control.stages import control_of, emptied, recorde
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Dispatch
+from vkgroup.results.record import Status
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor

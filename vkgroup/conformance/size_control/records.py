@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import unpack
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.size_control.case import SizeCase
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
+from vkgroup.results.record import Status
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]

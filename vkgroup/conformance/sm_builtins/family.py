@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence, recording
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, Words
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.sm_builtins.case import VARIABLES, SmCase, all_cases
 from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities, SmBuiltins
 from vkgroup.reference.semantics.thread_group import is_legal_id_nv
+from vkgroup.results.record import Status
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.results import Status
 from vkgroup.conformance.thread_group.case import ThreadGroupCase
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
 from vkgroup.conformance.thread_group.program import WIDTH, Entry, Program
@@ -24,6 +23,7 @@ from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.thread_group import PIXELS, is_legal_id_nv
+from vkgroup.results.record import Status
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
 from vkgroup.spec.types import TYPES
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.messages import Failure, Setup
-from vkgroup.conformance.pool import Worker, WorkerDied
 from vkgroup.device import DeviceInfo
 from vkgroup.dispatch.events import Event
 from vkgroup.programs.campaign.shader import HEAD, capacity, inputs
-from vkgroup.programs.campaign.worker import Task
+from vkgroup.programs.campaign.worker import Task, TaskSetup
 from vkgroup.programs.nodes import Program
 from vkgroup.reference import interpreter
 from vkgroup.reference.interpreter.operations.memory import Memory
 from vkgroup.reference.interpreter.values.value import HARD
+from vkgroup.runner.messages import Failure
+from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
 from vkgroup.spirv import Module
 
 Words = NDArray[np.uint32]
@@ -65,7 +65,7 @@ class Driver:
     ) -> None:
         self.device, self.timeout, self.subgroup_size = device, timeout, subgroup_size
         self.transform = transform
-        self._worker: Worker | None = None
+        self._worker: WorkerProcess | None = None
 
     def observe(self, program: Program, module: Module) -> Observation | Failure:
         """Run a program; return `Failure` if the process dies or hangs, or the device rejects the module."""
@@ -75,7 +75,7 @@ class Driver:
         words = program.invocations * capacity(program)
         task = Task(data, inputs(program), words, program.groups, self.subgroup_size)
         if self._worker is None:
-            self._worker = Worker(Setup(self.device, 0, self.timeout), "vkgroup.programs.campaign.worker")
+            self._worker = WorkerProcess(TaskSetup(self.device, self.timeout))
         try:
             # The dispatch has its own limit; this one is for compilers that hang.
             answer = self._worker.ask(task, 3 * self.timeout)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from vkgroup.compiler import Target, compile_source
-from vkgroup.conformance.messages import Failure
 from vkgroup.programs.campaign.compare import Difference, compare
 from vkgroup.programs.campaign.shader import render
 from vkgroup.programs.campaign.targets import Driver, Observation, Reference, assignment
 from vkgroup.programs.nodes import Program
+from vkgroup.runner.messages import Failure
 from vkgroup.spirv import Module
 
 

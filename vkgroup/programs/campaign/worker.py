@@ -1,22 +1,17 @@
-"""Worker process: opens one device and runs the modules that it receives on its standard input.
-
-It receives a `Setup`, then tasks. It answers each task with the words of the outputs or with a `Failure`.
-What the driver prints on standard output goes to standard error.
-"""
+"""Tasks for a worker process: each runs one module on the worker's device and returns the output words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.messages import Failure, Setup, send, serve_and_leave
-from vkgroup.conformance.worker import Requests
+from vkgroup.device import DeviceInfo
 from vkgroup.dispatch import Device
 from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
 from vkgroup.opening import open_device
+from vkgroup.runner.messages import Failure
 from vkgroup.spirv import Module
 
 Words = NDArray[np.uint32]
@@ -61,30 +56,40 @@ def perform(device: Device, task: Task, timeout: float) -> Words:
         return np.asarray(outputs.read(np.uint32, task.output_words))
 
 
-def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer tasks until there are no more, or the device is lost."""
-    queue = Requests(requests)
-    setup: Setup = queue.next()
-    try:
-        device = open_device(setup.device)
-    except VkgroupError as error:
-        send(answers, Failure("open", str(error)))
-        return
-    queue.answered()
-    send(answers, "ready")
-    while (task := queue.next()) is not None:
-        answer: Words | Failure
+@dataclass(frozen=True)
+class TaskSetup:
+    """The first message to a worker that runs tasks; see `vkgroup.runner.messages.WorkerSetup`."""
+
+    device: DeviceInfo
+    timeout: float
+
+    def open(self) -> TaskSession:
+        """Open the device; VkgroupError where that fails."""
+        return TaskSession(open_device(self.device), self.timeout)
+
+
+@dataclass(frozen=True)
+class TaskSession:
+    """An open device that runs tasks."""
+
+    device: Device
+    timeout: float
+
+    def perform(self, task: Task) -> Words | Failure:
+        """Return the words of a task's outputs; `Failure` where the device refuses the task.
+
+        Raises
+        ------
+        DeviceLost, DispatchTimeout
+            The device is unusable; the worker ends.
+        """
         try:
-            answer = perform(device, task, setup.timeout)
-        except (DispatchTimeout, DeviceLost) as error:
-            send(answers, Failure("timeout" if isinstance(error, DispatchTimeout) else "lost", str(error)))
-            return
+            return perform(self.device, task, self.timeout)
+        except (DispatchTimeout, DeviceLost):
+            raise
         except VkgroupError as error:
-            answer = Failure("error", f"{type(error).__name__}: {error}")
-        queue.answered()
-        send(answers, answer)
-    device.close()
+            return Failure("error", f"{type(error).__name__}: {error}")
 
-
-if __name__ == "__main__":
-    serve_and_leave(serve)
+    def close(self) -> None:
+        """Close the device."""
+        self.device.close()

@@ -1,0 +1,191 @@
+"""One run of ``vkgroup conform``: judge, compare with the expectations, write files and print a report."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from vkgroup.cli.console import Console
+from vkgroup.cli.expecting import Expecting
+from vkgroup.conformance import AGAINST_THE_DEVICE, AnyCase, Result, Run, Status, run
+from vkgroup.conformance.outcomes import RunOutcomes
+from vkgroup.device import DeviceInfo
+from vkgroup.errors import InvalidInput
+from vkgroup.results.exports import check_baseline, write_capabilities, write_junit, write_summary
+from vkgroup.results.history import Recording
+from vkgroup.results.record import TakeResults
+from vkgroup.runner import multi_device
+
+SHOWN_FAILURES = 5
+"""Failures that are printed whole; all are in the results."""
+
+_COLOURS = {
+    Status.PASS: "green",
+    Status.FAIL: "bold red",
+    Status.CRASH: "bold red",
+    Status.TIMEOUT: "bold red",
+    Status.UNDEFINED: "cyan",
+    Status.NOT_SUPPORTED: "dim",
+}
+
+
+def check_files(arguments: argparse.Namespace) -> None:
+    """Raise InvalidInput where a file could not be written that a run is to write in the end."""
+    if arguments.junit is not None and arguments.junit.is_dir():
+        raise InvalidInput(f"--junit {arguments.junit} is a folder: name a file")
+    if arguments.save_baseline is not None:
+        check_baseline(arguments.save_baseline)
+
+
+def conclude(
+    expecting: Expecting,
+    device: DeviceInfo,
+    found: Run,
+    out: Path,
+    console: Console,
+    recording: Recording,
+    target: multi_device.Target | None = None,
+) -> int:
+    """Judge again what is unexpected, print what a run found and write what is asked for.
+
+    Returns the exit code. Whatever keeps it from judging again is raised in the end, when all is written.
+    """
+
+    def again(cases: Sequence[AnyCase], left: float | None, take: TakeResults) -> Run:
+        with progress_view() as progress:
+            return judge(expecting, device, tuple(cases), None, progress, left, target=target, take=take)
+
+    outcomes, problem = expecting.judged(found, out, again, console)
+    try:
+        summary = write_summary(found, out / "summary.json", outcomes)
+        write_capabilities(found, out / "capabilities.json")
+        recording.finish_conform(found, summary)
+        expecting.write(outcomes, out)
+    finally:
+        _report(outcomes, out, console)
+        expecting.report(outcomes, out, console)
+    if expecting.arguments.junit is not None:
+        write_junit(found, expecting.arguments.junit, outcomes)
+    if problem is not None:
+        text = "What is unexpected could not be judged again: the first results stand."
+        if outcomes.again:
+            text = "Not all that is unexpected could be judged again: of the rest the first results stand."
+        console.print(Text(text), soft_wrap=True)
+        raise problem
+    return 0 if outcomes.success else 1
+
+
+def number_of(cases: tuple[AnyCase, ...]) -> str:
+    """Return how many cases there are, in words."""
+    return "1 case" if len(cases) == 1 else f"{len(cases)} cases"
+
+
+def default_folder(device: str) -> Path:
+    """Return the folder of a run that is given none: a device's name, and the time."""
+    folder = Path("vkgroup-results") / f"{multi_device.slug(device)}-{datetime.now():%Y%m%d-%H%M%S}"
+    # Two runs of one second, or a clock that was set back.
+    further = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(name for name in itertools.chain([folder], further) if not name.exists())
+
+
+def progress_view() -> Progress:
+    """Return the view of how far runs are, a bar each."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[verdicts]}"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+def judge(
+    expecting: Expecting,
+    device: DeviceInfo,
+    cases: tuple[AnyCase, ...],
+    out: Path | None,
+    progress: Progress,
+    time_limit: float | None,
+    recording: Recording | None = None,
+    target: multi_device.Target | None = None,
+    take: TakeResults | None = None,
+) -> Run:
+    """Run the cases under a progress bar, on one device or a target's; without a folder nothing is kept.
+
+    `take` is given the results as they come.
+    """
+    arguments = expecting.arguments
+    counts = dict.fromkeys(Status, 0)
+    name = target.name if target else "conform"
+    task = progress.add_task(name if out is not None else "again", total=len(cases), verdicts="")
+
+    def on_results(results: list[Result]) -> None:
+        if recording is not None:
+            recording.add(results)
+        if take is not None:
+            take(results)
+        for result in results:
+            counts[result.status] += 1
+        bad = sum(counts[status] for status in AGAINST_THE_DEVICE)
+        progress.update(task, advance=len(results), verdicts=f"{bad} against the device")
+
+    return run(
+        device,
+        cases=cases,
+        jobs=arguments.jobs,
+        seed=arguments.seed,
+        out=out,
+        resume=arguments.resume,
+        timeout=arguments.timeout,
+        time_limit=time_limit,
+        shuffle=expecting.shuffle,
+        on_start=None if recording is None else recording.begin_conform,
+        on_results=on_results,
+        scheduler=target.scheduler if target else None,
+    )
+
+
+def _report(outcomes: RunOutcomes, out: Path, console: Console) -> None:
+    """Print the table by category, the first unexpected failures and where everything is."""
+    found = outcomes.run
+    failures = [result for result in found.failures if not outcomes.by_case[result.case].expected]
+    for result in failures[:SHOWN_FAILURES]:
+        console.print(Text(f"{result.status}: {result.case}", style=_COLOURS[result.status]), soft_wrap=True)
+        for line in result.detail.splitlines():
+            console.print(Text(f"    {line}"), soft_wrap=True)
+    if len(failures) > SHOWN_FAILURES:
+        more = len(failures) - SHOWN_FAILURES
+        console.print(Text(f"… and {more} more in {out / 'results.jsonl'}"), soft_wrap=True)
+    for promise in found.capabilities.minimum_promises():
+        console.print(Text(f"The device breaks a promise of Vulkan: {promise}", style="bold red"))
+    console.print(_table(found))
+    rate = found.executed / found.seconds if found.seconds else 0.0
+    console.print(
+        Text(
+            f"{found.executed} {'case' if found.executed == 1 else 'cases'} executed in "
+            f"{found.seconds:.1f} s ({rate:.0f} a second, {found.jobs} workers)"
+        )
+    )
+    console.print(Text(f"Results: {out / 'results.jsonl'}, {out / 'summary.json'}"), soft_wrap=True)
+
+
+def _table(found: Run) -> Table:
+    summary = found.summary()
+    table = Table(title=f"{summary['device']} · {summary['driver']['name']} {summary['driver']['info']}")
+    table.add_column("category")
+    for status in Status:
+        table.add_column(status.value, justify="right", style=_COLOURS[status])
+    for category, counts in summary["by_category"].items():
+        table.add_row(category, *(str(counts[status.value] or "·") for status in Status))
+    table.add_section()
+    table.add_row("total", *(str(summary["totals"][status.value]) for status in Status), style="bold")
+    return table

@@ -1,0 +1,173 @@
+"""Outcomes of a run: each case's result compared with what is expected, and flakes told from failures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vkgroup.conformance import plan
+from vkgroup.conformance.expectations import PLAIN, PROMISES, Expectations, Expected, Outcome
+from vkgroup.conformance.families import cases_by_name
+from vkgroup.conformance.family import AnyCase
+from vkgroup.files import write_whole
+from vkgroup.results.journal import read_results
+from vkgroup.results.record import Result, Status, TakeResults, format_result
+from vkgroup.results.run import Run
+
+AGAIN = "reruns.jsonl"
+"""The file in a run's folder with the results of cases that were repeated."""
+
+Repeat = Callable[[Sequence[AnyCase], TakeResults], object]
+"""Judges cases again, and passes on their results as they arrive."""
+
+
+@dataclass
+class RunOutcomes:
+    """A run compared with what is expected of it.
+
+    Attributes
+    ----------
+    run : the run.
+    expectations : the expected results.
+    left_out : names of the cases that the skips leave out.
+    again : second results by case, for cases that were repeated.
+    """
+
+    run: Run
+    expectations: Expectations = field(default_factory=Expectations)
+    left_out: Collection[str] = ()
+    again: dict[str, Result] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.results = [*self.run.results, *self._promises()]
+        """Every case's first result, followed by that of `PROMISES` if it matters."""
+        self.by_case: dict[str, Outcome] = {}
+        """Each case's outcome, by name."""
+        self._settle()
+
+    def _promises(self) -> list[Result]:
+        broken = self.run.capabilities.minimum_promises()
+        if broken:
+            return [Result(PROMISES, Status.FAIL, detail="; ".join(broken))]
+        return [Result(PROMISES, Status.PASS)] if PROMISES in self.expectations.baseline else []
+
+    def _settle(self) -> None:
+        outcomes = {result.case: self._outcome(result) for result in self.results}
+        outcomes.update(dict.fromkeys(self.left_out, Outcome.SKIP))
+        outcomes.update(dict.fromkeys(self.run.missing, Outcome.MISSING))
+        self.by_case = dict(sorted(outcomes.items()))
+
+    def _outcome(self, result: Result) -> Outcome:
+        """Return a case's outcome: a flake if one of its results is expected, and the other is not."""
+        first = self.expectations.outcome(result.case, result.status)
+        if result.case not in self.again:
+            return first
+        second = self.expectations.outcome(result.case, self.again[result.case].status)
+        return first if first.expected == second.expected else Outcome.FLAKE
+
+    @property
+    def unexpected(self) -> dict[str, Outcome]:
+        """The unexpected outcomes by case, including those of cases that were not reached."""
+        return {name: outcome for name, outcome in self.by_case.items() if not outcome.expected}
+
+    @property
+    def success(self) -> bool:
+        """Whether every outcome is as expected."""
+        return all(outcome.expected for outcome in self.by_case.values())
+
+    @property
+    def counts(self) -> Counter[Outcome]:
+        """The number of cases with each outcome."""
+        return Counter(self.by_case.values())
+
+    def named(self, *outcomes: Outcome) -> list[str]:
+        """Return the names of the cases with any of these outcomes."""
+        return [name for name, outcome in self.by_case.items() if outcome in outcomes]
+
+    def expected(self, name: str) -> Expected | None:
+        """Return the baseline's line for a case, else that for its Khronos name, else None."""
+        return next(iter(self.expectations.lines(name)), None)
+
+    def idle(self) -> list[str]:
+        """Return the Khronos names in the baseline whose cases were all judged, and none of which fails.
+
+        They do not count as improvements: Khronos' test may find an error that no case here finds.
+        """
+        if not self.expectations.khronos:
+            return []
+        results = [*self.results, *self.again.values()]
+        passing = {result.case for result in results if PLAIN[result.status] is Outcome.PASS}
+        failing = {result.case for result in results if not PLAIN[result.status].expected}
+        judged = {result.case for result in self.results}
+        return [
+            name
+            for name, cases in self.expectations.khronos.items()
+            if judged.issuperset(cases) and failing.isdisjoint(cases) and not passing.isdisjoint(cases)
+        ]
+
+    def description(self, result: Result) -> str:
+        """Return the text for a result: its details, the expectation, and the repeated result."""
+        parts = [result.detail]
+        expected = self.expected(result.case)
+        outcome = self.by_case[result.case]
+        if expected is not None and outcome.improved:
+            advice = "remove the line" if outcome != Outcome.IMPROVED_FAIL else "change it to Fail"
+            parts.append(f"{expected.path}:{expected.line} expects {expected.status}: {advice}")
+        elif expected is not None and expected.name != result.case and not PLAIN[result.status].expected:
+            parts.append(f"{expected.path}:{expected.line} expects {expected.status} of {expected.name}")
+        second = self.again.get(result.case)
+        if second is not None:
+            parts.append(f"judged again: {second.status}")
+            if PLAIN[result.status].expected:
+                parts.append(second.detail)
+        return "\n".join(filter(None, parts))
+
+    def judge_again(self, repeat: Repeat, shuffle: int | None = None) -> int:
+        """Judge unexpected cases a second time; returns the number of cases that were repeated.
+
+        Results that arrive before `repeat` raises an error count.
+
+        Whole batches are repeated, as deqp-runner repeats whole case lists: a wrong result that depends on
+        other cases in the same shader is not a flake.
+        """
+        names = {
+            name
+            for name, outcome in self.unexpected.items()
+            if outcome != Outcome.MISSING and name != PROMISES and name not in self.again
+        }
+        if not names:
+            return 0
+        known = cases_by_name()
+        ran = [
+            known[r.case] for r in self.run.results if r.status != Status.NOT_SUPPORTED and r.case in known
+        ]
+        batches = plan.batches(ran, self.run.capabilities, shuffle=shuffle)
+        cases = [
+            case
+            for batch in batches
+            if any(case.name in names for case in batch.cases)
+            for case in batch.cases
+        ]
+        before = len(self.again)
+        try:
+            repeat(cases, self._take_again)
+        finally:
+            self._settle()
+        return len(self.again) - before
+
+    def _take_again(self, results: list[Result]) -> None:
+        for result in results:
+            self.again.setdefault(result.case, result)
+
+
+def read_again(folder: Path) -> dict[str, Result]:
+    """Return the second results in a run's folder by case; empty if it has no such file."""
+    path = folder / AGAIN
+    return read_results(path) if path.exists() else {}
+
+
+def write_again(folder: Path, again: dict[str, Result]) -> None:
+    """Write second results into a run's folder; OSError where that fails."""
+    write_whole(folder / AGAIN, "".join(map(format_result, again.values())))

@@ -1,0 +1,254 @@
+"""Comparison of two runs by case, by capability and by speed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vkgroup.bench.compare import Comparison, between
+from vkgroup.choices import BENCH_THRESHOLD
+from vkgroup.errors import InvalidInput
+from vkgroup.results.diff.capability import CapabilityChange, capability_changes
+from vkgroup.results.record import AGAINST_THE_DEVICE, Results, RunInfo, RunRecord, Status
+
+_RAN = (Status.PASS, Status.UNDEFINED)
+"""Statuses of cases that ran without a verdict against the device."""
+
+LISTS = ("newly_failing", "appeared_failing", "fixed", "appeared", "vanished", "other")
+"""The kinds of change of a case (see `CaseDifferences`), the most important first."""
+
+
+@dataclass(frozen=True)
+class CaseChange:
+    """A case with another status, or one that only one of the runs has.
+
+    Attributes
+    ----------
+    case : its name.
+    old, new : its statuses; None if the run does not have the case.
+    detail : the detail of the new run; for fixed cases that of the old run; empty for cases that vanished,
+        and for cases that appeared and do not fail.
+    """
+
+    case: str
+    old: Status | None
+    new: Status | None
+    detail: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the change as plain JSON data."""
+        return {
+            "case": self.case,
+            "old": self.old and self.old.value,
+            "new": self.new and self.new.value,
+            "detail": self.detail,
+        }
+
+
+@dataclass(frozen=True)
+class CaseDifferences:
+    """The changes of the cases; each list in the order of names.
+
+    Attributes
+    ----------
+    newly_failing : cases with a verdict against the device (Fail, Crash, Timeout) that had none before.
+    fixed : cases that had such a verdict, and ran without one now.
+    appeared_failing : cases that only the new run has, with such a verdict. They are not regressions: the
+        suite may be newer, or the old run may not have reached them.
+    appeared, vanished : all other cases that only the new run has, and cases that only the old run has.
+    other : all other changes: Pass to NotSupported, Fail to Crash, ….
+    same : cases with the same status in both.
+    """
+
+    newly_failing: tuple[CaseChange, ...]
+    appeared_failing: tuple[CaseChange, ...]
+    fixed: tuple[CaseChange, ...]
+    appeared: tuple[CaseChange, ...]
+    vanished: tuple[CaseChange, ...]
+    other: tuple[CaseChange, ...]
+    same: int
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Two runs compared by all data that both have.
+
+    Attributes
+    ----------
+    old, new : the runs, each in one line.
+    cases : None if one of the runs has no results.
+    capabilities : None if one of the runs has no capabilities.
+    speed : rows of benchmarks, by their intervals; None if one of the runs has no times.
+    """
+
+    old: RunInfo
+    new: RunInfo
+    cases: CaseDifferences | None
+    capabilities: tuple[CapabilityChange, ...] | None
+    speed: Comparison | None
+
+    @property
+    def newly_fails(self) -> bool:
+        """Whether a case or the results of a benchmark fail now and did not fail before."""
+        return bool(self.cases and self.cases.newly_failing) or bool(self.speed and self.speed.newly_wrong)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain JSON data."""
+        return {
+            "old": self.old.to_json(),
+            "new": self.new.to_json(),
+            "newly_fails": self.newly_fails,
+            "cases": self.cases and _cases_json(self.cases),
+            "capabilities": None
+            if self.capabilities is None
+            else [change.to_json() for change in self.capabilities],
+            "speed": self.speed and speed_json(self.speed),
+        }
+
+
+def _cases_json(cases: CaseDifferences) -> dict[str, Any]:
+    return {"same": cases.same} | {
+        name: [change.to_json() for change in getattr(cases, name)] for name in LISTS
+    }
+
+
+def speed_json(speed: Comparison) -> dict[str, Any]:
+    """Return a comparison of times as plain JSON data: rows that are slower, faster and newly wrong."""
+    changed = [(one, one.verdict(speed.threshold)) for one in speed.changes]
+    return {
+        "threshold": speed.threshold,
+        "same": sum(verdict == "same" for _, verdict in changed),
+        "context": {name: list(both) for name, both in speed.context.items()},
+        "newly_wrong": {name: speed.wrong[name] for name in speed.newly_wrong},
+        "appeared": list(speed.added),
+        "vanished": list(speed.missing),
+        **{
+            kind: [
+                {"row": one.name, "unit": one.unit, "ratio": _finite(one.ratio)}
+                | {
+                    name: {"median": time.median, "low": time.low, "high": time.high}
+                    for name, time in (("old", one.old), ("new", one.new))
+                }
+                for one, verdict in changed
+                if verdict == kind
+            ]
+            for kind in ("slower", "faster")
+        },
+    }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRESHOLD) -> Differences:
+    """Compare two runs, whether they come from databases or from files.
+
+    Parameters
+    ----------
+    old, new : of `Database.run` or `load`; their database must still be open.
+    threshold : as in `speed_differences`.
+
+    Raises
+    ------
+    InvalidInput
+        The runs have nothing that could be compared: a probe and a benchmark run, say.
+    """
+    cases = None
+    if old.results is not None and new.results is not None:
+        cases = case_differences(old.results, new.results)
+    capabilities = None
+    if old.capabilities is not None and new.capabilities is not None:
+        capabilities = capability_changes(
+            old.capabilities, new.capabilities, old.experiments, new.experiments
+        )
+    speed = None
+    if old.bench is not None and new.bench is not None:
+        speed = speed_differences(old, new, threshold=threshold)
+    if cases is None and capabilities is None and speed is None:
+        raise InvalidInput(
+            f"{old.info.id} has {_what(old)}, {new.info.id} has {_what(new)}: there is nothing to compare; "
+            "give two runs that have the same"
+        )
+    return Differences(old.info, new.info, cases, capabilities, speed)
+
+
+def speed_differences(old: RunRecord, new: RunRecord, *, threshold: float = BENCH_THRESHOLD) -> Comparison:
+    """Compare the times of two runs with benchmarks.
+
+    Parameters
+    ----------
+    threshold : part by which a time must have changed, beyond the intervals of both, to count as faster or
+        slower.
+
+    Raises
+    ------
+    InvalidInput
+        The benchmarks of one run are damaged.
+    """
+    return between(old.bench or {}, new.bench or {}, threshold, names=(old.info.id, new.info.id))
+
+
+def case_differences(old: Results, new: Results) -> CaseDifferences:
+    """Compare two runs by case."""
+    before, after = old.statuses(), new.statuses()
+    names = became(before, after)
+    now = new.of([*names["newly_failing"], *names["appeared_failing"], *names["other"]])
+    once = old.of(names["fixed"])
+
+    def change(case: str) -> CaseChange:
+        said = now.get(case) or once.get(case)
+        return CaseChange(case, before.get(case), after.get(case), said.detail if said else "")
+
+    changes = {name: tuple(map(change, cases)) for name, cases in names.items()}
+    common = sum(case in before for case in after)
+    changed = sum(len(names[name]) for name in ("newly_failing", "fixed", "other"))
+    return CaseDifferences(**changes, same=common - changed)
+
+
+def became(before: Mapping[str, Status], after: Mapping[str, Status]) -> dict[str, list[str]]:
+    """Group the cases of two runs by their change.
+
+    Parameters
+    ----------
+    before, after : the status of each case in the old and in the new run.
+
+    Returns
+    -------
+    The names of cases for each list of `CaseDifferences`, in order; unchanged cases are in no list.
+    """
+    changes: dict[str, list[str]] = {name: [] for name in LISTS}
+    for case, status in after.items():
+        was = before.get(case)
+        if was != status:
+            changes[_became(was, status)].append(case)
+    changes["vanished"] = [case for case in before if case not in after]
+    for cases in changes.values():
+        cases.sort()
+    return changes
+
+
+def _became(old: Status | None, new: Status) -> str:
+    """Return the name of the list for a case of the new run whose status has changed."""
+    if old is None:
+        return "appeared_failing" if new in AGAINST_THE_DEVICE else "appeared"
+    if new in AGAINST_THE_DEVICE and old not in AGAINST_THE_DEVICE:
+        return "newly_failing"
+    if old in AGAINST_THE_DEVICE and new in _RAN:
+        return "fixed"
+    return "other"
+
+
+def _what(run: RunRecord) -> str:
+    return " and ".join(_parts(run)) or "no more than a summary"
+
+
+def _parts(run: RunRecord) -> Iterator[str]:
+    if run.results is not None:
+        yield "results of cases"
+    if run.capabilities is not None:
+        yield "capabilities"
+    if run.bench is not None:
+        yield "benchmarks"

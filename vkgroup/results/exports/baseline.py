@@ -1,0 +1,66 @@
+"""Writing a baseline: the failures of a run, as the expectations of the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vkgroup.conformance.expectations import PLAIN, Outcome, parse_line, read_baseline, read_text
+from vkgroup.conformance.outcomes import RunOutcomes
+from vkgroup.errors import InvalidInput
+from vkgroup.files import write_output
+
+_UNKNOWN = (Outcome.MISSING, Outcome.FLAKE, Outcome.KNOWN_FLAKE)
+
+
+def check_baseline(path: Path) -> None:
+    """Raise InvalidInput if a baseline cannot be written, or would replace a file that is not a baseline."""
+    if path.is_dir():
+        raise InvalidInput(f"--save-baseline {path} is a folder: name a file")
+    if path.exists():
+        read_baseline(path)
+
+
+def save_baseline(path: Path, outcomes: RunOutcomes) -> None:
+    """Write the failures of a run, as lines ``NAME,STATUS`` that deqp-runner reads too.
+
+    An existing file is updated: its comments stay, and so do the lines of cases without a verdict in this run
+    (other shards, cases left out or not reached, flakes). Other lines get the new status, or are removed if
+    the case no longer fails. Flakes are not added.
+
+    Raises
+    ------
+    InvalidInput
+        The file cannot be written, or is not a baseline.
+    """
+    failing = _failing(outcomes)
+    known = {
+        name
+        for name, outcome in outcomes.by_case.items()
+        if outcome not in _UNKNOWN and name not in outcomes.left_out
+    }
+    lines, listed = [], set()
+    if path.exists():
+        for number, line in enumerate(read_text(path).removesuffix("\n").split("\n"), 1):
+            text = line.strip()
+            if text and not text.startswith("#"):
+                name, status = parse_line(text, f"{path}:{number}")
+                listed.add(name)
+                if name in known and failing.get(name) != status:
+                    if name not in failing:
+                        continue
+                    line = f"{name},{failing[name]}"
+            lines.append(line)
+    else:
+        device = outcomes.run.capabilities
+        lines.append(f"# {device.name}, {device.driver_name} {device.driver_info}".rstrip())
+    lines += [f"{name},{status}" for name, status in sorted(failing.items()) if name not in listed]
+    write_output(path, "\n".join(lines) + "\n")
+
+
+def _failing(outcomes: RunOutcomes) -> dict[str, str]:
+    """Return the status of every case that fails and is not a flake."""
+    return {
+        result.case: result.status.value
+        for result in outcomes.results
+        if not PLAIN[result.status].expected and outcomes.by_case[result.case] not in _UNKNOWN
+    }

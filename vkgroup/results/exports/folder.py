@@ -1,0 +1,51 @@
+"""A recorded run as the files that its command writes; `vkgroup.results.history.load` reads them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from vkgroup.errors import InvalidInput
+from vkgroup.files import write_whole
+from vkgroup.results.history.files import RESULTS, RUN
+from vkgroup.results.record import RunRecord, format_result
+
+
+def export(run: RunRecord, folder: Path) -> list[Path]:
+    """Write a run into a folder: ``results.jsonl``, ``run.json``, and each document as ``NAME.json``.
+
+    Parameters
+    ----------
+    folder : made if it does not exist.
+
+    Returns
+    -------
+    The files; each is complete or missing.
+
+    Raises
+    ------
+    InvalidInput
+        One of the files exists already, or cannot be written.
+    """
+    names = [f"{name}.json" for name in run.documents]
+    if run.results is not None:
+        names = [RESULTS, RUN, *names]
+    existing = [name for name in names if (folder / name).exists()]
+    if existing:
+        raise InvalidInput(f"{folder} has {existing[0]} already: name another folder")
+    identity = {
+        "device": run.info.device,
+        "driver": run.info.driver,
+        "seed": run.info.seed,
+        "vkgroup": run.info.vkgroup,
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if run.results is not None:
+            write_whole(folder / RUN, json.dumps(identity, indent=2) + "\n")
+            write_whole(folder / RESULTS, "".join(map(format_result, run.results)))
+        for name, data in run.documents.items():
+            write_whole(folder / f"{name}.json", json.dumps(data, indent=2) + "\n")
+    except OSError as error:
+        raise InvalidInput(f"cannot write into {folder}: {error.strerror}") from error
+    return [folder / name for name in names]

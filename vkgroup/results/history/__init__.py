@@ -1,0 +1,63 @@
+"""Recorded runs: stored in one SQLite database, and read from there or from files.
+
+    from vkgroup.results import history
+
+    with history.open(Path("runs.db")) as database:
+        for info in database.runs():                # RunInfo: device, driver, date, counts …
+            print(info.id, info.device, info.counts)
+        new = database.run("latest")                # RunRecord: info, results, documents
+        for result in new.results or ():            # vkgroup.conformance.Result
+            print(result.case, result.status)
+    old = history.load(Path("results/last-week"))   # a folder or file gives a RunRecord, too
+
+All readers of runs (reports, `vkgroup diff`) use `RunRecord`, wherever the run is stored. The results of a
+run in a database are read while they are iterated, so the database must be open then.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vkgroup.results.history.connection import DatabaseError
+from vkgroup.results.history.database import Database
+from vkgroup.results.history.documents import kind_of
+from vkgroup.results.history.files import Check, load, load_all, load_shown
+from vkgroup.results.history.recording import Recording
+from vkgroup.results.history.writing import Writer
+from vkgroup.results.record import Kind, Results, RunInfo, RunRecord
+
+
+def open(path: Path, *, write: bool = False) -> Database:
+    """Open a database of runs.
+
+    Parameters
+    ----------
+    path : the file.
+    write : to record runs; the file is made where there is none. Without, it must be there, and may be
+        read-only.
+
+    Raises
+    ------
+    InvalidInput
+        There is no such database, or it is another program's, damaged, locked, read-only (with `write`) or
+        written by a newer vkgroup.
+    """
+    return Database(path, write=write)
+
+
+__all__ = [
+    "Check",
+    "Database",
+    "DatabaseError",
+    "Kind",
+    "Recording",
+    "Results",
+    "RunInfo",
+    "RunRecord",
+    "Writer",
+    "kind_of",
+    "load",
+    "load_all",
+    "load_shown",
+    "open",
+]

@@ -1,0 +1,219 @@
+"""The JSON documents that commands write: their schemas, and the run in one line that each describes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import msgspec
+
+from vkgroup.results.record import Kind, RunInfo
+
+NAMES = {Kind.CONFORM: "summary", Kind.PROBE: "probe", Kind.BENCH: "bench"}
+"""The name in `RunRecord.documents` of the document that a run of each kind writes."""
+
+Seed = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+"""A seed, as a database can hold it."""
+
+
+class _Driver(msgspec.Struct):
+    """The driver in a summary."""
+
+    name: str = ""
+    info: str = ""
+
+
+class _Versions(msgspec.Struct):
+    """The versions in a summary."""
+
+    vkgroup: str = ""
+
+
+class _Summary(msgspec.Struct):
+    """The part of ``summary.json`` of ``vkgroup conform`` that describes the run."""
+
+    device: str
+    totals: dict[str, int]
+    driver: _Driver = msgspec.field(default_factory=_Driver)
+    versions: _Versions = msgspec.field(default_factory=_Versions)
+    started: str = ""
+    seconds: float | None = None
+    seed: Seed | None = None
+
+
+class _Device(msgspec.Struct):
+    """The part of a device's capabilities that describes it."""
+
+    name: str = ""
+    driver_name: str = ""
+    driver_info: str = ""
+
+
+class _Experiment(msgspec.Struct):
+    """The part of an experiment's outcome that is counted."""
+
+    status: str = ""
+
+
+class _Probe(msgspec.Struct):
+    """The part of the document of ``vkgroup probe`` that describes the run."""
+
+    capabilities: _Device
+    experiments: dict[str, _Experiment] = {}
+
+
+class _Context(msgspec.Struct):
+    """The part of the context in a benchmark's document that describes the run."""
+
+    device: str = ""
+    driver_name: str = ""
+    driver_info: str = ""
+    vkgroup_version: str = ""
+    date: str = ""
+    seed: str | Seed = ""
+    host_name: str = ""
+
+
+class _Row(msgspec.Struct):
+    """The part of a row in a benchmark's document that is counted."""
+
+    name: str = ""
+    run_name: str | None = None
+    error_occurred: bool = False
+    skipped: Any = None
+
+
+class _Bench(msgspec.Struct):
+    """The part of the document of ``vkgroup bench`` (Google Benchmark's format) that describes the run."""
+
+    benchmarks: list[_Row]
+    context: _Context = msgspec.field(default_factory=_Context)
+
+
+class _Identity(msgspec.Struct):
+    """``run.json`` of ``vkgroup conform``."""
+
+    device: str = ""
+    driver: str = ""
+    vkgroup: str = ""
+    seed: Seed | None = None
+
+
+def parse(text: str | bytes) -> Any:
+    """Return JSON's data; NaN and infinities, which JSON does not have and browsers refuse, become None.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        The text is not JSON.
+    """
+    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def kind_of(data: Mapping[str, Any]) -> Kind | None:
+    """Return the kind of run that wrote a JSON object; None if a history does not store it."""
+    if isinstance(data.get("benchmarks"), list):
+        return Kind.BENCH
+    if isinstance(data.get("capabilities"), dict):
+        return Kind.PROBE
+    if isinstance(data.get("totals"), dict) and isinstance(data.get("device"), str):
+        return Kind.CONFORM
+    return None
+
+
+def is_check(data: Mapping[str, Any]) -> bool:
+    """Return whether ``vkgroup check --json`` wrote a JSON object."""
+    return isinstance(data.get("findings"), list) and "shader" in data
+
+
+def describe(kind: Kind, data: Mapping[str, Any]) -> RunInfo:
+    """Return the run in one line that a document describes.
+
+    Raises
+    ------
+    ValueError
+        A field has another type than its command writes; says which field, and both types.
+    """
+    if kind == Kind.PROBE:
+        device = msgspec.convert(data, _Probe).capabilities
+        info = RunInfo("", kind, device.name, _joined(device.driver_name, device.driver_info), "", "")
+    elif kind == Kind.BENCH:
+        context = msgspec.convert(data, _Bench).context
+        seed = str(context.seed)
+        info = RunInfo(
+            id="",
+            kind=kind,
+            device=context.device,
+            driver=_joined(context.driver_name, context.driver_info),
+            vkgroup=context.vkgroup_version,
+            started=_moment(context.date),
+            seed=int(seed) if seed.isdecimal() and len(seed) < 19 else None,
+            host=context.host_name,
+        )
+    else:
+        summary = msgspec.convert(data, _Summary)
+        info = RunInfo(
+            id="",
+            kind=kind,
+            device=summary.device,
+            driver=_joined(summary.driver.name, summary.driver.info),
+            vkgroup=summary.versions.vkgroup,
+            started=_moment(summary.started),
+            seconds=summary.seconds,
+            seed=summary.seed,
+        )
+    return replace(info, counts=count(kind, data))
+
+
+def identify(data: Mapping[str, Any]) -> RunInfo:
+    """Return the unfinished conformance run that a ``run.json`` identifies; ValueError as for `describe`."""
+    identity = msgspec.convert(data, _Identity)
+    return RunInfo(
+        id="",
+        kind=Kind.CONFORM,
+        device=identity.device,
+        driver=identity.driver.strip(),
+        vkgroup=identity.vkgroup,
+        started="",
+        finished=False,
+        seed=identity.seed,
+    )
+
+
+def count(kind: Kind, data: Mapping[str, Any]) -> dict[str, int]:
+    """Return `RunInfo.counts` of a document; ValueError as for `describe`."""
+    if kind == Kind.CONFORM:
+        totals = msgspec.convert(data, _Summary).totals
+        return {name: number for name, number in totals.items() if number}
+    if kind == Kind.PROBE:
+        experiments = msgspec.convert(data, _Probe).experiments.values()
+        return dict(Counter(experiment.status for experiment in experiments if experiment.status))
+    rows: dict[str, str] = {}
+    for row in msgspec.convert(data, _Bench).benchmarks:
+        state = "wrong" if row.error_occurred else "untimed" if row.skipped else "timed"
+        rows[row.name if row.run_name is None else row.run_name] = state
+    return dict(Counter(rows.values()))
+
+
+def _joined(name: str, info: str) -> str:
+    """Return a driver's name and version text."""
+    return f"{name} {info}".strip()
+
+
+def _moment(text: str) -> str:
+    """Return a date in UTC; empty if the text is not a date."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return ""

@@ -1,0 +1,226 @@
+"""Runs in files: the folder of a conformance run, the JSON of ``vkgroup probe``, ``check`` and ``bench``."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from vkgroup.errors import InvalidInput
+from vkgroup.results.history.documents import NAMES, describe, identify, is_check, kind_of, parse
+from vkgroup.results.history.lines import FileResults
+from vkgroup.results.record import Kind, RunRecord
+
+RESULTS, RUN, SUMMARY = "results.jsonl", "run.json", "summary.json"
+CAPABILITIES, PROBE, BENCH = "capabilities.json", "probe.json", "bench.json"
+
+_COMPRESSED = f"{RESULTS}.xz"
+_OF_A_RUN = (RUN, SUMMARY, CAPABILITIES)
+"""The other files of a conformance run in the folder of its results."""
+
+_WANTED = (
+    "give the folder of a run (vkgroup conform --out), its results.jsonl (.xz too), or what vkgroup probe "
+    "--json or vkgroup bench --json wrote"
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """The findings of ``vkgroup check --json``, which are not a run of a device: the file and its data."""
+
+    path: Path
+    data: Mapping[str, Any]
+
+
+def load(path: Path) -> RunRecord:
+    """Read a run from files.
+
+    Parameters
+    ----------
+    path : a folder with ``results.jsonl`` (or ``results.jsonl.xz``) and ``summary.json``, to which
+        ``probe.json`` and ``bench.json`` may be added; or one file: results, a summary, a probe or a
+        benchmark run (JSON).
+
+    Raises
+    ------
+    InvalidInput
+        The path holds no run, or it cannot be read.
+    """
+    if path.is_dir():
+        return _folder(path)
+    run = _file(path, strict=True)
+    if not isinstance(run, RunRecord):
+        raise InvalidInput(f"{path} is no run: {_WANTED}")
+    return run
+
+
+def load_all(path: Path) -> list[RunRecord]:
+    """Read every run of a folder and its subfolders, each as a separate run, or the run of a file.
+
+    Raises
+    ------
+    InvalidInput
+        There is no run, or one cannot be read. JSON of other kinds is ignored.
+    """
+    if not path.is_dir():
+        return [load(path)]
+    folders = [(Path(folder), names) for folder, _, names in sorted(os.walk(path))]
+    runs = [run for folder in folders for run in _within(*folder, strict=True) if isinstance(run, RunRecord)]
+    if not runs:
+        raise InvalidInput(f"{path} holds no run: {_WANTED}")
+    return runs
+
+
+def load_shown(path: Path) -> list[RunRecord | Check]:
+    """Read everything in a folder or a file that can be shown, each run as a separate one.
+
+    Damaged lines of results are left out and counted (`Results.damaged`): a report can mention them, while a
+    stored or compared run would seem to lack the cases.
+
+    Raises
+    ------
+    InvalidInput
+        There is nothing to show, or a file cannot be read.
+    """
+    wanted = f"{_WANTED.replace(' or vkgroup bench', ', vkgroup check --json or vkgroup bench')}"
+    if not path.is_dir():
+        one = _file(path, strict=False)
+        if one is None:
+            raise InvalidInput(f"{path} is no run: {wanted}")
+        return [one]
+    try:
+        names = [entry.name for entry in path.iterdir() if entry.is_file()]
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
+    runs = _within(path, names, strict=False)
+    if not runs:
+        raise InvalidInput(f"{path} holds no run: {wanted}")
+    return runs
+
+
+def _within(folder: Path, names: list[str], *, strict: bool) -> list[RunRecord | Check]:
+    """Read the files of one folder: the conformance run first, then the others in the order of names."""
+    runs: list[RunRecord | Check] = []
+    results = next((name for name in (RESULTS, _COMPRESSED) if name in names), None)
+    passed = {RUN}
+    if results is not None:
+        runs.append(_conform(folder / results, strict=strict))
+        passed = set(_OF_A_RUN)
+    elif SUMMARY in names:
+        passed = {RUN, CAPABILITIES}
+    for name in sorted(names):
+        if name.endswith(".json") and name not in passed:
+            one = _file(folder / name, strict=strict)
+            runs += [] if one is None else [one]
+    return [_named(run, folder) for run in runs]
+
+
+def _named(one: RunRecord | Check, folder: Path) -> RunRecord | Check:
+    """Return a conformance run with the folder as its id; other runs have their file."""
+    if isinstance(one, RunRecord) and one.info.kind == Kind.CONFORM:
+        return replace(one, info=replace(one.info, id=str(folder)))
+    return one
+
+
+def _file(path: Path, *, strict: bool) -> RunRecord | Check | None:
+    """Read a file; None if no known command wrote it."""
+    if path.name.endswith((".jsonl", ".jsonl.xz")):
+        return _conform(path, strict=strict)
+    if _is_database(path):
+        raise InvalidInput(f"{path} is a database: name it with --db, and a run in it by its id")
+    data = _json(path)
+    kind = kind_of(data)
+    if kind is None:
+        return Check(path, data) if is_check(data) else None
+    return _recorded(kind, data, path)
+
+
+def _folder(path: Path) -> RunRecord:
+    """Read everything of a folder as one run."""
+    first = next((name for name in (RESULTS, _COMPRESSED, SUMMARY) if (path / name).exists()), None)
+    names = [*([first] if first else []), *(name for name in (PROBE, BENCH) if (path / name).exists())]
+    runs = [load(path / name) for name in names]
+    if not runs:
+        raise InvalidInput(f"{path} holds no {RESULTS}, {SUMMARY}, {PROBE} or {BENCH}: {_WANTED}")
+    documents = {name: data for part in runs for name, data in part.documents.items()}
+    return RunRecord(replace(runs[0].info, id=str(path)), runs[0].results, documents)
+
+
+def _conform(path: Path, *, strict: bool) -> RunRecord:
+    """Read a conformance run by its results; the files beside them describe the device."""
+    results = FileResults(path, strict=strict)
+    documents: dict[str, dict[str, Any]] = {}
+    identity: dict[str, Any] = {}
+    if path.name in (RESULTS, _COMPRESSED):
+        for name in _OF_A_RUN:
+            beside = path.with_name(name)
+            if beside.exists() and (data := _json(beside)):
+                documents[name.removesuffix(".json")] = data
+        identity = documents.pop("run", {})
+    summary = documents.get("summary")
+    if summary is not None and kind_of(summary) == Kind.CONFORM:
+        return replace(_recorded(Kind.CONFORM, summary, path), results=results, documents=documents)
+    counts = Counter(status.value for status in results.statuses().values())
+    with _clear_errors(path.with_name(RUN)):
+        known = identify(identity)
+    info = replace(known, id=str(path), started=_written(path), counts=dict(counts), source=_source(path))
+    return RunRecord(info, results, documents)
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    """Turn an error of a document's schema into one line that names the file, the field and its type."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidInput(f"{path} is damaged: {error}") from error
+
+
+def _recorded(kind: Kind, data: dict[str, Any], path: Path) -> RunRecord:
+    """Return the run that one file describes."""
+    with _clear_errors(path):
+        info = describe(kind, data)
+    info = replace(info, id=str(path), started=info.started or _written(path), source=_source(path))
+    documents = {NAMES[kind]: data}
+    beside = path.with_name(CAPABILITIES)
+    if path.name == SUMMARY and beside.exists():
+        documents["capabilities"] = _json(beside)
+    return RunRecord(info, None, documents)
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(16) == b"SQLite format 3\0"
+    except OSError:
+        return False
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """Read a JSON object; other JSON gives an empty one."""
+    try:
+        data = parse(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}; {_WANTED}") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is no JSON: {error}; {_WANTED}") from error
+    return data if isinstance(data, dict) else {}
+
+
+def _written(path: Path) -> str:
+    """Return the time of a file's last change."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}; {_WANTED}") from error
+
+
+def _source(path: Path) -> str:
+    """Return the folder of a conformance run, or the file of another run."""
+    whole = path.resolve()
+    return str(whole.parent if whole.name in (RESULTS, _COMPRESSED, SUMMARY) else whole)

@@ -1,0 +1,229 @@
+"""The record of a run: one result for each case, the run in one line, and the documents that it wrote.
+
+Every reader and every export uses these types, wherever the run is stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+import msgspec
+
+
+class Status(StrEnum):
+    """The verdict on a case."""
+
+    PASS = "Pass"
+    """Every defined lane has the result that the specification requires."""
+    FAIL = "Fail"
+    """A defined lane has another result, or the driver refused a valid shader."""
+    UNDEFINED = "Undefined"
+    """The case ran, and the specification defines no lane's result: the device survived, no more."""
+    NOT_SUPPORTED = "NotSupported"
+    """The device does not declare what the case needs."""
+    CRASH = "Crash"
+    """The process that ran the case alone died, or the device was lost."""
+    TIMEOUT = "Timeout"
+    """The case alone did not finish in its time."""
+
+
+AGAINST_THE_DEVICE = frozenset({Status.FAIL, Status.CRASH, Status.TIMEOUT})
+"""Statuses that are verdicts against the device (exit code 1)."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One case's result; one line of ``results.jsonl``.
+
+    Attributes
+    ----------
+    case : the case's name.
+    seconds : its share of its batch's time, compilation and judging included.
+    defined, undefined : active lanes whose result the specification defines and leaves open.
+    detail : for NotSupported, the missing features; for a failure, the wrong values and the command that
+        repeats it.
+    evidence : for a failure, the first subgroup that is wrong, lane by lane; see
+        `vkgroup.conformance.evidence`. None where there is none, as in files of older versions.
+    device : the device that judged it, as ``--device`` takes it, if several share the run; else empty.
+    """
+
+    case: str
+    status: Status
+    seconds: float = 0.0
+    defined: int = 0
+    undefined: int = 0
+    detail: str = ""
+    evidence: dict[str, Any] | None = field(default=None, compare=False)
+    device: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as plain JSON data; without ``evidence`` where there is none."""
+        data: dict[str, Any] = {
+            "case": self.case,
+            "status": self.status.value,
+            "seconds": round(self.seconds, 6),
+            "defined": self.defined,
+            "undefined": self.undefined,
+            "detail": self.detail,
+            **({"device": self.device} if self.device else {}),
+        }
+        return data if self.evidence is None else {**data, "evidence": self.evidence}
+
+
+TakeResults = Callable[[list[Result]], None]
+"""Called with the results of each batch as they arrive."""
+
+
+ResultStream = Generator[list[Result], None, None]
+"""The results of a run, a batch at a time; closing it ends the run."""
+
+
+class _Line(msgspec.Struct):
+    """A line of ``results.jsonl``: a `Result` whose fields without a default must be there."""
+
+    case: str
+    status: Status
+    seconds: float
+    defined: int
+    undefined: int
+    detail: str
+    evidence: dict[str, Any] | None = None
+    device: str = ""
+
+
+_LINES = msgspec.json.Decoder(_Line)
+
+
+def parse_result(line: bytes) -> Result:
+    """Return the result in a line of ``results.jsonl``; ValueError, which says what is wrong, otherwise."""
+    try:
+        data = _LINES.decode(line)
+    except RecursionError as error:
+        raise ValueError("the JSON is nested too deeply") from error
+    return Result(
+        data.case,
+        data.status,
+        data.seconds,
+        data.defined,
+        data.undefined,
+        data.detail,
+        data.evidence,
+        data.device,
+    )
+
+
+def format_result(result: Result) -> str:
+    """Return the line of ``results.jsonl`` for a result, with its line break."""
+    return json.dumps(result.to_json(), ensure_ascii=False) + "\n"
+
+
+class Kind(StrEnum):
+    """The command that made a run."""
+
+    CONFORM = "conform"
+    PROBE = "probe"
+    BENCH = "bench"
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """A run in one line.
+
+    Attributes
+    ----------
+    id : eight hexadecimal digits if the run is in a database; its path if it is in files.
+    kind : the command that made it.
+    device : the device's name.
+    driver : the driver's name and version text, with a space between.
+    vkgroup : version of vkgroup that ran; empty if unknown.
+    started : when, in ISO 8601, UTC; for files without it, the time of their last change.
+    finished : False if the run was killed, or is still in progress.
+    seconds : its duration; None if unknown.
+    seed : seed of its data; None if it has none.
+    counts : results by status (conform), outcomes of experiments by status (probe), rows that are
+        ``timed``, ``wrong`` and ``untimed`` (bench).
+    source : folder or file that has the results, too; empty if there is none.
+    host : the machine that ran it; empty if unknown.
+    """
+
+    id: str
+    kind: Kind
+    device: str
+    driver: str
+    vkgroup: str
+    started: str
+    finished: bool = True
+    seconds: float | None = None
+    seed: int | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    source: str = ""
+    host: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the line as plain JSON data."""
+        data = asdict(self)
+        return data | {"kind": self.kind.value, "counts": dict(self.counts)}
+
+
+class Results(Protocol):
+    """The results of a conformance run; can be iterated more than once."""
+
+    def __iter__(self) -> Iterator[Result]:
+        """Yield every result, one for each case."""
+
+    def statuses(self) -> dict[str, Status]:
+        """Return each case's status by its name: quicker than whole results."""
+
+    @property
+    def damaged(self) -> int:
+        """Lines of a file without a result that the last iteration left out."""
+
+    def of(self, cases: Collection[str]) -> dict[str, Result]:
+        """Return the results of these cases by name; cases that the run does not have are left out."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A whole run, in a database, in files or just finished.
+
+    Attributes
+    ----------
+    info : the run in one line.
+    results : of a conformance run; None if the run has none, or only its summary is left.
+    documents : JSON data by name, where the run has it: ``"summary"``
+        (`vkgroup.results.run.Run.summary`), ``"capabilities"`` (``{"capabilities": …}``, of
+        `vkgroup.device.Capabilities.to_json`), ``"probe"`` (`vkgroup.probe.Probe.to_json`), ``"bench"``
+        (`vkgroup.bench.google.to_json`).
+    """
+
+    info: RunInfo
+    results: Results | None = None
+    documents: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def capabilities(self) -> dict[str, Any] | None:
+        """The device's capabilities, of a probe or a conformance run; None if the run has none."""
+        document = self.documents.get("probe", self.documents.get("capabilities", {}))
+        # Databases of older versions have capabilities without the key that they have in files.
+        data = document.get("capabilities", None if "probe" in self.documents else document)
+        return data if data and isinstance(data, dict) else None
+
+    @property
+    def experiments(self) -> dict[str, Any] | None:
+        """The outcomes of a probe's experiments, by name."""
+        data = self.documents.get("probe", {}).get("experiments")
+        return data if isinstance(data, dict) else None
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The summary of a conformance run; empty if the run did not finish."""
+        return self.documents.get("summary", {})
+
+    @property
+    def bench(self) -> dict[str, Any] | None:
+        """The results of a benchmark run, in Google Benchmark's format."""
+        return self.documents.get("bench")

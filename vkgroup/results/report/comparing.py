@@ -1,0 +1,112 @@
+"""Comparisons in the report: the pairs of runs, and their changes as data for the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vkgroup.errors import InvalidInput
+from vkgroup.results.diff import CapabilityChange, became, capability_changes, speed_differences, speed_json
+from vkgroup.results.history import RunRecord
+from vkgroup.results.record import Status
+from vkgroup.results.report.axes import split
+from vkgroup.results.report.capabilities import Sections
+from vkgroup.results.report.inputs import Inputs
+from vkgroup.results.report.table import LETTERS, NOT_THERE, Table
+
+
+def cases_compared(runs: Sequence[RunRecord], table: Table) -> list[dict[str, Any]]:
+    """Compare the first run that has cases with each later one.
+
+    Returns
+    -------
+    For each: ``old`` and ``new``, places in `runs`; and each list of
+    `vkgroup.results.diff.CaseDifferences` as ``[head, tails, old statuses, new statuses]`` for each head
+    of names, in the numbers of `table`.
+    """
+    whole = [(number, run.results) for number, run in enumerate(runs) if run.results is not None]
+    before = whole[0][1].statuses() if len(whole) > 1 else {}
+    found = []
+    for number, results in whole[1:]:
+        after = results.statuses()
+        lists = {name: _blocks(cases, before, after, table) for name, cases in became(before, after).items()}
+        found.append({"old": whole[0][0], "new": number, "lists": lists})
+    return found
+
+
+def _blocks(
+    cases: Sequence[str], before: Mapping[str, Status], after: Mapping[str, Status], table: Table
+) -> list[list[Any]]:
+    by_head: dict[str, list[tuple[str, str]]] = {}
+    for case in cases:
+        head, tail = split(case)
+        by_head.setdefault(head, []).append((tail, case))
+    return [
+        [
+            *table.place(head, (tail for tail, _ in members)),
+            *("".join(_letter(statuses.get(case)) for _, case in members) for statuses in (before, after)),
+        ]
+        for head, members in by_head.items()
+    ]
+
+
+def _letter(status: Status | None) -> str:
+    return NOT_THERE if status is None else LETTERS[status]
+
+
+def capabilities_compared(table: Sections) -> list[dict[str, Any]]:
+    """Compare the columns whose devices say what they declare.
+
+    Each later one is compared with the first of a device of that name, or else with the first of all.
+
+    Returns
+    -------
+    For each: ``old`` and ``new``, places of columns; and ``changes``: ``[group, name, old, new]`` in words.
+    """
+    telling = [number for number, run in enumerate(table.runs) if run.capabilities is not None]
+    found = []
+    for place, new in enumerate(telling[1:], 1):
+        same = (number for number in telling[:place] if table.columns[number] == table.columns[new])
+        old = next(same, telling[0])
+        changes = [
+            [one.group, one.name, _words(one.old), _words(one.new)]
+            for one in _changes(table.runs[old], table.runs[new])
+        ]
+        found.append({"old": old, "new": new, "changes": changes})
+    return found
+
+
+def _changes(old: RunRecord, new: RunRecord) -> tuple[CapabilityChange, ...]:
+    return capability_changes(
+        old.capabilities or {}, new.capabilities or {}, old.experiments, new.experiments
+    )
+
+
+def _words(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def speed_compared(inputs: Inputs, threshold: float) -> list[dict[str, Any]]:
+    """Compare each run of benchmarks with the first one given before it that has rows in common.
+
+    Returns
+    -------
+    For each: ``old`` and ``new``, places in `Inputs.benches`, and what `vkgroup.results.diff.speed_json`
+    has.
+    """
+    found = []
+    for number, new in enumerate(inputs.benches):
+        for before, old in enumerate(inputs.benches[:number]):
+            if inputs.given[before] == inputs.given[number]:
+                continue
+            try:
+                compared = speed_differences(old, new, threshold=threshold)
+            except InvalidInput:
+                continue
+            if compared.changes:
+                found.append({"old": before, "new": number, **speed_json(compared)})
+                break
+    return found

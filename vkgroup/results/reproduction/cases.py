@@ -1,0 +1,223 @@
+"""Making the folder of a case, which a worker process judges and records."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from vkgroup.conformance.execute import Transform
+from vkgroup.conformance.families import cases_by_name, family_of
+from vkgroup.conformance.setup import Setup
+from vkgroup.device import Capabilities, DeviceInfo
+from vkgroup.errors import InvalidInput, NoDevice, Unsupported, VkgroupError
+from vkgroup.opening import open_device
+from vkgroup.results.record import Result, Status
+from vkgroup.results.reproduction import folder as folders
+from vkgroup.results.reproduction import readme, shrunk, steps
+from vkgroup.results.reproduction.jobs import answer
+from vkgroup.results.reproduction.requests import ProbeDevice, Record
+from vkgroup.results.reproduction.values import Files, Json
+from vkgroup.runner.messages import Failure
+from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
+
+CASE_TIMEOUTS = 10
+"""Time limit of a case, in units of the time limit of one dispatch."""
+
+SPARE_SECONDS = 60.0
+"""Additional seconds for compilers and experiments."""
+
+REFERENCE_SECONDS = 15.0
+"""Time limit in seconds of the reference device for all steps."""
+
+
+def make(
+    device: DeviceInfo,
+    name: str,
+    folder: Path,
+    *,
+    seed: int = 0,
+    timeout: float = 20.0,
+    transform: Transform | None = None,
+    on_result: Callable[[Result, bool], None] = lambda result, searching: None,
+) -> Result:
+    """Judge one case, and make its reproduction folder, also if it passes.
+
+    For a failing random program or construct of ``reconvergence``, a smaller program with the same failure is
+    searched; it has a folder ``shrunk`` in the case's folder.
+
+    Parameters
+    ----------
+    device : the device, as `vkgroup.opening.select` gives it.
+    name : of the case.
+    folder : new, empty, or an earlier reproduction folder, whose files are replaced.
+    seed, timeout, transform : as for `vkgroup.conformance.run`.
+    on_result : called with the result, once the folder has it, and whether the search for a smaller program
+        follows, which may take `shrunk.SECONDS` and what recording it takes.
+
+    Returns
+    -------
+    The case's result, which the folder's README has in words.
+
+    Raises
+    ------
+    InvalidInput
+        There is no such case, or the folder holds something else.
+    Unsupported
+        The device does not declare what the case needs; no folder is made.
+    NoDevice, DriverError
+        The device cannot be opened.
+    """
+    if name not in cases_by_name():
+        raise InvalidInput(
+            f"There is no case {name!r}: list the names with vkgroup conform --list. A folder is of one "
+            "case; globs are for --filter."
+        )
+    case = cases_by_name()[name]
+    with open_device(device) as opened:
+        capabilities = opened.capabilities
+    if lacking := family_of(case).missing(case, capabilities):
+        raise Unsupported(f"{device.name} lacks what {name} needs: {', '.join(lacking)}", lacking)
+    setup = Setup(device, seed, timeout, transform)
+    result = _made(setup, case, folder, capabilities, {})
+    searching = shrunk.shrinkable(case, result)
+    on_result(result, searching)
+    if searching:
+        _make_smaller(setup, case, result, folder, capabilities)
+    return result
+
+
+def _made(setup: Setup, case: Any, folder: Path, capabilities: Capabilities, more: Json) -> Result:
+    """Make the folder of a case, with additional data in its record; returns the result."""
+    folders.begin(folder)
+    start = time.monotonic()
+    request = Record(shrunk.family_name(case), case, folder.resolve(), more)
+    result = replace(_recorded(setup, request), seconds=time.monotonic() - start)
+    begun = (folder / folders.RECORD).is_file()
+    record = folders.read(folder) if begun else _bare(case, capabilities, setup.seed) | more
+    record |= {"result": result.to_json()}
+    if record["lanes"] is None:
+        record["reference"] = expected_by_reference(folder, record)
+    folders.write(folder, record)
+    readme.write_case(folder, folders.read(folder))
+    return result
+
+
+def _make_smaller(setup: Setup, case: Any, result: Result, folder: Path, capabilities: Capabilities) -> None:
+    """Make a folder in the case's folder for a smaller program with the same failure, if there is one."""
+    found = shrunk.smaller(setup, case, result, capabilities.subgroup.size)
+    if found is None:
+        return
+    within = folder / folders.SHRUNK
+    try:
+        again = _made(setup, found.case, within, capabilities, shrunk.to_json(found))
+    except BaseException:
+        shutil.rmtree(within, ignore_errors=True)  # an incomplete folder is useless
+        raise
+    if again.status is not result.status:  # the failure is not reproducible
+        shutil.rmtree(within)
+        return
+    record = folders.read(folder)
+    record["shrunk"] = {"statements": found.statements, "of": found.of, "done": found.done}
+    folders.write(folder, record)
+    readme.write_case(folder, record)
+
+
+def _recorded(setup: Setup, request: Record) -> Result:
+    """Record the case and then probe the device in a worker; a crash or a hang is a result."""
+    seconds = CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS
+    name = request.case.name
+    try:
+        with worker_for(setup) as worker:
+            answer = worker.ask(request, seconds)
+            if isinstance(answer, Failure):
+                return Result(name, _status(answer), detail=answer.message)
+            # Experiments may crash a driver, too: then the file has the declared capabilities only.
+            with suppress(WorkerDied):
+                worker.ask(ProbeDevice(request.folder), seconds)
+            result: Result = answer[0]
+            return result
+    except WorkerDied as error:
+        return Result(name, Status.CRASH, detail=str(error))
+
+
+@contextmanager
+def worker_for(setup: Setup) -> Iterator[WorkerProcess]:
+    """Start a worker for one device, and end it with the block.
+
+    Raises
+    ------
+    NoDevice
+        It does not start, or sends an invalid answer.
+    """
+    try:
+        worker = WorkerProcess(replace(setup, judge=answer))
+    except VkgroupError:
+        raise
+    except Exception as error:
+        raise NoDevice(f"No process for {setup.device.name} starts: {error}") from error
+    try:
+        yield worker
+    except (VkgroupError, WorkerDied):
+        raise
+    except Exception as error:
+        raise NoDevice(f"The process for {setup.device.name} gave no answer: {error}") from error
+    finally:
+        worker.close()
+
+
+def _status(failure: Failure) -> Status:
+    return Status.TIMEOUT if failure.kind == "timeout" else Status.CRASH
+
+
+def _bare(case: Any, capabilities: Any, seed: int) -> Json:
+    """Return the record of a case whose process died before its first step."""
+    return {
+        "kind": "case",
+        "case": case.name,
+        "family": shrunk.family_name(case),
+        "sentence": case.sentence,
+        "seed": seed,
+        "device": folders.device_record(capabilities),
+        "shaders": [],
+        "steps": [],
+        "lanes": None,
+    }
+
+
+def expected_by_reference(folder: Path, record: Json) -> Json:
+    """Write the reference device's content of each output, and which elements are defined.
+
+    Returns
+    -------
+    ``outputs``, an object for each: ``step``, ``name``, ``file``, ``defined`` and ``differing``, the
+    number of defined elements in which the device had another value; ``why_not`` if that failed.
+    """
+    files, size = Files(folder), record["device"]["subgroup_size"]
+    found: list[Json] = []
+    until = time.monotonic() + REFERENCE_SECONDS
+    try:
+        with open_device("reference", subgroup_size=size) as device:
+            for number, step in enumerate(record["steps"]):
+                left = until - time.monotonic()
+                if left <= 0:
+                    return {"outputs": found, "why_not": f"it takes longer than {REFERENCE_SECONDS:g} s"}
+                for one in steps.repeat(device, folder, step, timeout=left, as_arrays=True):
+                    if one.defined is None or one.now.shape != one.before.shape:
+                        continue
+                    stem = f"expected/step{number}-{one.name}"
+                    differs = (one.now != one.before) & one.defined
+                    found.append({
+                        "step": number,
+                        "name": one.name,
+                        "file": files.save(stem, one.now),
+                        "defined": files.save(f"{stem}-defined", one.defined),
+                        "differing": int(differs.sum()),
+                    })  # fmt: skip
+    except VkgroupError as error:
+        return {"outputs": found, "why_not": str(error).splitlines()[0]}
+    return {"outputs": found, "why_not": ""}

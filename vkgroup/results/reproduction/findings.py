@@ -1,0 +1,212 @@
+"""The folder of a check: the shader with what is wrong with it, and repeating the check from the folder."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vkgroup.check import checking
+from vkgroup.check.fields import fields_of
+from vkgroup.check.findings import Report
+from vkgroup.check.text import lines_of
+from vkgroup.compiler import compile_source
+from vkgroup.device import DeviceInfo
+from vkgroup.errors import VkgroupError
+from vkgroup.opening import open_device
+from vkgroup.probe import Probe
+from vkgroup.results.reproduction import folder as folders
+from vkgroup.results.reproduction import readme_check
+from vkgroup.results.reproduction.memories import name_of, slot_of
+from vkgroup.results.reproduction.repeat import Outcome
+from vkgroup.results.reproduction.shaders import Shaders, read_module
+from vkgroup.results.reproduction.values import Array, Files, Json, load
+from vkgroup.spirv import Module, StructType
+
+_MOST_SIZES = 4
+"""Subgroup sizes whose outputs are kept."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How a shader was compiled and checked, but for its inputs.
+
+    Attributes
+    ----------
+    dialect, defines : as for `vkgroup.compile`.
+    entry_point, outputs, push, specialization, seed, step_limit : as for `vkgroup.check.checking.check`.
+    """
+
+    dialect: str | None = None
+    defines: Mapping[str, str | int] = field(default_factory=dict)
+    entry_point: str | None = None
+    outputs: Sequence[Any] = ()
+    push: Mapping[str, Any] = field(default_factory=dict)
+    specialization: Mapping[int | str, Any] = field(default_factory=dict)
+    seed: int = 0
+    step_limit: int = checking.STEP_LIMIT
+
+
+def make_check(
+    folder: Path, module: Module, report: Report, how: Checked, device: DeviceInfo | None = None
+) -> None:
+    """Make the folder of a check, with findings or without.
+
+    Parameters
+    ----------
+    folder : new, empty, or an earlier reproduction folder, whose files are replaced.
+    module : the shader, with its source in it where there is one.
+    report : what the check said.
+    device : the real device whose capabilities the folder has; None: those of the reference device.
+
+    Raises
+    ------
+    InvalidInput
+        The folder holds something else, or cannot be made.
+    """
+    folders.begin(folder)
+    files, shaders = Files(folder), Shaders(folder)
+    if module.debug_source is not None:
+        shaders.of(module, module.debug_source, how.dialect)
+    shaders.file(module)
+    bindings = {
+        ".".join(map(str, place)): files.save(
+            f"inputs/{name_of(place, [module])}", value.view(_dtype_of(module, place, value))
+        )
+        for place, value in report.bindings.items()
+        if isinstance(value, np.ndarray)
+    }
+    record: Json = {
+        "kind": "check",
+        "shader": report.shader,
+        "findings": _counted(report),
+        "text": [line.plain for line in lines_of(report)],
+        "report": report.to_json(),
+        "shaders": shaders.listed,
+        "sha256": _hash(folder, shaders.listed[0]),
+        "bindings": bindings,
+        "groups": list(report.covered.groups),
+        "sizes": list(report.covered.sizes),
+        "entry_point": how.entry_point,
+        "outputs": list(how.outputs),
+        "push": {name: np.asarray(value).tolist() for name, value in how.push.items()},
+        "specialization": [[name, value] for name, value in how.specialization.items()],
+        "defines": dict(how.defines),
+        "seed": how.seed,
+        "step_limit": how.step_limit,
+    }
+    record["runs"] = _runs(files, module, report, record)
+    with open_device(device or "reference") as opened:
+        record["device"] = folders.device_record(opened.capabilities)
+        folders.write_device(folder, Probe(opened.capabilities, {}).to_json())
+    folders.write(folder, record)
+    readme_check.write(folder, folders.read(folder))
+
+
+def _counted(report: Report) -> str:
+    count = len(report.findings)
+    return "nothing found" if not count else "1 finding" if count == 1 else f"{count} findings"
+
+
+def _dtype_of(module: Module, key: Any, array: Array) -> np.dtype[Any]:
+    """Return what numbers a binding holds: of bytes of no type those of its block, where all are of one."""
+    slot = slot_of(key, [module])
+    if array.dtype.kind != "V" or slot is None or not isinstance(slot.variables[0].type, StructType):
+        return array.dtype
+    found = {one.dtype for one in fields_of(slot.variables[0].type, array.nbytes)}
+    numbers = next(iter(found), array.dtype)
+    return numbers if len(found) == 1 and array.nbytes % numbers.itemsize == 0 else array.dtype
+
+
+def _hash(folder: Path, shader: Json) -> str:
+    """Return the hash of a shader's source, by which a mended one is told from it."""
+    if "source" not in shader:
+        return ""
+    return hashlib.sha256((folder / shader["source"]).read_bytes()).hexdigest()
+
+
+def _runs(files: Files, module: Module, report: Report, record: Json) -> list[Json]:
+    """Write what the reference device leaves, at a size where all is right and at some where it is not."""
+    wrong = sorted({size for finding in report.findings for size in finding.sizes})
+    right = [size for size in report.covered.sizes if size not in wrong]
+    # The size that others were compared with, where there are several.
+    compared = {where.subgroup_size for finding in report.findings for where, _ in finding.values[:1]}
+    best = sorted(right, key=lambda size: (size not in compared, size != 32, size))[:1]
+    found = []
+    for size in [*best, *wrong[: _MOST_SIZES - 1]]:
+        try:
+            with open_device("reference", subgroup_size=size) as device:
+                result = device.run(
+                    module,
+                    report.covered.groups,
+                    report.bindings,
+                    push=report.push or None,
+                    entry_point=record["entry_point"],
+                    specialization=dict(record["specialization"]),
+                    timeout=checking.TIMEOUT,
+                )
+        except VkgroupError:
+            continue
+        assert result.ordered is not None
+        stem = "expected" if size in best else "outputs"
+        for name, left in result.items():
+            array = np.asarray(left)
+            dtype = _dtype_of(module, name, array)
+            # Bytes of no type become numbers, each of which is defined where all its bytes are.
+            defined = np.asarray(result.ordered[name])
+            if dtype != array.dtype:
+                defined = np.asarray(defined.reshape(-1, dtype.itemsize).all(axis=-1))
+            files_of = {
+                "file": files.save(f"{stem}/size{size}-{name}", array.view(dtype)),
+                "defined": files.save(f"{stem}/size{size}-{name}-defined", defined),
+            }
+            found.append({"size": size, "name": str(name), "right": size in best, **files_of})
+    return found
+
+
+def repeat_check(device: DeviceInfo, folder: Path, record: Json, timeout: float) -> Outcome:
+    """Check the shader of a folder again, on the reference device and on a real one.
+
+    A source in the folder that was changed since is compiled; else the SPIR-V is checked.
+    """
+    shader = record["shaders"][0]
+    mended = record["sha256"] and _hash(folder, shader) != record["sha256"]
+    if mended:
+        source = (folder / shader["source"]).read_text(encoding="utf-8")
+        module = compile_source(
+            source, stage=shader["stage"], dialect=shader["dialect"], name=shader["source"],
+            target=checking.TARGET, debug=True, defines=record["defines"],
+            entry_point=record["entry_point"] or "main",
+        )  # fmt: skip
+    else:
+        module = read_module(folder, shader["spirv"])
+    outputs = [tuple(name) if isinstance(name, list) else name for name in record["outputs"]]
+    fresh = {(slot.set, slot.binding) for key in outputs if (slot := slot_of(key, [module])) is not None}
+    given = {_place(key): file for key, file in record["bindings"].items()}
+    report = checking.check(
+        module,
+        sizes=record["sizes"],
+        groups=record["groups"],
+        inputs={place: load(folder, file) for place, file in given.items() if place not in fresh},
+        outputs=outputs,
+        push=record["push"],
+        specialization=dict(record["specialization"]),
+        entry_point=record["entry_point"],
+        seed=record["seed"],
+        devices=[] if device.is_reference else [device],
+        timeout=timeout,
+        step_limit=record["step_limit"],
+        name=record["shader"],
+    )
+    first = f"{shader['source']} was changed since: it is compiled and checked." if mended else ""
+    lines = [line.plain for line in lines_of(report)]
+    return Outcome(not report.findings, tuple([first, *lines] if first else lines))
+
+
+def _place(key: str) -> tuple[int, int]:
+    first, second = key.split(".")
+    return int(first), int(second)

@@ -1,0 +1,104 @@
+"""A reproduction folder on disk: beginning one, and its record ``repro.json``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from vkgroup.device import Capabilities
+from vkgroup.errors import InvalidInput
+from vkgroup.files import write_whole
+from vkgroup.results.reproduction.values import Json
+
+RECORD, README, DEVICE = "repro.json", "README.md", "device.json"
+
+FORMAT = 1
+"""Of `RECORD`; a folder of a later one is refused."""
+
+SHRUNK = "shrunk"
+"""The folder of a smaller program that fails likewise, within that of a case."""
+
+_PARTS = ("shaders", "inputs", "outputs", "expected", SHRUNK)
+
+
+def begin(folder: Path) -> None:
+    """Make an empty folder, in the place of one of ours if it is one.
+
+    Raises
+    ------
+    InvalidInput
+        It holds something else, or cannot be made.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is a file; name a folder that is new or empty.")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / RECORD).is_file():
+        raise InvalidInput(f"{folder} holds other files; name a folder that is new or empty.")
+    if not _replaceable(folder / SHRUNK):
+        raise InvalidInput(f"{folder / SHRUNK} holds other files, and would be replaced: move it away.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for part in _PARTS:
+            if (folder / part).is_dir():
+                shutil.rmtree(folder / part)
+        for file in (RECORD, README, DEVICE):
+            (folder / file).unlink(missing_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"{folder} cannot be made: {error.strerror or error}") from error
+
+
+def _replaceable(smaller: Path) -> bool:
+    """Return whether the folder of a smaller program is not there, or holds what was written there alone."""
+    if smaller.is_symlink() or not smaller.is_dir():
+        return not (smaller.is_symlink() or smaller.exists())
+    return {file.name for file in smaller.iterdir()} <= {*_PARTS, RECORD, README, DEVICE}
+
+
+def write(folder: Path, record: Json) -> None:
+    """Write the record atomically."""
+    head = {"format": FORMAT, "vkgroup": version("vkgroup")}
+    write_whole(folder / RECORD, json.dumps(head | record, indent=1) + "\n")
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """Read the record.
+
+    Raises
+    ------
+    InvalidInput
+        The folder has no record that this version can read.
+    """
+    path = folder / RECORD
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(
+            f"{folder} is not a reproduction folder: {path.name} cannot be read ({error.strerror}). Such "
+            "folders are made by vkgroup conform --repro CASE DIR and vkgroup check SHADER --repro DIR."
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is not JSON: {error}") from error
+    if not isinstance(record, dict) or record.get("kind") not in ("case", "check"):
+        raise InvalidInput(f"{path} is not the record of a reproduction folder.")
+    if record.get("format") != FORMAT:
+        raise InvalidInput(
+            f"{folder} has format {record.get('format')}, and this vkgroup reads {FORMAT}: update vkgroup, "
+            "or make the folder again."
+        )
+    return record
+
+
+def device_record(capabilities: Capabilities) -> Json:
+    """Return the device's entry in a record."""
+    return {
+        "name": capabilities.name,
+        "driver": f"{capabilities.driver_name} {capabilities.driver_info}".strip(),
+        "subgroup_size": capabilities.subgroup.size,
+    }
+
+
+def write_device(folder: Path, data: Json) -> None:
+    """Write the device's capabilities and the results of experiments, as ``vkgroup probe --json`` does."""
+    (folder / DEVICE).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

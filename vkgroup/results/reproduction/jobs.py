@@ -1,0 +1,137 @@
+"""Jobs of the worker that records or repeats a case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.families import family_named
+from vkgroup.conformance.verdict import Verdict
+from vkgroup.errors import (
+    DeviceLost,
+    DispatchTimeout,
+    InvalidDispatch,
+    InvalidInput,
+    InvalidModule,
+    Unsupported,
+    VkgroupError,
+)
+from vkgroup.probe import Probe, probe
+from vkgroup.results.record import Result, Status
+from vkgroup.results.reproduction import folder as folders
+from vkgroup.results.reproduction import lanes, steps
+from vkgroup.results.reproduction.executor import RecordingExecutor, RepeatingExecutor
+from vkgroup.results.reproduction.requests import Compared, ProbeDevice, Record, Repeat, Repeated
+from vkgroup.results.reproduction.shaders import Shaders, read_module
+from vkgroup.results.reproduction.steps import Output
+from vkgroup.results.reproduction.tap import Tap
+from vkgroup.results.reproduction.values import Encoder, Files, Json, load
+
+
+def answer(executor: Executor, request: Any) -> Any:
+    """Return the answer to a request of `requests`."""
+    if isinstance(request, Record):
+        return [record(executor, request)]
+    if isinstance(request, ProbeDevice):
+        folders.write_device(request.folder, probe(executor.device).to_json())
+        return []
+    return repeat(executor, request)
+
+
+def record(executor: Executor, request: Record) -> Result:
+    """Judge a case alone, and write down all that it does on the device."""
+    folder, case = request.folder, request.case
+    files, shaders = Files(folder), Shaders(folder)
+    folders.write_device(folder, Probe(executor.capabilities, {}).to_json())
+    data: Json = {
+        "kind": "case",
+        "case": case.name,
+        "family": request.family,
+        "sentence": case.sentence,
+        "seed": executor.seed,
+        "device": folders.device_record(executor.capabilities),
+        "shaders": shaders.listed,
+        "steps": [],
+        "lanes": None,
+    } | request.more
+
+    def note(done: list[Json]) -> None:
+        folders.write(folder, data | {"steps": done})
+
+    recording = RecordingExecutor.beside(executor, shaders)
+    tap = Tap(executor.device, Encoder(files, shaders.file), note)
+    try:
+        verdict = _judged(recording, request.family, case)
+    finally:
+        recording.close()
+        tap.close()
+        data["steps"], data["left_out"] = tap.steps, tap.left_out
+        folders.write(folder, data)
+    if verdict.lanes is not None:
+        data["lanes"] = lanes.write(files, verdict.lanes, tap.steps)
+        data["specification"] = lanes.specification(verdict.lanes)
+    result = _result(case, verdict)
+    folders.write(folder, data | {"result": result.to_json()})
+    return result
+
+
+def _judged(executor: Executor, family: str, case: Any) -> Verdict:
+    """Judge one case; what the driver refuses fails, as in a run."""
+    try:
+        return family_named(family).judge(executor, [case])[0]
+    except (DeviceLost, DispatchTimeout):
+        raise
+    except VkgroupError as error:
+        return Verdict(Status.FAIL, 0, 0, f"{type(error).__name__}: {error}")
+
+
+def _result(case: Any, verdict: Verdict) -> Result:
+    """Return a verdict as a result."""
+    return Result(
+        case.name, verdict.status, 0.0, verdict.defined, verdict.undefined, verdict.detail, verdict.evidence
+    )
+
+
+def repeat(executor: Executor, request: Repeat) -> Repeated:
+    """Repeat a folder's steps, then the suite's verdict, as far as they are asked for."""
+    folder, data = request.folder, folders.read(request.folder)
+    outputs: list[Compared] = []
+    expected = {(one["step"], one["name"]): one for one in (data.get("reference") or {}).get("outputs", ())}
+    judged = None
+    try:
+        for number, step in enumerate(data["steps"] if request.steps else ()):
+            found = steps.repeat(executor.device, folder, step, timeout=executor.timeout)
+            outputs += [_compared(folder, number, one, expected.get((number, one.name))) for one in found]
+            source = (data["lanes"] or {}).get("source")
+            if source is not None and source["step"] == number:
+                one = found[source["output"]]
+                judged = lanes.judge(folder, data["lanes"], one.before, one.now)
+        case = request.case
+        if case is None:
+            return Repeated(tuple(outputs), judged)
+        modules = {
+            (folder / entry["source"]).read_text(encoding="utf-8"): read_module(folder, entry["spirv"])
+            for entry in data["shaders"]
+            if "source" in entry
+        }
+        repeating = RepeatingExecutor(executor.device, modules, seed=executor.seed, timeout=executor.timeout)
+        if lacking := family_named(request.family).missing(case, executor.capabilities):
+            return Repeated(tuple(outputs), judged, unsupported=tuple(lacking))
+        verdict = _judged(repeating, request.family, case)
+        repeating.close()
+        result = _result(case, verdict)
+        return Repeated(tuple(outputs), judged, result, repeating.taken, repeating.compiled)
+    except Unsupported as error:
+        return Repeated(tuple(outputs), unsupported=error.missing or (str(error),))
+    except (InvalidInput, InvalidModule, InvalidDispatch) as error:
+        return Repeated(tuple(outputs), refused=str(error))
+
+
+def _compared(folder: Path, step: int, found: Output, expected: Json | None) -> Compared:
+    """Compare an output with what it was, and with what the reference device leaves."""
+    wrong = None
+    if expected is not None:
+        value, defined = load(folder, expected["file"]), load(folder, expected["defined"])
+        wrong = int(((value != found.now) & defined).sum()) if value.shape == found.now.shape else value.size
+    return Compared(step, found.name, found.now.size, found.differing, wrong)

@@ -1,0 +1,190 @@
+"""Expected values lane by lane, as arrays: written from a verdict's evidence, and judged by again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.glsl_types import from_planes
+from vkgroup.conformance.instances import hex_of
+from vkgroup.conformance.program import result_type
+from vkgroup.conformance.verdict import Expected, JudgedLanes, legal
+from vkgroup.reference.registry import specification_of
+from vkgroup.results.reproduction.values import Array, Files, Json, load
+from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
+from vkgroup.spec.operations import BUILTIN_VARIABLES
+from vkgroup.spec.types import type_named
+
+Flags = npt.NDArray[np.bool_]
+
+_SHOWN_SUBGROUPS = 2
+"""Subgroups with wrong lanes that a table shows."""
+
+
+def write(files: Files, evidence: JudgedLanes, steps: list[Json]) -> Json:
+    """Write what each lane was given, may record, and recorded.
+
+    Parameters
+    ----------
+    steps : those of the case: where one of their outputs is what was judged, it can be judged again.
+
+    Returns
+    -------
+    The names of the arrays, each (subgroups, lanes, …), and how they are compared.
+    """
+    found, entry, expected = evidence.instances, evidence.entry, evidence.expected
+    arrays: dict[str, Array] = {
+        "subgroup": np.column_stack([found.slot, found.group, found.subgroup]),
+        "mask": found.mask,
+        "active": found.active,
+        "recorded": found.recorded,
+        "invocation": found.member,
+        "defined": np.broadcast_to(expected.defined, evidence.got.shape),
+        "least": np.broadcast_to(expected.low, evidence.got.shape),
+        "got": evidence.got,
+        "wrong": evidence.wrong,
+    }
+    if expected.high is not expected.low:
+        arrays["greatest"] = np.broadcast_to(expected.high, evidence.got.shape)
+    if entry.feed is not None:
+        arrays["input"] = entry.feed.values[found.place]
+    if entry.argument is not None:
+        arrays["operand"] = np.asarray(entry.argument.of_lanes(found.place, found.active))
+    at = _places(evidence)
+    source = _source(evidence, steps, files.folder) if at is not None else None
+    if at is not None and source is not None:
+        arrays["at"] = at
+    return {
+        "type": result_type(entry.case).name,
+        "bits": expected.bits,
+        "source": source,
+        "record_words": evidence.program.entries[0].at,
+        "files": {name: files.save(f"expected/lanes-{name}", array) for name, array in arrays.items()},
+    }
+
+
+def specification(evidence: JudgedLanes) -> str:
+    """Return the sentence of the specification that defines the operation; "" where there is none."""
+    name = evidence.entry.case.operation
+    known = name in SUBGROUP_OPERATIONS or name in BUILTIN_VARIABLES
+    return specification_of(name) if known else ""
+
+
+def _places(evidence: JudgedLanes) -> Array | None:
+    """Return the words in the outputs that hold each lane's value, (rows, size, planes).
+
+    None for barriers, where what is legal follows from what was seen.
+    """
+    entry, found, n = evidence.entry, evidence.instances, evidence.program.invocations
+    if entry.case.operation in BARRIERS:
+        return None
+    plane = found.slot[:, None, None] * entry.planes + np.arange(entry.planes)
+    return np.asarray(entry.at + plane * n + found.member[..., None])
+
+
+def _source(evidence: JudgedLanes, steps: list[Json], folder: Path) -> Json | None:
+    """Return which output of which step was judged; None where it was put together of several."""
+    for number, step in enumerate(steps):
+        for place, output in enumerate(step["outputs"]):
+            held = load(folder, output["file"])
+            if held.dtype == np.uint32 and np.array_equal(held.reshape(-1), evidence.outputs):
+                return {"step": number, "output": place}
+    return None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What came of comparing with the expected values.
+
+    Attributes
+    ----------
+    wrong : lanes that are wrong.
+    compared : lanes with a defined value.
+    """
+
+    wrong: int
+    compared: int
+
+
+def judge(folder: Path, lanes: Json, before: Array, outputs: Array) -> Judged | None:
+    """Judge outputs by the expected values of a folder.
+
+    Parameters
+    ----------
+    before : the outputs in the folder.
+    outputs : those of now.
+
+    Returns
+    -------
+    None where the invocations formed other subgroups, or other lanes were active: then other values are
+    expected.
+    """
+    record = lanes["record_words"]
+    words, then = outputs.reshape(-1), before.reshape(-1)
+    if words.shape != then.shape or not np.array_equal(words[:record], then[:record]):
+        return None
+    arrays = {name: load(folder, file) for name, file in lanes["files"].items()}
+    at, defined = arrays["at"], arrays["defined"]
+    values, sound = from_planes(words[at].reshape(-1, at.shape[-1]).T, type_named(lanes["type"]))
+    least = arrays["least"]
+    expected = Expected(least, arrays.get("greatest", least), defined, lanes["bits"])
+    wrong: Flags = ~legal(values.reshape(least.shape), expected) | ~sound.reshape(least.shape)
+    wrong &= defined & arrays["recorded"][..., None]
+    compared = int((np.all(defined, axis=-1) & arrays["recorded"]).sum())
+    return Judged(int(np.any(wrong, axis=-1).sum()), compared)
+
+
+def table(folder: Path, lanes: Json) -> list[str]:
+    """Draw the first subgroups with wrong lanes as tables in Markdown; of a case that passed, the first."""
+    arrays = {name: load(folder, file) for name, file in lanes["files"].items()}
+    wrong = np.any(arrays["wrong"], axis=-1)
+    rows = np.flatnonzero(wrong.any(axis=1))[:_SHOWN_SUBGROUPS]
+    lines: list[str] = []
+    for row in rows if len(rows) else range(min(1, len(wrong))):
+        slot, group, subgroup = arrays["subgroup"][row]
+        lines += [
+            f"Row {row} of the arrays: group {group}, subgroup {subgroup}, place {slot} in the shader, active"
+            f" mask `{hex_of(arrays['mask'][row])}`.",
+            "",
+            "| lane | active | input | operand | expected | got | |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        for lane in range(wrong.shape[1]):
+            lines.append(_line(arrays, int(row), lane, bool(wrong[row, lane])))
+        lines.append("")
+    return lines
+
+
+def _line(arrays: dict[str, Array], row: int, lane: int, wrong: bool) -> str:
+    """Return the line of one lane."""
+
+    def cell(name: str) -> str:
+        return shown(arrays[name][row, lane]) if name in arrays else ""
+
+    active, recorded = arrays["active"][row, lane], arrays["recorded"][row, lane]
+    expected = ""
+    if recorded:
+        expected = "undefined" if not arrays["defined"][row, lane].all() else cell("least")
+        if "greatest" in arrays and expected not in ("undefined", cell("greatest")):
+            expected += f" … {cell('greatest')}"
+    cells = [
+        str(lane),
+        "yes" if active else "no",
+        cell("input"),
+        cell("operand"),
+        expected,
+        cell("got") if recorded else "",
+        "**wrong**" if wrong else "",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def shown(value: Any) -> str:
+    """Return a value for people: a number, or several in brackets."""
+    items = [repr(item.item()) for item in np.asarray(value).reshape(-1)]
+    return items[0] if len(items) == 1 else f"({', '.join(items)})"

@@ -1,0 +1,222 @@
+"""The README of a reproduction folder: what is wrong, in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+
+from vkgroup.results.reproduction import drawn, lanes
+from vkgroup.results.reproduction.folder import DEVICE, README, SHRUNK
+from vkgroup.results.reproduction.values import Json
+
+_OUTCOMES = {
+    "Pass": "The device passed: everything that the specification defines was as it must be. The case was "
+    "judged alone; in a run it may share a shader with others, and fail there for their company.",
+    "Fail": "The device failed: a result that the specification defines was another one, or a valid shader "
+    "was refused.",
+    "Undefined": "The case ran, and the specification defines none of its results: nothing more can be said.",
+    "Crash": "The process that ran the case died, or the device was lost.",
+    "Timeout": "The case did not finish in its time.",
+}
+
+_LANES = {
+    "subgroup": "which subgroup a row is: place in the shader, group, number of the subgroup",
+    "mask": "the active mask, four words",
+    "active": "whether a lane is in it",
+    "recorded": "whether a lane left a record (helper invocations leave none)",
+    "invocation": "which invocation a lane was",
+    "input": "what a lane fed into the operation",
+    "operand": "its further operand",
+    "least": "the expected value",
+    "greatest": "the greatest legal value; `least` is then the least (a sum in any order is)",
+    "defined": "where the specification defines the value; elsewhere anything is legal",
+    "got": "what the device gave",
+    "wrong": "where that is wrong",
+    "at": "the words of the output in which a lane's value lies",
+}
+
+
+def write_case(folder: Path, record: Json) -> None:
+    """Write the README of a case."""
+    result, device = record["result"], record["device"]
+    lines = [
+        f"# {record['case']}",
+        "",
+        f"**{result['status']}** on {device['name']} ({device['driver']}), subgroups of"
+        f" {device['subgroup_size']}. {_OUTCOMES[result['status']]}",
+        "",
+        *_judged(record),
+        *_wrong(folder, record),
+        *_smaller(record),
+        *_program(folder, record),
+        *_repeating(folder, record),
+        *_files(record),
+    ]
+    (folder / README).write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+
+
+def _judged(record: Json) -> list[str]:
+    """Say what the verdict rests on, and what the specification says."""
+    result = record["result"]
+    lines = ["## What is required", "", f"{record['sentence'].rstrip('.')}."]
+    if record.get("specification"):
+        # Quotations name operands as "<value>", which Markdown would take for a tag.
+        quoted = record["specification"].replace("<", r"\<")
+        lines += ["", *(f"> {line}".rstrip() for line in quoted.splitlines()), ""]
+    if result["defined"] or result["undefined"]:
+        lines.append(
+            f"{result['defined']} results are defined and were judged; {result['undefined']} are left open "
+            "by the specification, and were not."
+        )
+    if record["lanes"] is not None:
+        exact = (
+            "in every bit" if record["lanes"]["bits"] else "as numbers (any NaN, any zero is like another)"
+        )
+        lines += [
+            "",
+            "Each lane recorded its place, the active mask at the operation, and its result. What the result "
+            "must be follows from the values of the lanes in that mask alone: it is in `expected/`, lane by "
+            f"lane, and compared {exact}.",
+        ]
+        return [*lines, ""]
+    lines += ["", f"Cases of this family (`{record['family']}`) are judged as a whole, by rules in vkgroup."]
+    reference = record.get("reference") or {"outputs": [], "why_not": "nothing ran"}
+    if reference["outputs"]:
+        lines.append(
+            "`expected/` has what the reference device, the specification in NumPy, leaves in each output "
+            "with the same shaders and inputs and the same subgroup size, and which elements the "
+            "specification defines, whatever the order of atomics. It is one legal outcome: where a "
+            "device may put invocations into other lanes, or part them in divergent control flow, others "
+            "are as legal."
+        )
+        for one in reference["outputs"]:
+            if one["differing"]:
+                lines.append(
+                    f"\nStep {one['step']}, `{one['name']}`: {one['differing']} defined elements differ."
+                )
+    if reference["why_not"]:
+        part = "the rest of them" if reference["outputs"] else "them"
+        lines.append(f"There are no arrays of expected values for {part}: {reference['why_not']}.")
+    return [*lines, ""]
+
+
+def _wrong(folder: Path, record: Json) -> list[str]:
+    """Say what was wrong."""
+    result = record["result"]
+    passed = result["status"] in ("Pass", "Undefined")
+    lines = ["## What was found" if passed else "## What is wrong", ""]
+    if result["detail"]:
+        lines += ["```", result["detail"], "```", ""]
+    elif passed:
+        lines += ["Nothing is wrong.", ""]
+    if not record["steps"]:
+        lines += ["The device was not given any work before that.", ""]
+    elif result["status"] in ("Crash", "Timeout"):
+        last = record["steps"][-1]
+        what = "finished" if last["outputs"] else "did not finish"
+        lines += [f"The last step, {len(record['steps']) - 1} (a {last['call']}), {what}.", ""]
+    if record["lanes"] is not None:
+        lines += lanes.table(folder, record["lanes"])
+    elif result.get("evidence"):
+        lines += drawn.table(result["evidence"])
+    return lines
+
+
+def _smaller(record: Json) -> list[str]:
+    """Say where a smaller program is."""
+    found = record.get("shrunk")
+    if found is None:
+        return []
+    end = "" if found["done"] else " The search was ended before nothing more could be left out."
+    return [
+        "## A smaller program",
+        "",
+        f"`{SHRUNK}/` is a folder like this one, of a program that fails likewise and is what is left of this"
+        f" one: {found['statements']} of {found['of']} statements.{end} What it has to record was checked on"
+        " the reference device.",
+        "",
+    ]
+
+
+def _program(folder: Path, record: Json) -> list[str]:
+    """Quote a smaller program, which fits."""
+    sources = [entry["source"] for entry in record["shaders"] if "source" in entry]
+    if "of" not in record or not sources:
+        return []
+    text = (folder / sources[0]).read_text(encoding="utf-8")
+    start = "void main()"
+    return [
+        "## The program",
+        "",
+        f"What is left of {record['of']}, from its `main` on (`{sources[0]}` has the rest):",
+        "",
+        "```glsl",
+        start + text.partition(start)[2].rstrip(),
+        "```",
+        "",
+    ]
+
+
+def _repeating(folder: Path, record: Json) -> list[str]:
+    name = quote(folder.name)
+    seed = f" --seed {record['seed']}" if record["seed"] else ""
+    device = f" --device {quote(record['device']['name'])}"
+    return [
+        "## How to repeat it",
+        "",
+        "With this folder alone, on this or any other device (exit code 0: it agrees now; 1: it does not):",
+        "",
+        "```",
+        f"vkgroup run {name}{device}",
+        f"vkgroup run {name} --device D",
+        "```",
+        "",
+        f"From the suite, {'the whole program' if 'of' in record else 'with the data made anew'}:",
+        "",
+        "```",
+        f"vkgroup conform{device}{seed} --filter {quote(record.get('of', record['case']))}",
+        "```",
+        "",
+    ]
+
+
+def _files(record: Json) -> list[str]:
+    """List what the folder holds."""
+    lines = ["## What is in this folder", ""]
+    for entry in record["shaders"]:
+        names = [f"`{entry[key]}`" for key in ("source", "spirv", "text") if key in entry]
+        lines.append(f"- {', '.join(names)}: the {entry['stage']} shader")
+    for number, step in enumerate(record["steps"]):
+        lines.append(f"- step {number}, a {step['call']}: " + _step(step))
+    if record.get("left_out"):
+        lines.append(f"- {record['left_out']} more steps were made, and are not written down")
+    if record["lanes"] is not None:
+        lines += [f"- `{file}`: {_LANES[name]}" for name, file in sorted(record["lanes"]["files"].items())]
+    for one in (record.get("reference") or {}).get("outputs", ()):
+        lines.append(
+            f"- `{one['file']}`, `{one['defined']}`: what the reference device leaves in `{one['name']}` of "
+            f"step {one['step']}, and what of it is defined"
+        )
+    return [
+        *lines,
+        f"- `{DEVICE}`: what the device declares, and what experiments found (`vkgroup probe --json`)",
+        "- `repro.json`: all of it for `vkgroup run`",
+        "",
+        f"Made by vkgroup {record['vkgroup']}, seed {record['seed']}.",
+    ]
+
+
+def _step(step: Json) -> str:
+    given = sorted(set(_arrays(step["arguments"])))
+    words = f"given {', '.join(f'`{file}`' for file in given)}" if given else "given no arrays"
+    left = dict.fromkeys(f"`{output['file']}`" for output in step["outputs"])
+    return f"{words}; left {', '.join(left) if left else 'nothing'}"
+
+
+def _arrays(value: Json) -> list[str]:
+    """Return the array files in a step's arguments."""
+    if isinstance(value, str):
+        return [value] if value.endswith(".npy") else []
+    if isinstance(value, dict):
+        return [file for part in value.values() for file in _arrays(part)]
+    return [file for part in value for file in _arrays(part)] if isinstance(value, list) else []

@@ -1,0 +1,185 @@
+"""Repeating the case of a folder on any device, and saying whether it now agrees.
+
+What decides, the first of these that can:
+
+1. The expected values in the folder, lane by lane, where the device formed the same subgroups with the same
+   lanes active as when the folder was made.
+2. The rules of the suite, with the folder's shaders and the same seed. Where the device has other subgroups
+   than the shaders were made for, the suite makes the case for it anew.
+3. Where the suite has no such case (any longer): what the folder recorded. It tells the same wrong result
+   from another one, and no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.setup import Setup
+from vkgroup.device import DeviceInfo
+from vkgroup.errors import DispatchTimeout, InvalidInput, Unsupported
+from vkgroup.opening import open_device
+from vkgroup.results.record import AGAINST_THE_DEVICE, Result, Status
+from vkgroup.results.reproduction.cases import CASE_TIMEOUTS, SPARE_SECONDS, worker_for
+from vkgroup.results.reproduction.jobs import repeat
+from vkgroup.results.reproduction.requests import Repeat, Repeated
+from vkgroup.results.reproduction.shrunk import case_of, family_name
+from vkgroup.results.reproduction.values import Json
+from vkgroup.runner.messages import Failure
+from vkgroup.runner.worker_process import WorkerDied
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of repeating a folder.
+
+    Attributes
+    ----------
+    agrees : whether all that the specification defines is now as it must be.
+    lines : what was done and found, for people.
+    """
+
+    agrees: bool
+    lines: tuple[str, ...]
+
+
+def repeat_case(device: DeviceInfo, folder: Path, record: Json, timeout: float) -> Outcome:
+    """Repeat the case of a folder.
+
+    Parameters
+    ----------
+    record : the folder's, as `vkgroup.results.reproduction.folder.read` gives it.
+    timeout : seconds that one step may take.
+
+    Raises
+    ------
+    Unsupported
+        The device lacks what the case needs.
+    InvalidInput
+        A file of the folder is missing.
+    NoDevice
+        The device cannot be opened.
+    """
+    setup = Setup(device, record["seed"], timeout)
+    size = record["device"]["subgroup_size"]
+    fits = device.subgroup_size == size
+    lines = []
+    found: Repeated | str = Repeated()
+    if fits:
+        found = _asked(setup, Repeat(folder.resolve(), steps=True))
+        if isinstance(found, str):
+            return Outcome(False, (found,))
+        lines += _compared(found)
+        if found.lanes is not None:
+            return _by_lanes(found, lines)
+        if record["lanes"] is not None and record["lanes"]["source"] is not None:
+            lines.append(
+                "Other lanes were active together than when the folder was made: its expected values are of "
+                "no use here."
+            )
+    else:
+        lines.append(
+            f"The shaders were made for subgroups of {size}, and this device has {device.subgroup_size}."
+        )
+    case = case_of(record)
+    if case is None:
+        if fits and isinstance(found, Repeated):
+            return _by_record(record, found, lines)
+        raise Unsupported(
+            f"{lines[0]} This vkgroup has no case {record['case']}, to make it for this device.",
+            [f"a subgroup size of {size}"],
+        )
+    judged = _asked(setup, Repeat(folder.resolve(), False, family_name(case), case))
+    if isinstance(judged, str):
+        return Outcome(False, (*lines, judged))
+    assert judged.result is not None
+    return _by_suite(judged, judged.result, lines)
+
+
+def _asked(setup: Setup, request: Repeat) -> Repeated | str:
+    """Return what came of a request; a crash or a hang is a sentence."""
+    try:
+        answer = _in_place(setup, request) if setup.device.is_reference else _by_worker(setup, request)
+    except WorkerDied as death:
+        return f"It crashes: {death}."
+    if isinstance(answer, Failure):
+        return f"It {'hangs' if answer.kind == 'timeout' else 'loses the device'}: {answer.message}"
+    if answer.unsupported:
+        lacking = ", ".join(answer.unsupported)
+        raise Unsupported(f"{setup.device.name} lacks what the case needs: {lacking}", answer.unsupported)
+    if answer.refused:
+        raise InvalidInput(answer.refused)
+    return answer
+
+
+def _in_place(setup: Setup, request: Repeat) -> Repeated | Failure:
+    """Answer here: the reference device has no driver that might crash."""
+    with open_device(setup.device) as device:
+        executor = Executor(device, seed=setup.seed, timeout=setup.timeout)
+        try:
+            return repeat(executor, request)
+        except DispatchTimeout as error:
+            return Failure("timeout", str(error))
+        finally:
+            executor.close()
+
+
+def _by_worker(setup: Setup, request: Repeat) -> Repeated | Failure:
+    """Let a process answer that a driver may take along."""
+    with worker_for(setup) as worker:
+        answer: Repeated | Failure = worker.ask(request, CASE_TIMEOUTS * setup.timeout + SPARE_SECONDS)
+        return answer
+
+
+def _compared(found: Repeated) -> list[str]:
+    """Say of the outputs whether they are what they were, and what the reference device leaves."""
+    same = [one for one in found.outputs if not one.differing]
+    lines = [f"{len(same)} of {len(found.outputs)} outputs are what they were, in every bit."]
+    lines += [
+        f"Step {one.step}, {one.name}: {one.differing} of {one.size} elements are not what they were."
+        for one in found.outputs
+        if one.differing
+    ]
+    return lines + [
+        f"Step {one.step}, {one.name}: {one.expected} elements are not what the reference device leaves."
+        for one in found.outputs
+        if one.expected
+    ]
+
+
+def _by_lanes(found: Repeated, lines: list[str]) -> Outcome:
+    judged = found.lanes
+    assert judged is not None
+    wrong = f"{judged.wrong} of {judged.compared} lanes are wrong" if judged.wrong else ""
+    lines.append(
+        f"By the expected values of the folder: {wrong or f'all {judged.compared} defined lanes are right'}."
+    )
+    return Outcome(not judged.wrong, tuple(lines))
+
+
+def _by_suite(found: Repeated, result: Result, lines: list[str]) -> Outcome:
+    anew = found.compiled and not found.taken
+    made = "made anew for this device" if anew else "with the shaders of the folder"
+    lines.append(f"By the rules of the suite, {made}: {result.status}.")
+    lines += [f"    {line}" for line in result.detail.splitlines()]
+    return Outcome(result.status in (Status.PASS, Status.UNDEFINED), tuple(lines))
+
+
+def _by_record(record: Json, found: Repeated, lines: list[str]) -> Outcome:
+    """Say what the files tell: agreement with the reference device, or less than a verdict."""
+    lines.append(
+        f"This vkgroup has no case {record['case']}, whose rules would tell right from wrong: what follows "
+        "is from the files alone."
+    )
+    if found.outputs and all(one.expected == 0 for one in found.outputs):
+        lines.append("All that is defined is what the reference device leaves.")
+        return Outcome(True, tuple(lines))
+    same = bool(found.outputs) and not any(one.differing for one in found.outputs)
+    failed = record["result"]["status"] in AGAINST_THE_DEVICE
+    what = "wrong" if failed else "right"
+    if same:
+        lines.append(f"It leaves exactly what was recorded as {what}.")
+    else:
+        lines.append(f"It leaves something else than what was recorded as {what}, right or not.")
+    return Outcome(same and not failed, tuple(lines))

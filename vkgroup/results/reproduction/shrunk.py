@@ -1,0 +1,205 @@
+"""Search for a smaller program that fails like the program of a reconvergence case."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.families import cases_by_name, family_of
+from vkgroup.conformance.family import AnyCase
+from vkgroup.conformance.plan import Batch
+from vkgroup.conformance.reconvergence.cases import ConstructCase, RandomCase, ShrunkCase
+from vkgroup.conformance.reconvergence.run import run
+from vkgroup.conformance.setup import Setup
+from vkgroup.errors import VkgroupError
+from vkgroup.opening import open_device
+from vkgroup.programs.nodes import Program, count_statements
+from vkgroup.programs.rules import observation_faults
+from vkgroup.programs.shrinker import digest, replay, shrink
+from vkgroup.results.record import Result, Status
+from vkgroup.results.reproduction.values import Json
+from vkgroup.runner.messages import Failure
+from vkgroup.runner.worker_process import WorkerDied, WorkerProcess
+
+SECONDS = 60.0
+"""Seconds that the search may take."""
+
+_ERROR = re.compile(r"^([A-Z]\w+): ", re.MULTILINE)
+"""Start of a line of the detail if a shader or pipeline was rejected."""
+
+_DEATH = re.compile(r"the process was (?:killed by signal|ended with exit code) \d+")
+"""Part of the detail of a crash that ended the process."""
+
+_REFERENCE_SECONDS = 20.0
+"""Seconds for a dispatch on the reference device."""
+
+
+@dataclass(frozen=True)
+class SmallerProgram:
+    """A smaller program that fails.
+
+    Attributes
+    ----------
+    case : the case that judges it.
+    path : of `vkgroup.programs.shrinker.Shrunk`.
+    statements : number of its statements.
+    of : number of statements of the whole program.
+    done : whether no smaller program fails; False if the time was exhausted or the device was lost.
+    """
+
+    case: ShrunkCase
+    path: tuple[int, ...]
+    statements: int
+    of: int
+    done: bool
+
+
+def _allowed(program: Program) -> bool:
+    return not observation_faults(program)
+
+
+def shrinkable(case: Any, result: Result) -> bool:
+    """Return whether to search for a smaller program that fails like a case.
+
+    Hangs and lost devices are not repeated, because each may make the device unusable.
+    """
+    return isinstance(case, RandomCase | ConstructCase) and _kind(result) is not None
+
+
+def smaller(
+    setup: Setup, case: RandomCase | ConstructCase, result: Result, subgroup_size: int
+) -> SmallerProgram | None:
+    """Return a smaller program that fails on a device like a case does, and passes on the reference device.
+
+    Parameters
+    ----------
+    setup : of the worker processes.
+    result : of the case; `shrinkable` must be true.
+    subgroup_size : of the device.
+
+    Returns
+    -------
+    None if no smaller program fails.
+    """
+    whole, kind = case.program(setup.seed), _kind(result)
+    assert kind is not None
+    with _Trials(setup, case, kind, subgroup_size) as trials:
+        shrunk = shrink(whole, trials.fails, _allowed, seconds=SECONDS)
+        done = shrunk.done and not trials.gone
+    if shrunk.program == whole:
+        return None
+    sizes = count_statements(shrunk.program), count_statements(whole)
+    return SmallerProgram(ShrunkCase(case, shrunk.program), shrunk.path, *sizes, done)
+
+
+def to_json(smaller_program: SmallerProgram) -> Json:
+    """Return the entries of a reproduction record from which `case_of` restores the case."""
+    return {
+        "of": smaller_program.case.of.name,
+        "path": list(smaller_program.path),
+        "program": digest(smaller_program.case.left),
+    }
+
+
+def case_of(record: Json) -> AnyCase | None:
+    """Return the case of a reproduction record; None if this version of vkgroup does not have it."""
+    if "of" not in record:
+        return cases_by_name().get(record["case"])
+    case = cases_by_name().get(record["of"])
+    if not isinstance(case, RandomCase | ConstructCase):
+        return None
+    try:
+        left = replay(case.program(record["seed"]), record["path"], _allowed)
+    except ValueError:
+        return None
+    return ShrunkCase(case, left) if digest(left) == record["program"] else None
+
+
+def family_name(case: AnyCase) -> str:
+    """Return the name of the family that judges a case."""
+    return family_of(case.of if isinstance(case, ShrunkCase) else case).name
+
+
+def _kind(result: Result) -> tuple[Status, str] | None:
+    """Return the kind of failure: wrong results, an error, or a crash; None if there is none."""
+    if result.status is Status.FAIL:
+        error = _ERROR.search(result.detail)
+        return result.status, error[1] if error else ""
+    death = _DEATH.search(result.detail) if result.status is Status.CRASH else None
+    return (result.status, death[0]) if death else None
+
+
+class _Trials:
+    """Runs programs on the device, in a process that is restarted when it dies, and on the reference device.
+
+    Attributes
+    ----------
+    gone : whether the device can no longer be opened; then no program counts as failing.
+    """
+
+    def __init__(
+        self, setup: Setup, case: RandomCase | ConstructCase, kind: tuple[Status, str], subgroup_size: int
+    ) -> None:
+        self._setup, self._case, self._kind, self._size = setup, case, kind, subgroup_size
+        self._until = time.monotonic() + SECONDS
+        self._worker: WorkerProcess | None = None
+        self.gone = False
+        self._open = ExitStack()
+        self._reference: Executor | None = None
+
+    def __enter__(self) -> _Trials:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end_worker()
+        self._open.close()
+
+    def fails(self, program: Program) -> bool:
+        """Return whether a program fails like the case, and passes on the reference device."""
+        # Smaller workgroups may be too small for full subgroups.
+        fits = not self._case.full_subgroups or program.local_size == self._case.local_size
+        return fits and not self.gone and self._judged(program) == self._kind and self._is_right(program)
+
+    def _judged(self, program: Program) -> tuple[Status, str] | None:
+        if self._worker is None:
+            try:
+                self._worker = WorkerProcess(self._setup)
+            except Exception:  # without a worker there is no device to continue with
+                self.gone = True
+                return None
+        batch = Batch(family_name(self._case), [ShrunkCase(self._case, program)])
+        try:
+            answer = self._worker.run(batch, max(self._until - time.monotonic(), 1.0))
+        except WorkerDied as death:
+            self._end_worker()
+            return _kind(Result(self._case.name, Status.CRASH, detail=str(death)))
+        if isinstance(answer, Failure):
+            self._end_worker()
+            self.gone = answer.kind == "lost"
+            return None
+        return _kind(answer[0])
+
+    def _is_right(self, program: Program) -> bool:
+        """Return whether a program passes on the reference device, which confirms the simulator.
+
+        A program that crashes the device may also have no compared results.
+        """
+        if self._reference is None:
+            device = self._open.enter_context(open_device("reference", subgroup_size=self._size))
+            self._reference = Executor(device, seed=self._setup.seed, timeout=_REFERENCE_SECONDS)
+            self._open.callback(self._reference.close)
+        try:
+            verdict = run(self._reference, program, self._case.name, full_subgroups=self._case.full_subgroups)
+        except VkgroupError:
+            return False
+        crash = self._kind[0] is Status.CRASH
+        return verdict.status is Status.PASS or (crash and verdict.status is Status.UNDEFINED)
+
+    def _end_worker(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None

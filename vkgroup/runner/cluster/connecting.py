@@ -1,0 +1,118 @@
+"""Connecting to a Dask cluster, and listing its workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import distributed
+import msgspec
+
+from vkgroup.device import DeviceInfo
+from vkgroup.errors import InvalidInput, NoDevice
+from vkgroup.runner import multi_device
+from vkgroup.runner.cluster.local import local_scheduler
+from vkgroup.runner.cluster.offer import KEY, Offer, silence
+from vkgroup.runner.cluster.serving import CONNECT_SECONDS, no_scheduler
+
+LOCAL = "local"
+"""The address of a temporary cluster of this host's devices."""
+
+
+class _SchedulerFile(msgspec.Struct):
+    """The part of a Dask scheduler's file that is needed."""
+
+    address: str
+
+
+class Cluster:
+    """A connected cluster.
+
+    Parameters
+    ----------
+    client : Dask's client.
+    address : the scheduler's address.
+    own : the chosen devices of a temporary cluster of this host; indices and files mean nothing in others.
+    """
+
+    def __init__(self, client: Any, address: str, own: Sequence[DeviceInfo] = ()) -> None:
+        self.client = client
+        self.address = address
+        self.own = tuple(own)
+
+    def workers(self) -> dict[str, tuple[Offer, int]]:
+        """Return each worker's offer and the number of batches that it takes at the same time, by address.
+
+        Raises
+        ------
+        OSError
+            The scheduler does not answer.
+        """
+        workers = {}
+        for address, worker in self.client.scheduler_info(n_workers=-1)["workers"].items():
+            try:
+                offer = Offer.from_json(worker[KEY])
+            except (KeyError, ValueError):
+                continue
+            workers[address] = (offer, int(worker["resources"].get(offer.resource, 0)))
+        return workers
+
+
+@contextmanager
+def connected(address: str, jobs: int | None = None, choice: str | None = None) -> Iterator[Cluster]:
+    """Connect to a cluster.
+
+    Parameters
+    ----------
+    address : the scheduler's (``tcp://host:8786``; the scheme may be left out), the JSON file that it wrote
+        (``dask scheduler --scheduler-file``), or ``local``: a temporary cluster of this host's devices.
+    jobs, choice : worker processes and devices of a local cluster, as ``vkgroup conform`` takes them.
+
+    Raises
+    ------
+    NoDevice
+        No scheduler answers there.
+    InvalidInput
+        The text is neither an address nor a scheduler's file.
+    """
+    silence()
+    own: Sequence[DeviceInfo] = ()
+    with ExitStack() as stack:
+        if address == LOCAL:
+            own = () if choice is None else multi_device.choose(choice)
+            address = stack.enter_context(local_scheduler(own or multi_device.choose(multi_device.ALL), jobs))
+        else:
+            address = scheduler_address(address)
+        try:
+            client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise NoDevice(no_scheduler(address, error)) from error
+        with client:
+            yield Cluster(client, address, own)
+
+
+def scheduler_address(given: str) -> str:
+    """Return a scheduler's address, read from the scheduler's file where that is given.
+
+    Raises
+    ------
+    InvalidInput
+        The file is not a scheduler's, or the address has no port.
+    """
+    if given.endswith(".json") or Path(given).is_file():
+        try:
+            return msgspec.json.decode(Path(given).read_bytes(), type=_SchedulerFile).address
+        except (OSError, ValueError, RecursionError) as error:
+            raise InvalidInput(
+                f"{given} is not a file of a Dask scheduler (`dask scheduler --scheduler-file {given}`): "
+                f"{error}"
+            ) from error
+    address = given if "://" in given else f"tcp://{given}"
+    if not address.rpartition(":")[2].isdecimal():
+        raise InvalidInput(
+            f"{given!r} is not a scheduler's address, which has a port (tcp://host:8786): give an address, "
+            "the scheduler's file (.json), or local"
+        )
+    return address

@@ -1,0 +1,53 @@
+"""Messages between a run and its workers; `vkgroup.processes` carries them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from vkgroup.device import DeviceInfo
+
+READY = "ready"
+"""A worker's first answer: its device is open."""
+
+CLOSE_SECONDS = 10.0
+"""Seconds that a worker may take to end when it has no more jobs. The run may have ended before."""
+
+
+class Session(Protocol):
+    """An open device and the function that performs jobs on it."""
+
+    def perform(self, job: Any) -> Any:
+        """Perform a job and return its answer.
+
+        Raises
+        ------
+        DeviceLost, DispatchTimeout
+            The device is unusable; the worker ends.
+        """
+
+    def close(self) -> None:
+        """Close the device."""
+
+
+class WorkerSetup(Protocol):
+    """The first message to a worker. Its class is the kind of jobs that follow; it is pickled."""
+
+    @property
+    def device(self) -> DeviceInfo:
+        """The device to open."""
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that one dispatch may take."""
+
+    def open(self) -> Session:
+        """Open the device, in the worker; VkgroupError where that fails."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A job without an answer: the device was lost or timed out, or could not be opened."""
+
+    kind: str
+    message: str

@@ -1,0 +1,135 @@
+"""Multi-device runs: choose the devices, group them by model, and divide the workers among them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from vkgroup.device import Capabilities, DeviceInfo
+from vkgroup.errors import InvalidInput, NoDevice
+from vkgroup.opening import devices, select
+from vkgroup.runner.device_model import model_of, read_capabilities
+from vkgroup.runner.pool import default_jobs
+from vkgroup.runner.scheduler import LocalScheduler, Scheduler
+
+ALL = "all"
+"""Chooses every GPU, or, if there is none, every software driver's device."""
+
+NO_UUID = "0" * 32
+"""The UUID of drivers that do not tell their devices apart."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One of several runs that are made at the same time.
+
+    Attributes
+    ----------
+    name : the devices, for people.
+    folder : a name for the run's folder, unique among the targets.
+    device : the device, or the first of those that share the run.
+    scheduler : judges the run.
+    """
+
+    name: str
+    folder: str
+    device: DeviceInfo
+    scheduler: Scheduler
+
+
+def is_several(choice: str | None) -> bool:
+    """Return whether a ``--device`` chooses several devices: ``all``, or a list with commas.
+
+    Names of devices may have commas, too; a text that chooses one device as a whole is not a list.
+    """
+    if choice is None or "," not in choice:
+        return choice is not None and choice.strip().lower() == ALL
+    try:
+        select(choice)
+    except (NoDevice, InvalidInput):  # InvalidInput: reference:32,reference:64
+        return True
+    return False
+
+
+def choose(choice: str) -> list[DeviceInfo]:
+    """Return the devices of a choice, in its order: ``all``, a list with commas, or one device.
+
+    Raises
+    ------
+    NoDevice
+        A part of the list fits no device, or there is no Vulkan device at all.
+    """
+    if not is_several(choice):
+        return [select(choice)]
+    if choice.strip().lower() != ALL:
+        return [select(part) for part in choice.split(",") if part.strip()]
+    discovery = devices()
+    gpus = [device for device in discovery.devices if device.is_gpu]
+    chosen = _without_duplicates(gpus) or [device for device in discovery.devices if not device.is_reference]
+    if not chosen:
+        raise NoDevice(
+            f"--device all: no Vulkan device was found. {discovery.problem} Fetch a software "
+            "driver (`vkgroup drivers fetch swiftshader`), or install your GPU's; "
+            "`vkgroup devices` lists all devices."
+        )
+    return chosen
+
+
+def _without_duplicates(gpus: Sequence[DeviceInfo]) -> list[DeviceInfo]:
+    """Return GPUs without those that one driver lists twice, through two manifests."""
+    unique: dict[tuple[object, ...], DeviceInfo] = {}
+    for gpu in gpus:
+        identity = (gpu.uuid, gpu.driver_name) if gpu.uuid not in ("", NO_UUID) else (gpu.manifest, gpu.index)
+        unique.setdefault(identity, gpu)
+    return list(unique.values())
+
+
+def targets(
+    members: Sequence[DeviceInfo],
+    jobs: int | None = None,
+    *,
+    each: bool = False,
+    read: Callable[[DeviceInfo], Capabilities] = read_capabilities,
+) -> list[Target]:
+    """Return the runs for devices: one for all that are the same model.
+
+    Parameters
+    ----------
+    jobs : worker processes of all runs together; by default the number that suits this machine. Every device
+        has its part, one at least.
+    each : make a separate run for every device.
+    read : reads a device's capabilities.
+
+    Raises
+    ------
+    NoDevice, DriverError
+        A device cannot be opened.
+    """
+    jobs_each = max(1, (jobs or default_jobs(len(members))) // len(members))
+    known = {device: read(device) for device in dict.fromkeys(members)}
+    groups: dict[object, list[DeviceInfo]] = {}
+    for number, device in enumerate(members):
+        groups.setdefault(number if each else model_of(known[device]), []).append(device)
+    made: list[Target] = []
+    folders = unique_slugs([group[0].name for group in groups.values()])
+    for group, folder in zip(groups.values(), folders, strict=True):
+        first = group[0]
+        name = first.name if len(group) == 1 else f"{len(group)} × {first.name}"
+        made.append(Target(name, folder, first, LocalScheduler(group, jobs_each, known[first])))
+    return made
+
+
+def slug(name: str) -> str:
+    """Return a device's name as the name of a folder."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "device"
+
+
+def unique_slugs(names: Sequence[str]) -> list[str]:
+    """Return a folder name for each device; those with the same name are numbered from the second on."""
+    made: list[str] = []
+    for name in map(slug, names):
+        numbered = (f"{name}-{number}" for number in itertools.count(2))
+        made.append(next(folder for folder in itertools.chain([name], numbered) if folder not in made))
+    return made

@@ -1,0 +1,96 @@
+"""The worker program: opens one device and performs the jobs that arrive on standard input.
+
+The first message is a `WorkerSetup`, which opens the device and says how jobs are performed. Each further
+message is a job; the worker answers it with its result or with a `Failure`, after which the worker ends.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import traceback
+from queue import Queue
+from typing import IO, Any
+
+from vkgroup.errors import DeviceLost, DispatchTimeout, VkgroupError
+from vkgroup.processes import receive, send, serve_and_leave
+from vkgroup.runner.messages import CLOSE_SECONDS, READY, Failure, WorkerSetup
+
+INTERNAL_ERROR = (
+    "Internal error while judging: the device returned inconsistent data, or this is a vkgroup bug. "
+    "Please report it.\n"
+)
+
+
+class Requests:
+    """Reads requests ahead in a thread, to notice when the run has ended.
+
+    A worker must not outlive its run, even while it is inside a driver call.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._queue: Queue[Any] = Queue()
+        self._idle = threading.Event()
+        self._idle.set()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                request = receive(self._stream)
+            except EOFError:
+                if not self._idle.is_set():
+                    os._exit(0)
+                _exit_after_grace_period()
+                self._queue.put(None)
+                return
+            self._idle.clear()
+            self._queue.put(request)
+
+    def next(self) -> Any:
+        """Return the next request, None at the end."""
+        return self._queue.get()
+
+    def answered(self) -> None:
+        """Note that the last request has its answer."""
+        self._idle.set()
+
+
+def _exit_after_grace_period() -> None:
+    """End the process after `CLOSE_SECONDS`, even if a driver hangs while its device is closed."""
+    timer = threading.Timer(CLOSE_SECONDS, os._exit, (0,))
+    timer.daemon = True
+    timer.start()
+
+
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer jobs until the requests end or the device is unusable."""
+    queue = Requests(requests)
+    setup: WorkerSetup = queue.next()
+    try:
+        session = setup.open()
+    except VkgroupError as error:
+        send(answers, Failure("open", str(error)))
+        return
+    queue.answered()
+    send(answers, READY)
+    while (job := queue.next()) is not None:
+        try:
+            answer = session.perform(job)
+            queue.answered()
+            send(answers, answer)
+        except DispatchTimeout as error:
+            send(answers, Failure("timeout", str(error)))
+            return
+        except DeviceLost as error:
+            send(answers, Failure("lost", str(error)))
+            return
+        except Exception:
+            send(answers, Failure("internal", INTERNAL_ERROR + traceback.format_exc()))
+            return
+    session.close()
+
+
+if __name__ == "__main__":
+    serve_and_leave(serve)
