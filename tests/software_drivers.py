@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from vkgroup import drivers
-from vkgroup.drivers import Driver
+from vkgroup.drivers import Driver, DriverStatus
 from vkgroup.drivers.cache import version_key
 
 OLDEST = {"swiftshader": "156.0.8078.79", "lavapipe": "25.0.7"}
@@ -26,21 +26,25 @@ _USER_CACHE = "VKGROUP_TESTS_USER_CACHE"
 def choose(family: str) -> Driver:
     """Return the driver of a family that the tests use.
 
-    That is the version in the user's cache that is closest to `OLDEST` and not older. Where the cache has
-    none, the newest version that the distribution offers is fetched.
+    That is the version closest to `OLDEST` and not older: in the user's cache, or else among those that the
+    distribution offers, from where it is fetched.
 
     Raises
     ------
     DriverFetchError
-        The cache has no such driver and none can be fetched.
+        The cache has no such driver and none can be fetched; the message says what was looked for.
     """
+    name = _closest(family, drivers.installed())
+    if name is None:
+        offered = [status for status in drivers.list_drivers() if status.suite]
+        name = _closest(family, offered) or f"{family}-{OLDEST[family]}"
+    return drivers.fetch(name, _print_progress)
+
+
+def _closest(family: str, versions: Iterable[Driver | DriverStatus]) -> str | None:
     oldest = version_key(OLDEST[family])
-    versions = [driver for driver in drivers.installed() if driver.family == family]
-    suitable = [driver.name for driver in versions if version_key(driver.version) >= oldest]
-    if suitable:
-        return drivers.fetch(suitable[-1])
-    offered = [status.name for status in drivers.list_drivers() if status.family == family and status.suite]
-    return drivers.fetch(offered[0] if offered else family, _print_progress)
+    keys = {driver.name: version_key(driver.version) for driver in versions if driver.family == family}
+    return min((name for name in keys if keys[name] >= oldest), key=lambda name: keys[name], default=None)
 
 
 def isolate(folder: Path) -> dict[str, Driver]:
@@ -110,8 +114,9 @@ def _environment(chosen: Mapping[str, Driver], folder: Path) -> dict[str, str]:
 
 
 def _print_progress(package: str, fraction: float) -> None:
-    if fraction == 0:
-        print(f"vkgroup: fetching {package}", file=sys.stderr, flush=True)
+    """Print a line for what is complete; lists of packages and packages are reported many times before."""
+    if fraction == 1:
+        print(f"vkgroup: fetched {package}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
