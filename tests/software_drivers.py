@@ -15,6 +15,7 @@ from pathlib import Path
 from vkgroup import drivers
 from vkgroup.drivers import Driver, DriverStatus
 from vkgroup.drivers.cache import version_key
+from vkgroup.errors import DriverFetchError
 
 OLDEST = {"swiftshader": "156.0.8078.79", "lavapipe": "25.0.7"}
 """The version of each family that the tests were written with. Newer ones are taken too, older ones never."""
@@ -24,10 +25,9 @@ _USER_CACHE = "VKGROUP_TESTS_USER_CACHE"
 
 
 def choose(family: str) -> Driver:
-    """Return the driver of a family that the tests use.
+    """Return the driver of a family that the tests use, from the user's cache or else from the distribution.
 
-    That is the version closest to `OLDEST` and not older: in the user's cache, or else among those that the
-    distribution offers, from where it is fetched.
+    Of several versions that is the one closest to `OLDEST` and not older.
 
     Raises
     ------
@@ -35,10 +35,26 @@ def choose(family: str) -> Driver:
         The cache has no such driver and none can be fetched; the message says what was looked for.
     """
     name = _closest(family, drivers.installed())
-    if name is None:
-        offered = [status for status in drivers.list_drivers() if status.suite]
-        name = _closest(family, offered) or f"{family}-{OLDEST[family]}"
-    return drivers.fetch(name, _print_progress)
+    return drivers.fetch(name) if name is not None else fetch_closest(family)
+
+
+def fetch_closest(family: str) -> Driver:
+    """Return what `choose` does, and look for a closer version in the distribution than the cache has.
+
+    Raises
+    ------
+    DriverFetchError
+        As `choose` does.
+    """
+    versions: list[Driver | DriverStatus] = list(drivers.installed())
+    exact = f"{family}-{OLDEST[family]}"
+    if exact not in [driver.name for driver in versions]:
+        try:
+            versions += drivers.list_drivers()
+        except DriverFetchError:
+            if _closest(family, versions) is None:
+                raise
+    return drivers.fetch(_closest(family, versions) or exact, _print_progress)
 
 
 def _closest(family: str, versions: Iterable[Driver | DriverStatus]) -> str | None:
@@ -121,4 +137,4 @@ def _print_progress(package: str, fraction: float) -> None:
 
 if __name__ == "__main__":
     for name in OLDEST:
-        print(f"the tests use {choose(name).name}")
+        print(f"the tests use {fetch_closest(name).name}")
