@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from vkgroup import drivers
-from vkgroup.drivers import Driver
+from vkgroup.drivers import Driver, DriverStatus
 from vkgroup.drivers.cache import version_key
+from vkgroup.errors import DriverFetchError
 
 OLDEST = {"swiftshader": "156.0.8078.79", "lavapipe": "25.0.7"}
 """The version of each family that the tests were written with. Newer ones are taken too, older ones never."""
@@ -24,23 +25,42 @@ _USER_CACHE = "VKGROUP_TESTS_USER_CACHE"
 
 
 def choose(family: str) -> Driver:
-    """Return the driver of a family that the tests use.
+    """Return the driver of a family that the tests use, from the user's cache or else from the distribution.
 
-    That is the version in the user's cache that is closest to `OLDEST` and not older. Where the cache has
-    none, the newest version that the distribution offers is fetched.
+    Of several versions that is the one closest to `OLDEST` and not older.
 
     Raises
     ------
     DriverFetchError
-        The cache has no such driver and none can be fetched.
+        The cache has no such driver and none can be fetched; the message says what was looked for.
     """
+    name = _closest(family, drivers.installed())
+    return drivers.fetch(name) if name is not None else fetch_closest(family)
+
+
+def fetch_closest(family: str) -> Driver:
+    """Return what `choose` does, and look for a closer version in the distribution than the cache has.
+
+    Raises
+    ------
+    DriverFetchError
+        As `choose` does.
+    """
+    versions: list[Driver | DriverStatus] = list(drivers.installed())
+    exact = f"{family}-{OLDEST[family]}"
+    if exact not in [driver.name for driver in versions]:
+        try:
+            versions += drivers.list_drivers()
+        except DriverFetchError:
+            if _closest(family, versions) is None:
+                raise
+    return drivers.fetch(_closest(family, versions) or exact, _print_progress)
+
+
+def _closest(family: str, versions: Iterable[Driver | DriverStatus]) -> str | None:
     oldest = version_key(OLDEST[family])
-    versions = [driver for driver in drivers.installed() if driver.family == family]
-    suitable = [driver.name for driver in versions if version_key(driver.version) >= oldest]
-    if suitable:
-        return drivers.fetch(suitable[-1])
-    offered = [status.name for status in drivers.list_drivers() if status.family == family and status.suite]
-    return drivers.fetch(offered[0] if offered else family, _print_progress)
+    keys = {driver.name: version_key(driver.version) for driver in versions if driver.family == family}
+    return min((name for name in keys if keys[name] >= oldest), key=lambda name: keys[name], default=None)
 
 
 def isolate(folder: Path) -> dict[str, Driver]:
@@ -110,10 +130,11 @@ def _environment(chosen: Mapping[str, Driver], folder: Path) -> dict[str, str]:
 
 
 def _print_progress(package: str, fraction: float) -> None:
-    if fraction == 0:
-        print(f"vkgroup: fetching {package}", file=sys.stderr, flush=True)
+    """Print a line for what is complete; lists of packages and packages are reported many times before."""
+    if fraction == 1:
+        print(f"vkgroup: fetched {package}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
     for name in OLDEST:
-        print(f"the tests use {choose(name).name}")
+        print(f"the tests use {fetch_closest(name).name}")

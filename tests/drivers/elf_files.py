@@ -6,7 +6,7 @@ import struct
 import sys
 from pathlib import Path
 
-_BASE = 64 + 2 * 56  # behind the file header and two program headers
+_BASE = 64 + 3 * 56  # behind the file header and three program headers
 
 
 def write_library(path: Path, soname: str, needed: tuple[str, ...] = ()) -> Path:
@@ -30,9 +30,11 @@ def write_library(path: Path, soname: str, needed: tuple[str, ...] = ()) -> Path
     body += b"".join(struct.pack("<QQ", tag, value) for tag, value in tags)
     end = dynamic + 16 * len(tags)
     header = b"\x7fELF\x02\x01\x01".ljust(16, b"\0") + struct.pack("<H", 3) + machine
-    header += struct.pack("<IQQQIHHHHHH", 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
+    header += struct.pack("<IQQQIHHHHHH", 1, 0, 64, 0, 0, 64, 56, 3, 0, 0, 0)
     load = struct.pack("<IIQQQQQQ", 1, 6, 0, 0, 0, end, end, 0x1000)
     section = struct.pack("<IIQQQQQQ", 2, 6, dynamic, dynamic, dynamic, 16 * len(tags), 16 * len(tags), 8)
+    # PT_GNU_STACK. Without it a library asks for an executable stack, which glibc 2.41 refuses.
+    stack = struct.pack("<IIQQQQQQ", 0x6474E551, 6, 0, 0, 0, 0, 0, 16)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(header + load + section + body)
+    path.write_bytes(header + load + section + stack + body)
     return path
