@@ -46,36 +46,6 @@ class Fault(NamedTuple):
     lanes: dict[str, Any] | None = None
 
 
-def of_subgroup(
-    where: str,
-    slot: int,
-    active: Flags,
-    recorded: Flags,
-    wrong: Flags,
-    rows: dict[str, list[str | None]],
-) -> dict[str, Any]:
-    """Return the evidence of one dynamic instance.
-
-    Parameters
-    ----------
-    where : the subgroup, in words.
-    slot : which of the places in the shader that have the operation.
-    active, recorded, wrong : (size,) lanes that executed it, that left a result, and whose result is illegal.
-    rows : ``input``, ``operand``, ``expected`` and ``got``: (size,) texts each.
-    """
-    return {
-        "where": where,
-        "slot": slot,
-        "size": len(active),
-        "active": hex_of(active),
-        "wrong": np.flatnonzero(wrong).tolist(),
-        "rows": {
-            name: [text if kept else None for text, kept in zip(texts, recorded.tolist(), strict=True)]
-            for name, texts in rows.items()
-        },
-    }
-
-
 def of_lanes(
     where: str,
     lane: Indices,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:
+    from vkgroup.conformance.comparison import Verdict
     from vkgroup.conformance.execute import Executor
-    from vkgroup.conformance.verdict import Verdict
 
 
 class AnyCase(Protocol):

@@ -7,12 +7,15 @@ returned.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Description, Flags
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from vkgroup.spirv import Module
 
 Words = NDArray[np.uint32]
+Indices = NDArray[np.int64]
+Rows = Mapping[str, Iterable[str | None]]
 
 RECORD = ("recorded", "lane", "subgroup")
 """The first planes: 1, gl_SubgroupInvocationID, and a number that the invocations of a subgroup share."""
@@ -171,3 +176,28 @@ def run(executor: Executor, stage: str, module: Module, planes: int) -> Words:
         found = device.draw(module, (_WIDTH, _HEIGHT), bindings, timeout=executor.timeout)
     recorded = np.asarray(found["Outputs"]).reshape(words.shape)
     return np.ascontiguousarray(recorded[:, recorded[0] == 1])
+
+
+def description(
+    words: Words, line: Callable[[int], str], rows: Callable[[Indices], Rows], code: str
+) -> Description:
+    """Return how to describe invocations that recorded something wrong.
+
+    Parameters
+    ----------
+    words : (planes, invocations) what was recorded.
+    line : says what is wrong with an invocation.
+    rows : the rows of the evidence for some invocations.
+    code : what the shader's line contains that makes the values.
+    """
+    lane, subgroup = (words[RECORD.index(name)].astype(np.int64) for name in ("lane", "subgroup"))
+
+    def one(index: tuple[int, ...]) -> str:
+        return f"subgroup {subgroup[index]} lane {lane[index]}: {line(index[0])}"
+
+    def shown(wrong: Flags) -> dict[str, Any]:
+        same = evidence.together(wrong, subgroup)
+        size, where = int(lane[same].max()) + 1, f"subgroup {subgroup[same[0]]}"
+        return evidence.of_lanes(where, lane[same], wrong[same], rows(same), size=size, code=code)
+
+    return Description("invocations", one, shown, shown=1)

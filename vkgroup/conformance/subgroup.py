@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from vkgroup.conformance import support
 from vkgroup.conformance.barriers import BARRIERS, SEEN_TO_HANG
 from vkgroup.conformance.cases import Case, subgroup_cases
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.glsl_types import planes
 from vkgroup.conformance.instances import Instances, read
 from vkgroup.conformance.long_vectors import is_long
@@ -18,7 +19,7 @@ from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.program import Program, build, result_type
 from vkgroup.conformance.running import Words, execute
 from vkgroup.conformance.stages import FRAMEBUFFER
-from vkgroup.conformance.verdict import Verdict, judge
+from vkgroup.conformance.verdict import judge
 from vkgroup.device import Capabilities
 from vkgroup.spirv import Module
 

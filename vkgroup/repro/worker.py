@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_named
 from vkgroup.conformance.messages import serve_and_leave
 from vkgroup.conformance.results import Result, Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.conformance.worker import serve
 from vkgroup.errors import (
     DeviceLost,

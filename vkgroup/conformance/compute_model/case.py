@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vkgroup.conformance.verdict import Verdict
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.exchange_table import HASH, hashed
 from vkgroup.conformance.compute_model.work import compare, lacking_invocations, run
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from vkgroup.compiler.gl_interface import COUNTER_BINDINGS
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.work import compare, merged, pipeline_of
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model.case import ModelCase
 from vkgroup.conformance.compute_model.work import compare, compiled, dispatch, merged, pipeline_of
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.reference.device.capabilities import DRIVER_NAME
 

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model.atomics import ATOMICS_TOPIC
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.coherence import COHERENCE_TOPIC
@@ -15,7 +16,6 @@ from vkgroup.conformance.compute_model.dispatches import DISPATCHES_TOPIC
 from vkgroup.conformance.compute_model.litmus import LITMUS_TOPIC
 from vkgroup.conformance.compute_model.shared_memory import SHARED_TOPIC
 from vkgroup.conformance.compute_model.variables import BUILTINS_TOPIC
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import SHOWN, Verdict
 from vkgroup.conformance.compute_model import litmus_shader
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.litmus_shader import (
@@ -35,10 +36,9 @@ from vkgroup.conformance.compute_model.litmus_shader import (
     cells_of_round,
 )
 from vkgroup.conformance.compute_model.litmus_table import LITMUS, Litmus, Outcome
-from vkgroup.conformance.compute_model.work import SHOWN, dispatch, pipeline_of
+from vkgroup.conformance.compute_model.work import dispatch, pipeline_of
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Pipeline
 

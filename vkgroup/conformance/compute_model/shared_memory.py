@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import exchange_table, sizes
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.exchange_table import CONTROLS, HASH, PATTERNS, TYPES
 from vkgroup.conformance.compute_model.shapes import LOCAL_SIZES, Shape, exceeded, local_size
 from vkgroup.conformance.compute_model.work import compare, run
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.shapes import DISPATCHES, Shape, exceeded, local_size
 from vkgroup.conformance.compute_model.work import compare, pipeline_of
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

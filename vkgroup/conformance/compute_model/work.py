@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Description, Flags, Verdict, verdict_of
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch import Pipeline
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 Words = NDArray[np.uint32]
-
-SHOWN = 4
-"""Wrong places that a failure shows."""
 
 
 def compiled(executor: Executor, source: str, stage: str = "compute") -> Module:
@@ -61,27 +58,25 @@ def run(
 
 
 def compare(found: Array, expected: Array, what: str, names: Sequence[str] = ()) -> Verdict:
-    """Compare every element.
+    """Compare every bit of every element.
 
     Parameters
     ----------
-    found, expected : arrays of one shape; compared bit by bit.
+    found, expected : arrays of one shape.
     what : the values in words, for a failure.
     names : of the axes, for a failure.
     """
     wrong = np.ascontiguousarray(found).view(np.uint32) != np.ascontiguousarray(expected).view(np.uint32)
-    if not wrong.any():
-        return Verdict(Status.PASS, found.size, 0)
-    lines = [f"{np.count_nonzero(wrong)} of {found.size} values are wrong ({what})"]
-    for place in np.argwhere(wrong)[:SHOWN]:
-        where = ", ".join(
-            f"{names[axis] if axis < len(names) else f'axis {axis}'} {index}"
-            for axis, index in enumerate(place)
-        )
-        at = tuple(place)
-        lines.append(f"at {where}: {found[at]}, must be {expected[at]}")
-    shown = evidence.of_values(what, {"expected": expected, "got": found}, wrong, names)
-    return Verdict(Status.FAIL, found.size, 0, "; ".join(lines), shown)
+
+    def line(index: tuple[int, ...]) -> str:
+        axes = [*names, *(f"axis {axis}" for axis in range(len(names), len(index)))]
+        where = ", ".join(f"{name} {number}" for name, number in zip(axes, index, strict=False))
+        return f"{where}: expected {expected[index]} got {found[index]}"
+
+    def shown(wrong: Flags) -> dict[str, Any]:
+        return evidence.of_values(what, {"expected": expected, "got": found}, wrong, names)
+
+    return verdict_of(wrong, Description("values", line, shown, about=what), defined=found.size)
 
 
 def merged(verdicts: Sequence[Verdict]) -> Verdict:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vkgroup.compiler import Target
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.cooperative_matrix import listing
 from vkgroup.conformance.cooperative_matrix.arithmetic import ARITHMETIC_TOPIC
 from vkgroup.conformance.cooperative_matrix.bfloat import with_bfloat16
@@ -26,7 +27,6 @@ from vkgroup.conformance.cooperative_matrix.program import (
     Outputs,
 )
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

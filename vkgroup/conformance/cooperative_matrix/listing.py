@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.cooperative_matrix.case import MatrixCase, listed
 from vkgroup.conformance.cooperative_matrix.component import COMBINATIONS
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities, CooperativeMatrix
 
 TOPIC = "list"

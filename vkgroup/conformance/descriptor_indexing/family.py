@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance import evidence, support
+from vkgroup.conformance.comparison import Description, Flags, Index, Verdict, verdict_of
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.descriptor_indexing.kinds import (
     CELLS,
@@ -35,7 +36,6 @@ from vkgroup.conformance.descriptor_indexing.ways import WAYS, Way
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.poison import POISON, poisoned
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:
@@ -44,16 +44,10 @@ if TYPE_CHECKING:
 Words = NDArray[np.uint32]
 Indices = NDArray[np.int64]
 
-SHOWN = 4
-"""Wrong invocations that a failure shows."""
-
 _OWN_BUFFERS = 2
 
 _AXES, _FOUND = ("invocation",), "found[index] ="
 """What an array of what was found counts, and what the line contains that accesses the descriptor."""
-
-Shown = Callable[[], dict[str, Any]]
-"""Makes the evidence of a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,17 +186,27 @@ def _verdict(
         return Verdict(Status.FAIL, INVOCATIONS, 0, *fault)
     place, index = np.arange(INVOCATIONS), chosen.astype(np.int64)
     if after is None:
-        expected, names = kind.expected(index, place, seed), [f"descriptor {number}" for number in index]
-        named = [f"invocation {n}, {name}" for n, name in enumerate(names)]
-        return _compared(expected, found[:, 1], named, _of_invocations(expected, found[:, 1], chosen))
-    expected_cells = before.copy()
+        expected, got = kind.expected(index, place, seed), found[:, 1]
+        read = {"descriptor": chosen, "expected": expected, "got": got}
+        return _compared(
+            expected,
+            got,
+            lambda at: f"invocation {at[0]}, descriptor {index[at]}",
+            lambda wrong: evidence.of_values("words that were read", read, wrong, _AXES, _FOUND),
+        )
+    cells = before.copy()
     row = WRITE_ROW * INVOCATIONS
     if case.access == "write":
-        expected_cells[index, row + place] = written(place)
+        cells[index, row + place] = written(place)
     else:
-        np.add.at(expected_cells, (index, row + place % COUNTED_CELLS), np.uint32(1))
-    names = [f"descriptor {number}, cell {cell}" for number in range(kind.count) for cell in range(CELLS)]
-    return _compared(expected_cells.ravel(), after.ravel(), names, _of_cells(expected_cells, after))
+        np.add.at(cells, (index, row + place % COUNTED_CELLS), np.uint32(1))
+    held = {"expected": cells, "got": after}
+    return _compared(
+        cells,
+        after,
+        lambda at: f"descriptor {at[0]}, cell {at[1]}",
+        lambda wrong: evidence.of_values("", held, wrong, ("descriptor", "cell"), _FOUND),
+    )
 
 
 def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> Fault | None:
@@ -226,22 +230,12 @@ def _of_choice(got: Words, expected: NDArray[Any], wrong: NDArray[np.bool_]) -> 
     return evidence.of_values("numbers of descriptors", rows, wrong, _AXES, _FOUND)
 
 
-def _of_invocations(expected: Words, got: Words, chosen: Words) -> Shown:
-    """Return what makes the evidence of what invocations read, each from a descriptor of its own choice."""
-    rows = {"descriptor": chosen, "expected": expected, "got": got}
-    return lambda: evidence.of_values("words that were read", rows, got != expected, _AXES, _FOUND)
+def _compared(
+    expected: Words, got: Words, line: Callable[[Index], str], shown: Callable[[Flags], dict[str, Any]]
+) -> Verdict:
+    """Compare the words that were read, or those that descriptors hold afterwards."""
 
+    def described(index: Index) -> str:
+        return f"{line(index)}: expected {expected[index]} got {got[index]}"
 
-def _of_cells(expected: Words, got: Words) -> Shown:
-    """Return what makes the evidence of the cells, (descriptors, cells), that descriptors have afterwards."""
-    rows = {"expected": expected, "got": got}
-    return lambda: evidence.of_values("", rows, got != expected, ("descriptor", "cell"), _FOUND)
-
-
-def _compared(expected: Words, got: Words, names: list[str], shown: Shown) -> Verdict:
-    wrong = np.flatnonzero(expected != got)
-    if not len(wrong):
-        return Verdict(Status.PASS, len(expected), 0)
-    lines = [f"{len(wrong)} of {len(expected)} words are wrong"]
-    lines += [f"{names[n]}: expected {expected[n]} got {got[n]}" for n in wrong[:SHOWN]]
-    return Verdict(Status.FAIL, len(expected), 0, "\n".join(lines), shown())
+    return verdict_of(got != expected, Description("words", described, shown), defined=got.size)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.fragment.scenes import GRID, Scene
 
 Words = NDArray[np.uint32]
@@ -89,21 +90,8 @@ class Drawn:
         return np.asarray(found & ~beyond)
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What a probe expects.
-
-    Attributes
-    ----------
-    values : legal values, one array each; a result must be one of them.
-    defined : where anything is required. All arrays (layers, GRID, GRID).
-    """
-
-    values: tuple[NDArray[Any], ...]
-    defined: Flags
-
-
-Expect = Callable[[Drawn], Wanted]
+Expect = Callable[[Drawn], Expected]
+"""What the specification allows of each pixel, (layers, GRID, GRID)."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +103,7 @@ class Probe:
     topic, name : parts of the name of a case.
     sentence : what must be found, with the place that says so.
     scenes : names of the scenes on which it is judged.
-    expect : see `Wanted`.
+    expect : see `Expect`.
     code : GLSL expression of the result; "" where the record itself is judged.
     result : "uint" or "float".
     source : what of the draw is judged: "" for the result, "count" or "before" for these, or "color" for the

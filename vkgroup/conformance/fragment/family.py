@@ -9,21 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict, legal, verdict_of
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
-from vkgroup.conformance.fragment.drawn import Drawn, Probe, Wanted
+from vkgroup.conformance.fragment.drawn import Drawn, Probe
+from vkgroup.conformance.fragment.pixels import description
 from vkgroup.conformance.fragment.probes import PROBES
 from vkgroup.conformance.fragment.scenes import GRID, SCENES, Scene
 from vkgroup.conformance.fragment.shader import blank, read, source_of
-from vkgroup.conformance.fragment.shown import legal_text, quad
-from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
-
-SHOWN = 4
-"""Wrong pixels that a failure shows."""
 
 BATCH = 32
 """Probes of one shader."""
@@ -133,26 +129,15 @@ def _got(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> NDArray[Any]
 
 
 def _verdict(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> Verdict:
-    wanted, got = probe.expect(drawn), _got(probe, drawn, result)
+    expected, got = probe.expect(drawn), _got(probe, drawn, result)
     judged = drawn.present if not probe.source else np.ones(got.shape, np.bool_)
-    wrong = wanted.defined & ~np.any([got == value for value in wanted.values], axis=0)
+    wrong = expected.defined & ~legal(got, expected)
     if not probe.source:
         # Where nothing was shaded there is no result to judge, and the count says so.
         wrong |= judged & (drawn.count == 0)
-    defined = int(wanted.defined.sum())
-    undefined = int((judged & ~wanted.defined).sum())
-    if wrong.any():
-        lanes = quad(drawn, got, wanted.values, wanted.defined, wrong, probe.code)
-        return Verdict(Status.FAIL, defined, undefined, _describe(drawn, wanted, got, wrong), lanes)
-    return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
-
-
-def _describe(drawn: Drawn, wanted: Wanted, got: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
-    lines = [f"{int(wrong.sum())} of {int(wanted.defined.sum())} pixels are wrong"]
-    for layer, y, x in np.argwhere(wrong)[:SHOWN]:
-        where = f"pixel ({x}, {y})" + (f" of layer {layer}" if len(got) > 1 else "")
-        if layer < len(drawn.lane):
-            where += f" lane {drawn.lane[layer, y, x]}"
-        legal = legal_text(wanted.values, (layer, y, x))
-        lines.append(f"{where}: expected {legal} got {got[layer, y, x].item()!r}")
-    return "\n".join(lines)
+    return verdict_of(
+        wrong,
+        description(drawn, got, expected, probe.code),
+        defined=int(expected.defined.sum()),
+        undefined=int((judged & ~expected.defined).sum()),
+    )

@@ -11,7 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from vkgroup.conformance.fragment.drawn import Drawn, Flags, Indices, Probe, Wanted
+from vkgroup.conformance.comparison import Expected
+from vkgroup.conformance.fragment.drawn import Drawn, Flags, Indices, Probe
 from vkgroup.conformance.instances import unpack
 
 _SOURCE = "KHR_shader_subgroup, section 8.18"
@@ -46,20 +47,20 @@ def _active(drawn: Drawn) -> Flags:
     return np.asarray(bits.reshape(*drawn.lane.shape, _MOST_LANES))
 
 
-def _voted(kind: str, name: str, drawn: Drawn) -> Wanted:
+def _voted(kind: str, name: str, drawn: Drawn) -> Expected:
     """Return what a vote of a predicate of the lane gives among the lanes of the mask."""
     active = _active(drawn)
     values = _VALUES[name][1](np.arange(_MOST_LANES))
     any_, all_ = (active & values).any(axis=-1), (~active | values).all(axis=-1)
     found = {"Any": any_, "All": all_, "AllEqual": all_ | ~any_}[kind]
-    return Wanted((np.asarray(found, np.uint32),), drawn.present)
+    return Expected.one_of((np.asarray(found, np.uint32),), drawn.present)
 
 
-def _agreeing(drawn: Drawn) -> Wanted:
-    return Wanted((np.full(drawn.count.shape, _ALL_AGREE, np.uint32),), drawn.present)
+def _agreeing(drawn: Drawn) -> Expected:
+    return Expected.one_of((np.full(drawn.count.shape, _ALL_AGREE, np.uint32),), drawn.present)
 
 
-def _helpers(drawn: Drawn) -> Wanted:
+def _helpers(drawn: Drawn) -> Expected:
     """Return the bits of the quad's places that are not covered and take part."""
     active, base = _active(drawn), drawn.lane & ~3
     found = np.zeros(drawn.count.shape, np.uint32)
@@ -67,7 +68,7 @@ def _helpers(drawn: Drawn) -> Wanted:
         there = np.take_along_axis(active, (base + place)[..., None], axis=-1)[..., 0]
         x, y = drawn.of_lane(np.full_like(drawn.lane, place))
         found |= (there & ~drawn.at(drawn.shaded, x, y)).astype(np.uint32) << np.uint32(place)
-    return Wanted((found,), drawn.present)
+    return Expected.one_of((found,), drawn.present)
 
 
 def votes(scenes: tuple[str, ...], unclipped: tuple[str, ...], leaving: tuple[str, ...]) -> tuple[Probe, ...]:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from vkgroup.conformance import support
 from vkgroup.conformance.cases import Case
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.hlsl.case import HlslCase, bucket, hlsl_cases
 from vkgroup.conformance.hlsl.source import hlsl_of
 from vkgroup.conformance.instances import read
 from vkgroup.conformance.program import Spelling, build
 from vkgroup.conformance.running import execute
-from vkgroup.conformance.verdict import Verdict, judge
+from vkgroup.conformance.verdict import judge
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

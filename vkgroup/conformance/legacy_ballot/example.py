@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 
 Flags = NDArray[np.bool_]
 

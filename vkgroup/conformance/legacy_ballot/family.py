@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from vkgroup.compiler import Target
 from vkgroup.conformance import support
 from vkgroup.conformance.cases import Case
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.instances import read
 from vkgroup.conformance.legacy_ballot import example
 from vkgroup.conformance.legacy_ballot.case import EXAMPLE, LegacyCase, legacy_cases
 from vkgroup.conformance.legacy_ballot.table import BALLOT, OLDER, VOTE, Older
 from vkgroup.conformance.program import Spelling, build
 from vkgroup.conformance.running import execute
-from vkgroup.conformance.verdict import Verdict, judge
+from vkgroup.conformance.verdict import judge
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.instances import Instances
 from vkgroup.conformance.mutants.mutant import Mutant
 from vkgroup.conformance.program import Entry
-from vkgroup.conformance.verdict import Expected, expected_of, others_of
+from vkgroup.conformance.verdict import expected_of, others_of
 from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.reference.operations import Operation
 from vkgroup.reference.semantics import Lanes

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Description, Expected, Flags, Index, Verdict, compare
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
-from vkgroup.conformance.fragment.shown import legal_text
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.quad_control.intrinsics import (
     DERIVATIVES as DECLARATIONS,
@@ -32,8 +32,6 @@ from vkgroup.conformance.quad_control.values import (
     f_of,
     image_levels,
 )
-from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.reference.operations import Category
 from vkgroup.sampler import Sampler
@@ -45,7 +43,6 @@ Indices = NDArray[np.int64]
 Shape = tuple[int, int, int]
 
 WORKGROUPS = 2
-SHOWN = 4
 _QUAD = 4
 _STEMS = {"dFdx": "derivativeX", "dFdy": "derivativeY", "fwidth": "derivativeWidth"}
 _QUAD_RULES = "Vulkan 1.4, Quad (derivative groups)"
@@ -309,42 +306,35 @@ def judge_derivatives(executor: Executor, cases: list[DerivativeCase]) -> list[V
 
 
 def _verdict(probe: Probe, layout: Layout, got: NDArray[np.float32]) -> Verdict:
-    legal = probe.expect(layout)
+    """Compare what a probe recorded, (workgroups, invocations)."""
+    values = probe.expect(layout)
     if probe.taken:
-        legal = tuple(np.where(layout.quad % 3 == 1, value, np.float32(777)) for value in legal)
-    wrong = ~np.any([got == value for value in legal], axis=0)
-    if not wrong.any():
-        return Verdict(Status.PASS, got.size, 0)
-    lines = [f"{int(wrong.sum())} of {got.size} invocations are wrong"]
-    for workgroup, index in np.argwhere(wrong)[:SHOWN]:
-        values = legal_text(legal, (index,))
-        lines.append(
-            f"workgroup {workgroup} local index {index}, place {layout.place[index]} of quad "
-            f"{layout.quad[index]}: expected {values} got {got[workgroup, index].item()!r}"
+        values = tuple(np.where(layout.quad % 3 == 1, value, np.float32(777)) for value in values)
+    everywhere = [np.broadcast_to(value, got.shape) for value in values]
+    expected = Expected.one_of(everywhere, np.ones(got.shape, np.bool_))
+
+    def line(at: Index) -> str:
+        workgroup, index = at
+        where = f"workgroup {workgroup} local index {index}"
+        quad = f"place {layout.place[index]} of quad {layout.quad[index]}"
+        return f"{where}, {quad}: expected {expected.text(at)} got {got[at].item()!r}"
+
+    def shown(wrong: Flags) -> dict[str, Any]:
+        """Return the evidence of the quad of the first wrong invocation."""
+        workgroup, first = np.argwhere(wrong)[0].tolist()
+        members = np.flatnonzero(layout.quad == layout.quad[first])
+        return evidence.of_lanes(
+            f"workgroup {workgroup} quad {layout.quad[first]}",
+            layout.place[members],
+            wrong[workgroup, members],
+            {
+                "local index": map(str, members.tolist()),
+                "expected": [expected.text((workgroup, index)) for index in members.tolist()],
+                "got": map(evidence.text_of, got[workgroup, members]),
+            },
+            size=_QUAD,
+            unit="place in the quad",
+            code=probe.code,
         )
-    return Verdict(Status.FAIL, got.size, 0, "\n".join(lines), _shown(probe, layout, got, legal, wrong))
 
-
-def _shown(
-    probe: Probe,
-    layout: Layout,
-    got: NDArray[np.float32],
-    legal: tuple[NDArray[np.float32], ...],
-    wrong: NDArray[np.bool_],
-) -> dict[str, Any]:
-    """Return the evidence of the quad of the first wrong invocation."""
-    workgroup, first = np.argwhere(wrong)[0].tolist()
-    members = np.flatnonzero(layout.quad == layout.quad[first])
-    return evidence.of_lanes(
-        f"workgroup {workgroup} quad {layout.quad[first]}",
-        layout.place[members],
-        wrong[workgroup, members],
-        {
-            "local index": map(str, members.tolist()),
-            "expected": [legal_text(legal, (index,)) for index in members.tolist()],
-            "got": map(evidence.text_of, got[workgroup, members]),
-        },
-        size=_QUAD,
-        unit="place in the quad",
-        code=probe.code,
-    )
+    return compare(got, expected, Description("invocations", line, shown))

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.quad_control.derivatives import (
     PROBES,
     DerivativeCase,
@@ -16,7 +17,6 @@ from vkgroup.conformance.quad_control.derivatives import (
 from vkgroup.conformance.quad_control.scene_tests import TESTS
 from vkgroup.conformance.quad_control.scenes import SceneCase, judge_scenes, missing_scene, scene_cases
 from vkgroup.conformance.quad_control.votes import VoteCase, judge_votes, missing_vote, vote_cases
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

@@ -9,25 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Expected, Verdict, legal, verdict_of
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.fragment.drawn import Drawn
+from vkgroup.conformance.fragment.pixels import description
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
 from vkgroup.conformance.fragment.shader import RECORD, blank, read
-from vkgroup.conformance.fragment.shown import legal_text, quad
 from vkgroup.conformance.quad_control.intrinsics import EXTENSION, MAXIMAL_RECONVERGENCE, QUAD_MODES, VOTES
 from vkgroup.conformance.quad_control.scene_tests import LEAVES, TESTS, SceneTest
 from vkgroup.conformance.quad_control.values import image_levels
-from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.reference.operations import Category
 from vkgroup.sampler import Sampler
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor
-
-SHOWN = 4
-"""Wrong pixels that a failure shows."""
 
 _CATEGORIES = (Category.BASIC, Category.BALLOT, Category.QUAD)
 
@@ -164,17 +160,7 @@ def _verdict(test: SceneTest, drawn: Drawn, result: NDArray[np.uint32]) -> Verdi
     y, x = np.indices((GRID, GRID))
     left = (x * 7 + y * 3 + x * y) % 5 == 0 if test.after else np.zeros((GRID, GRID), np.bool_)
     present = drawn.shaded & ~left
-    legal, got = test.expect(drawn), result.view(np.float32)
-    wrong = present & (~np.any([got == value for value in legal], axis=0) | (drawn.count == 0))
-    defined = int(present.sum())
-    if not wrong.any():
-        return Verdict(Status.PASS, defined, 0)
-    lines = [f"{int(wrong.sum())} of {defined} pixels are wrong"]
-    for layer, row, column in np.argwhere(wrong)[:SHOWN]:
-        values = legal_text(legal, (layer, row, column))
-        lines.append(
-            f"pixel ({column}, {row}) of layer {layer}, lane {drawn.lane[layer, row, column]}: expected "
-            f"{values} got {got[layer, row, column].item()!r}"
-        )
-    lanes = quad(drawn, got, legal, present, wrong, test.code)
-    return Verdict(Status.FAIL, defined, 0, "\n".join(lines), lanes)
+    got, values = result.view(np.float32), test.expect(drawn)
+    expected = Expected.one_of(values, present)
+    wrong = present & (~legal(got, expected) | (drawn.count == 0))
+    return verdict_of(wrong, description(drawn, got, expected, test.code), defined=int(present.sum()))

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from vkgroup.conformance import support
 from vkgroup.conformance.cases import QUAD_SIZE, REQUIRED_SIZES, STAGES, Case
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.instances import read
 from vkgroup.conformance.patterns import patterns_of
 from vkgroup.conformance.program import Spelling, build
 from vkgroup.conformance.quad_control.intrinsics import EXTENSION, MAXIMAL_RECONVERGENCE, VOTES
 from vkgroup.conformance.running import execute
-from vkgroup.conformance.verdict import Verdict, judge
+from vkgroup.conformance.verdict import judge
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.reconvergence.case import ReconvergenceCase, all_cases
 from vkgroup.conformance.reconvergence.nodes import Promise
 from vkgroup.conformance.reconvergence.running import run
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.instances import hex_of
 from vkgroup.conformance.reconvergence import shown
 from vkgroup.conformance.reconvergence.glsl import ELECTED, data_of, render, salt_of
@@ -15,7 +16,6 @@ from vkgroup.conformance.reconvergence.lanes import Layout, to_flags
 from vkgroup.conformance.reconvergence.nodes import Program
 from vkgroup.conformance.reconvergence.simulator import Event, Simulator
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]

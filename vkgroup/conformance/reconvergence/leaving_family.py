@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.fragment.scenes import GRID
@@ -20,7 +21,6 @@ from vkgroup.conformance.reconvergence.leaving import TESTS, WHO, LeavingCase, T
 from vkgroup.conformance.reconvergence.leaving_shader import COUNT, LEAVES, PLANES, VALUE, source_of
 from vkgroup.conformance.reconvergence.nodes import Promise
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

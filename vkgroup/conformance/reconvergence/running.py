@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.reconvergence.glsl import CONSTANTS, HEADS, inputs_of, render, words_of
 from vkgroup.conformance.reconvergence.judging import expect, judge, layout_of
 from vkgroup.conformance.reconvergence.lanes import Layout, linear
 from vkgroup.conformance.reconvergence.nodes import Program
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 
 if TYPE_CHECKING:
     from vkgroup.conformance.execute import Executor

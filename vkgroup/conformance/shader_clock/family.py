@@ -16,16 +16,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance import evidence, recording
+from vkgroup.conformance import recording
+from vkgroup.conformance.comparison import Verdict, verdict_of
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, Words
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.shader_clock.case import CLOCKS, READINGS, ClockCase, all_cases
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:
@@ -213,20 +213,13 @@ def _before(earlier: Ticks, later: Ticks, group: NDArray[np.generic]) -> NDArray
 def _verdict(
     case: ClockCase, words: Words, times: Ticks, wrong: NDArray[np.bool_], fault: str, note: str = ""
 ) -> Verdict:
-    count = words.shape[1]
-    if not wrong.any():
-        return Verdict(Status.PASS, count, 0, note)
-    place = int(np.argmax(wrong))
-    shown = " ".join(str(time) for time in times[:, place])
-    text = f"{int(wrong.sum())} of {count} invocations are wrong\n"
-    text += f"subgroup {words[2, place]} lane {words[1, place]}: {case.clock} {fault}: {shown}"
-    return Verdict(Status.FAIL, count, 0, text, _shown(words, times, wrong))
+    def line(index: int) -> str:
+        return f"{case.clock} {fault}: {' '.join(str(time) for time in times[:, index])}"
 
-
-def _shown(words: Words, times: Ticks, wrong: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the evidence of the subgroup of the first wrong invocation."""
-    same = evidence.together(wrong, words[RECORD.index("subgroup")])
-    readings = {f"reading {number}": map(str, of_all[same]) for number, of_all in enumerate(times, 1)}
-    lane = words[RECORD.index("lane"), same].astype(np.int64)
-    where = f"subgroup {words[RECORD.index('subgroup'), same[0]]}"
-    return evidence.of_lanes(where, lane, wrong[same], readings, size=int(lane.max()) + 1, code="clock")
+    description = recording.description(
+        words,
+        line,
+        lambda same: {f"reading {number}": map(str, all_[same]) for number, all_ in enumerate(times, 1)},
+        "clock",
+    )
+    return verdict_of(wrong, description, defined=words.shape[1], note=note)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.size_control.case import SizeCase
 from vkgroup.conformance.size_control.records import Seen, judge
 from vkgroup.conformance.size_control.shaders import MOST_RECORDS, workgroup_shader
 from vkgroup.conformance.size_control.stages import control_of, emptied, recorded
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Dispatch
 

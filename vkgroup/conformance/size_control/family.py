@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from vkgroup.conformance import support
 from vkgroup.conformance.cases import QUAD_SIZE
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.declared import lacking_stages
 from vkgroup.conformance.size_control.case import SIZES, SizeCase
 from vkgroup.conformance.size_control.dispatches import judge_dispatches
@@ -19,7 +20,6 @@ from vkgroup.conformance.size_control.properties import (
 )
 from vkgroup.conformance.size_control.records import judge
 from vkgroup.conformance.size_control.stages import STAGES, StageRow
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.reference.device.capabilities import DRIVER_NAME
 

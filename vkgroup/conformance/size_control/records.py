@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import unpack
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.size_control.case import SizeCase
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 
 Words = NDArray[np.uint32]

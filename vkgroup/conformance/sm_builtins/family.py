@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance import evidence, recording
+from vkgroup.conformance import recording
+from vkgroup.conformance.comparison import Verdict, verdict_of
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, Words
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.sm_builtins.case import VARIABLES, SmCase, all_cases
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities, SmBuiltins
 from vkgroup.reference.semantics.thread_group import is_legal_id_nv
 
@@ -82,21 +82,13 @@ def _judge(case: SmCase, words: Words, built_ins: SmBuiltins) -> Verdict:
         wrong, expected = got >= number, f"less than {number}"
     else:
         wrong, expected = _differing(got, subgroup), "the same in its subgroup"
-    if wrong.any():
-        place = int(np.argmax(wrong))
-        text = f"{int(wrong.sum())} of {len(got)} invocations are wrong\n"
-        text += f"subgroup {subgroup[place]} lane {words[1][place]}: expected {expected} got {got[place]}"
-        return Verdict(Status.FAIL, len(got), 0, text, _shown(case, words, got, expected, wrong))
-    return Verdict(Status.PASS, len(got), 0)
-
-
-def _shown(case: SmCase, words: Words, got: Words, expected: str, wrong: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the evidence of the subgroup of the first wrong invocation."""
-    subgroup, lane = (words[RECORD.index(name)].astype(np.int64) for name in ("subgroup", "lane"))
-    same = evidence.together(wrong, subgroup)
-    rows = {"expected": [expected] * len(same), "got": map(str, got[same])}
-    size, where = int(lane[same].max()) + 1, f"subgroup {subgroup[same[0]]}"
-    return evidence.of_lanes(where, lane[same], wrong[same], rows, size=size, code=case.variable)
+    description = recording.description(
+        words,
+        lambda index: f"expected {expected} got {got[index]}",
+        lambda same: {"expected": [expected] * len(same), "got": map(str, got[same])},
+        case.variable,
+    )
+    return verdict_of(wrong, description, defined=len(got))
 
 
 def _differing(got: Words, subgroup: Words) -> NDArray[np.bool_]:

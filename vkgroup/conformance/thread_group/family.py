@@ -6,13 +6,13 @@ from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.declared import lacking_stages
 from vkgroup.conformance.thread_group.case import ThreadGroupCase, all_cases
 from vkgroup.conformance.thread_group.judging import judge
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
 from vkgroup.conformance.thread_group.program import build
 from vkgroup.conformance.thread_group.running import run
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.device.thread_group import MOST_THREADS
 from vkgroup.reference.thread_group_operations import THREAD_GROUP_OPERATIONS

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.thread_group.case import ThreadGroupCase
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
@@ -20,7 +21,6 @@ from vkgroup.conformance.thread_group.records import (
     executions,
     layout_faults,
 )
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.reference.semantics.thread_group import PIXELS, is_legal_id_nv
 from vkgroup.reference.thread_group_operations import THREAD_GROUP_OPERATIONS
@@ -28,8 +28,6 @@ from vkgroup.reference.types import TYPES
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
-
-_SHOWN = 4
 
 _BALLOTS = ("activeThreadsNV", "ballotThreadNV")
 
@@ -74,32 +72,83 @@ def judge(program: Program, outputs: Words, capabilities: Capabilities) -> list[
 
 
 def _judge(entry: Entry, program: Program, found: list[Executions], capabilities: Capabilities) -> Verdict:
-    defined = undefined = 0
-    wrong: list[str] = []
-    shown: dict[str, Any] | None = None
-    for one in found:
+    """Judge one case on the executions of each slot."""
+    judged = [_Slot.of(entry, program, one, capabilities) for one in found]
+    wrong = np.concatenate([~slot.legal for slot in judged])
+    if not len(wrong):
+        return _nothing(found)
+    numbers = np.repeat(np.arange(len(judged)), [len(slot.legal) for slot in judged])
+    rows = np.concatenate([np.arange(len(slot.legal)) for slot in judged])
+    defined = sum(int(slot.complete.sum()) for slot in judged)
+    description = Description(
+        "executions",
+        lambda index: judged[numbers[index]].line(int(rows[index])),
+        lambda wrong: judged[numbers[int(np.argmax(wrong))]].evidence(),
+    )
+    return verdict_of(wrong, description, defined=defined, undefined=len(wrong) - defined, total=len(wrong))
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """What the executions of a slot recorded for a case, (n, …) arrays.
+
+    Attributes
+    ----------
+    got, wanted : (n, planes) what was recorded, and what must be; None where a range is legal.
+    legal : (n,) whether it may be what it is.
+    complete : (n,) whether every bit of it is defined.
+    """
+
+    entry: Entry
+    one: Executions
+    got: Words
+    wanted: Words | None
+    legal: Flags
+    complete: Flags
+
+    @classmethod
+    def of(cls, entry: Entry, program: Program, one: Executions, capabilities: Capabilities) -> _Slot:
+        """Return what a slot's executions recorded, compared with what the document requires."""
         got = one.results[entry.at : entry.at + entry.planes].T
         if entry.case.operation in _SM_BUILTINS:
             legal = _SM_BUILTINS[entry.case.operation](one, got[:, 0], capabilities)
-            complete = np.ones(len(got), np.bool_)
-            wanted = None
-        else:
-            expected = _expected(entry.case, program, one)
-            legal = ((got ^ expected.words) & expected.bits == 0).all(axis=1)
-            complete = (expected.bits == 0xFFFFFFFF).all(axis=1)
-            wanted = expected.words
-        if not legal.all():
-            told = [None] * len(got) if wanted is None else wanted
-            wrong += [_tell(one, int(row), got[row], told[row]) for row in np.flatnonzero(~legal)]
-            shown = shown or _shown(entry, one, got, wanted, complete, ~legal)
-        defined += int(complete.sum())
-        undefined += int((~complete).sum())
-    if wrong:
-        lines = [f"{len(wrong)} of {defined + undefined} executions are wrong", *wrong[:_SHOWN]]
-        return Verdict(Status.FAIL, defined, undefined, "\n".join(lines), shown)
-    if not defined and not undefined:
-        return _nothing(found)
-    return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
+            return cls(entry, one, got, None, legal, np.ones(len(got), np.bool_))
+        expected = _expected(entry.case, program, one)
+        legal = ((got ^ expected.words) & expected.bits == 0).all(axis=1)
+        return cls(entry, one, got, expected.words, legal, (expected.bits == 0xFFFFFFFF).all(axis=1))
+
+    def line(self, row: int) -> str:
+        """Describe an execution."""
+        one = self.one
+        wanted = "" if self.wanted is None else f" expected {_text(self.wanted[row])}"
+        return (
+            f"invocation {one.index[row]} thread {one.lane[row]} of warp {one.warp[row]} slot {one.slot} "
+            f"active 0x{one.mask[row]:x}:{wanted} got {_text(self.got[row])}"
+        )
+
+    def evidence(self) -> dict[str, Any]:
+        """Return the evidence of the warp of the first wrong execution."""
+        one, wrong = self.one, ~self.legal
+        same = evidence.together(wrong, one.warp, one.mask, one.company)
+        observation = OBSERVATIONS.get(self.entry.case.operation)
+        rows: dict[str, list[str | None]] = {"invocation": [str(index) for index in one.index[same]]}
+        if self.wanted is not None:
+            wanted = [_text(words) for words in self.wanted[same]]
+            rows["expected"] = [
+                text if defined else None
+                for text, defined in zip(wanted, self.complete[same].tolist(), strict=True)
+            ]
+        rows["got"] = [_text(self.got[row]) for row in same]
+        return evidence.of_lanes(
+            f"warp {one.warp[same[0]]}",
+            one.lane[same],
+            wrong[same],
+            rows,
+            size=one.active.shape[1],
+            active=one.active[same[0]],
+            slot=one.slot,
+            code="\n".join(observation.code) if observation else self.entry.case.operation,
+        )
 
 
 def _nothing(found: list[Executions]) -> Verdict:
@@ -109,39 +158,8 @@ def _nothing(found: list[Executions]) -> Verdict:
     return Verdict(Status.UNDEFINED, 0, 0)
 
 
-def _tell(one: Executions, row: int, got: Words, expected: Words | None) -> str:
-    """Describe a wrong result."""
-    wanted = "" if expected is None else f" expected {_text(expected)}"
-    return (
-        f"invocation {one.index[row]} thread {one.lane[row]} of warp {one.warp[row]} slot {one.slot} "
-        f"active 0x{one.mask[row]:x}:{wanted} got {_text(got)}"
-    )
-
-
 def _text(words: Words) -> str:
     return " ".join(f"0x{word:08x}" for word in words)
-
-
-def _shown(
-    entry: Entry, one: Executions, got: Words, expected: Words | None, complete: Flags, wrong: Flags
-) -> dict[str, Any]:
-    """Return the evidence of the warp of the first wrong execution; (n, …) arrays but for the entry."""
-    same = evidence.together(wrong, one.warp, one.mask, one.company)
-    observation = OBSERVATIONS.get(entry.case.operation)
-    rows: dict[str, list[str | None]] = {"invocation": [str(index) for index in one.index[same]]}
-    if expected is not None:
-        rows["expected"] = [_text(expected[row]) if complete[row] else None for row in same]
-    rows["got"] = [_text(got[row]) for row in same]
-    return evidence.of_lanes(
-        f"warp {one.warp[same[0]]}",
-        one.lane[same],
-        wrong[same],
-        rows,
-        size=one.active.shape[1],
-        active=one.active[same[0]],
-        slot=one.slot,
-        code="\n".join(observation.code) if observation else entry.case.operation,
-    )
 
 
 def _expected(case: ThreadGroupCase, program: Program, one: Executions) -> Expected:
