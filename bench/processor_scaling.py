@@ -31,7 +31,7 @@ from conformance_speed import cold_cache
 
 from vkgroup import compiler
 from vkgroup.conformance import family_of, plan, select, several
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.program import Program
 from vkgroup.conformance.run import versions

@@ -9,7 +9,7 @@ batches, `judge_batch` judges them on an `execute.Executor`, `pool` and `worker`
 
 from __future__ import annotations
 
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.families import FAMILIES, all_cases, cases_by_name, family_of, select
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.results import AGAINST_THE_DEVICE, Result, Status

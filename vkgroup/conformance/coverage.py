@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.caselist import matches
-from vkgroup.conformance.cases import Case
 from vkgroup.conformance.families import all_cases, cases_by_name, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.khronos import PREFIX, map_name
@@ -60,7 +60,7 @@ def groups_of(names: Iterable[str]) -> list[Group]:
 
 def additions(cases: Sequence[AnyCase]) -> str:
     """Say what a group's cases vary in that a name of Khronos' does not: patterns, data, operands, shapes."""
-    own = [case for case in cases if isinstance(case, Case)]
+    own = [case for case in cases if isinstance(case, Case) and not case.is_spelled]
     parts = []
     patterns = sorted({case.pattern for case in own} - {"all"})
     if patterns:
@@ -78,7 +78,7 @@ def additions(cases: Sequence[AnyCase]) -> str:
     sizes = {case.subgroup_size for case in own} - {0}
     if len(sizes) > 1:
         parts.append(f"{len(sizes)} required sizes")
-    others = sorted({family_of(case).name for case in cases if not isinstance(case, Case)})
+    others = sorted({family_of(case).name for case in cases} - {"subgroup"})
     parts += [f"family `{name}`" for name in others]
     return "; ".join(parts)
 

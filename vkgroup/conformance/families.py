@@ -12,13 +12,13 @@ from vkgroup.conformance.cooperative_matrix import CooperativeMatrixFamily
 from vkgroup.conformance.descriptor_indexing import DescriptorIndexingFamily
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.fragment import FragmentFamily
-from vkgroup.conformance.hlsl import HlslFamily
-from vkgroup.conformance.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.quad_control import QuadControlFamily
 from vkgroup.conformance.reconvergence import LeavingFamily, ReconvergenceFamily
 from vkgroup.conformance.shader_clock import ShaderClockFamily
 from vkgroup.conformance.size_control import SizeControlFamily
 from vkgroup.conformance.sm_builtins import SmBuiltinsFamily
+from vkgroup.conformance.spellings.hlsl import HlslFamily
+from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.conformance.thread_group import ThreadGroupFamily
 
@@ -53,14 +53,14 @@ def _cases_by_family() -> tuple[tuple[Family, tuple[AnyCase, ...]], ...]:
 
 
 @cache
-def _families_by_kind() -> dict[type, Family]:
-    """Return the family of each kind of case: no two families share one."""
-    return {type(case): family for family, cases in _cases_by_family() for case in cases}
+def _families_by_kind() -> dict[tuple[type, str], Family]:
+    """Return the family of each class and category of cases: no two families share both."""
+    return {(type(case), case.category): family for family, cases in _cases_by_family() for case in cases}
 
 
 def family_of(case: AnyCase) -> Family:
     """Return the family that a case belongs to; KeyError where the suite has no such cases."""
-    return _families_by_kind()[type(case)]
+    return _families_by_kind()[type(case), case.category]
 
 
 @cache

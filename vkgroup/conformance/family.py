@@ -1,19 +1,17 @@
-"""What a family of cases is: one kind of case, with what it takes to plan and to judge it.
+"""Interfaces of a case and of a family of cases.
 
-The suite is made of families (`vkgroup.conformance.families`). Everything around them (names,
-filters, workers, results, reports) knows no more of a case than this.
+The suite is made of families (`vkgroup.conformance.families`). Everything around them (names, filters,
+workers, results, reports) uses these interfaces alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.execute import Executor
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.comparison import Verdict
-    from vkgroup.conformance.execute import Executor
 
 
 class AnyCase(Protocol):

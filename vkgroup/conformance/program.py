@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance import barriers, data, long_vectors
 from vkgroup.conformance.arguments import Argument, Arguments
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Memory
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.float_modes import execution_modes
 from vkgroup.conformance.glsl_types import planes, reader, to_planes, writer
 from vkgroup.conformance.intrinsics import EXTENSION, INTRINSICS

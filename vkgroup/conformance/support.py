@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from vkgroup.conformance.barriers import BARRIERS
-from vkgroup.conformance.cases import QUAD_SIZE, Case
+from vkgroup.conformance.case import Case
+from vkgroup.conformance.cases import QUAD_SIZE
 from vkgroup.conformance.declared import lacking_stages
 from vkgroup.conformance.long_vectors import is_long
 from vkgroup.conformance.operands import choices

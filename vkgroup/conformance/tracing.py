@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.stages import SCENE, Around
 from vkgroup.dispatch import Boxes, Device, HitGroup, Instance, Triangles
 from vkgroup.spirv import Module
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 _HIT_STAGES = ("closest_hit", "any_hit", "intersection")
 

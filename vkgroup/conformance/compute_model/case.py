@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.execute import Executor
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,12 +10,10 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.shapes import exceeded, local_size
 from vkgroup.conformance.compute_model.work import compare, run
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 _SIZES = ("1x1x1", "64x1x1", "31x3x1", "3x5x7", "max_all")
 

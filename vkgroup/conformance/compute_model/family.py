@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING
 
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model.atomics import ATOMICS_TOPIC
@@ -16,10 +15,8 @@ from vkgroup.conformance.compute_model.dispatches import DISPATCHES_TOPIC
 from vkgroup.conformance.compute_model.litmus import LITMUS_TOPIC
 from vkgroup.conformance.compute_model.shared_memory import SHARED_TOPIC
 from vkgroup.conformance.compute_model.variables import BUILTINS_TOPIC
+from vkgroup.conformance.execute import Executor
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 _TOPICS = (
     BUILTINS_TOPIC,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model.case import ModelCase
 from vkgroup.conformance.compute_model.work import compare, dispatch, merged, pipeline_of
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
 

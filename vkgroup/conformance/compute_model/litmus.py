@@ -15,7 +15,7 @@ Without a barrier (*none*) nothing is promised either, but for tests of one loca
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +37,11 @@ from vkgroup.conformance.compute_model.litmus_shader import (
 )
 from vkgroup.conformance.compute_model.litmus_table import LITMUS, Litmus, Outcome
 from vkgroup.conformance.compute_model.work import dispatch, pipeline_of
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.results import Status
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Pipeline
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 BARRIERS: dict[str, tuple[str, ...]] = {
     "memoryBarrier": ("shared", "buffer", "image"),

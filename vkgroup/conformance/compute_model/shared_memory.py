@@ -6,7 +6,6 @@ ARB_compute_shader, section 4.3.7 ("Shared") and 8.15 ("Shader Invocation Contro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +16,9 @@ from vkgroup.conformance.compute_model.case import ModelCase, Topic
 from vkgroup.conformance.compute_model.exchange_table import CONTROLS, HASH, PATTERNS, TYPES
 from vkgroup.conformance.compute_model.shapes import LOCAL_SIZES, Shape, exceeded, local_size
 from vkgroup.conformance.compute_model.work import compare, run
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
 

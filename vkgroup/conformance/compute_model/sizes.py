@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +11,9 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model.case import ModelCase
 from vkgroup.conformance.compute_model.exchange_table import HASH, hashed
 from vkgroup.conformance.compute_model.work import compare, invocations_limit, run
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
 

@@ -8,21 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Description, Flags, Verdict, verdict_of
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.results import Status
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch import Pipeline
 from vkgroup.spirv import Module
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Array = NDArray[Any]
 Words = NDArray[np.uint32]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,11 +25,9 @@ from vkgroup.conformance.cooperative_matrix.program import (
     Finding,
     Outputs,
 )
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.results import Status
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 _TOPICS = (
     LOAD_TOPIC,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +34,10 @@ from vkgroup.conformance.descriptor_indexing.shader import (
 )
 from vkgroup.conformance.descriptor_indexing.ways import WAYS, Way
 from vkgroup.conformance.evidence import Fault
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import POISON, poisoned
 from vkgroup.conformance.results import Status
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
 Indices = NDArray[np.int64]

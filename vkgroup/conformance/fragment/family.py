@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict, legal, verdict_of
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.drawn import Drawn, Probe
 from vkgroup.conformance.fragment.pixels import description
 from vkgroup.conformance.fragment.probes import PROBES
 from vkgroup.conformance.fragment.scenes import GRID, SCENES, Scene
 from vkgroup.conformance.fragment.shader import blank, read, source_of
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 BATCH = 32
 """Probes of one shader."""

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from vkgroup.conformance import operands, support
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS
-from vkgroup.conformance.cases import QUAD_SIZE, Case
+from vkgroup.conformance.case import Case
+from vkgroup.conformance.cases import QUAD_SIZE
 from vkgroup.conformance.mutants.mutant import Mutant
 from vkgroup.conformance.mutants.site import opcode_of
 from vkgroup.conformance.program import result_type

@@ -7,7 +7,8 @@ from typing import TypeVar
 from zlib import crc32
 
 from vkgroup.conformance import support
-from vkgroup.conformance.cases import Case, subgroup_cases
+from vkgroup.conformance.case import Case
+from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.long_vectors import is_long
 from vkgroup.conformance.mutants.choices import mutants_of
 from vkgroup.conformance.mutants.mutant import Group, Mutant

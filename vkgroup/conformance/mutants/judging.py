@@ -16,7 +16,7 @@ from vkgroup.conformance.mutants.operators import OPERATORS
 from vkgroup.conformance.mutants.site import Site
 from vkgroup.conformance.program import Entry, Program
 from vkgroup.conformance.results import Result, Status
-from vkgroup.conformance.subgroup import observed, program_of
+from vkgroup.conformance.subgroup import SubgroupFamily, observed
 from vkgroup.conformance.verdict import expected_of, judge
 from vkgroup.errors import DeviceLost, DispatchTimeout, InvalidModule, VkgroupError
 from vkgroup.spirv import Module
@@ -53,7 +53,7 @@ def judge_group(executor: Executor, group: Group) -> list[Result]:
         The device is unusable; none of the mutants has a result.
     """
     case = group.cases[0].case
-    program = program_of(executor, [case])
+    program = SubgroupFamily().program(executor, [case])
     (entry,) = program.entries
     module = executor.compile(program.source, stage=program.stage.name)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.case import Case
 from vkgroup.reference.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.reference.operations import BUILTIN_VARIABLES
 from vkgroup.spirv import Module

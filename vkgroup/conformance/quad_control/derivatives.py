@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Description, Expected, Flags, Index, Verdict, compare
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.quad_control.intrinsics import (
     DERIVATIVES as DECLARATIONS,
@@ -35,9 +36,6 @@ from vkgroup.conformance.quad_control.values import (
 from vkgroup.device import Capabilities
 from vkgroup.reference.operations import Category
 from vkgroup.sampler import Sampler
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Indices = NDArray[np.int64]
 Shape = tuple[int, int, int]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.quad_control.derivatives import (
     PROBES,
     DerivativeCase,
@@ -16,19 +18,18 @@ from vkgroup.conformance.quad_control.derivatives import (
 )
 from vkgroup.conformance.quad_control.scene_tests import TESTS
 from vkgroup.conformance.quad_control.scenes import SceneCase, judge_scenes, missing_scene, scene_cases
-from vkgroup.conformance.quad_control.votes import VoteCase, judge_votes, missing_vote, vote_cases
+from vkgroup.conformance.quad_control.votes import QuadVotes
 from vkgroup.device import Capabilities
 
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
+QuadCase = Case | SceneCase | DerivativeCase
 
-QuadCase = VoteCase | SceneCase | DerivativeCase
+_VOTES = QuadVotes()
 
 
 @cache
 def quad_cases() -> tuple[QuadCase, ...]:
     """Return every case."""
-    return (*vote_cases(), *scene_cases(), *derivative_cases())
+    return (*_VOTES.cases(), *scene_cases(), *derivative_cases())
 
 
 class QuadControlFamily:
@@ -42,15 +43,15 @@ class QuadControlFamily:
 
     def missing(self, case: QuadCase, capabilities: Capabilities) -> list[str]:
         """Return what the device does not declare."""
-        if isinstance(case, VoteCase):
-            return missing_vote(case, capabilities)
+        if isinstance(case, Case):
+            return _VOTES.missing(case, capabilities)
         if isinstance(case, SceneCase):
             return missing_scene(case, capabilities)
         return missing_derivative(case, capabilities)
 
     def batch_key(self, case: QuadCase) -> Hashable:
         """Return what makes the shader: control flow and pipeline, scene and who leaves, group and shape."""
-        if isinstance(case, VoteCase):
+        if isinstance(case, Case):
             return "vote", case.stage, case.pattern, case.subgroup_size
         if isinstance(case, SceneCase):
             return "scene", case.scene, TESTS[case.test].after
@@ -62,8 +63,8 @@ class QuadControlFamily:
 
     def judge(self, executor: Executor, cases: list[Any]) -> list[Verdict]:
         """Judge a batch, all of one kind."""
-        if isinstance(cases[0], VoteCase):
-            return judge_votes(executor, cases)
+        if isinstance(cases[0], Case):
+            return _VOTES.judge(executor, cases)
         if isinstance(cases[0], SceneCase):
             return judge_scenes(executor, cases)
         return judge_derivatives(executor, cases)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Expected, Verdict, legal, verdict_of
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.drawn import Drawn
 from vkgroup.conformance.fragment.pixels import description
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
@@ -21,9 +21,6 @@ from vkgroup.conformance.quad_control.values import image_levels
 from vkgroup.device import Capabilities
 from vkgroup.reference.operations import Category
 from vkgroup.sampler import Sampler
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 _CATEGORIES = (Category.BASIC, Category.BALLOT, Category.QUAD)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.evidence import Fault
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.scenes import GRID
 from vkgroup.conformance.instances import hex_of, pack, unpack
 from vkgroup.conformance.poison import poisoned
@@ -22,9 +23,6 @@ from vkgroup.conformance.reconvergence.leaving_shader import COUNT, LEAVES, PLAN
 from vkgroup.conformance.reconvergence.nodes import Promise
 from vkgroup.conformance.results import Status
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]

@@ -16,20 +16,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import recording
 from vkgroup.conformance.comparison import Verdict, verdict_of
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, Words
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.shader_clock.case import CLOCKS, READINGS, ClockCase, all_cases
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Ticks = NDArray[np.uint64]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.size_control.case import SizeCase
 from vkgroup.conformance.size_control.records import Seen, judge
@@ -16,9 +16,6 @@ from vkgroup.conformance.size_control.shaders import MOST_RECORDS, workgroup_sha
 from vkgroup.conformance.size_control.stages import control_of, emptied, recorded
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Dispatch
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 GROUPS = (1, 3, 2, 5, 1)
 """Workgroups of the dispatches of one pipeline, one after another in one submission."""

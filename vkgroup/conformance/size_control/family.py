@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 from vkgroup.conformance import support
 from vkgroup.conformance.cases import QUAD_SIZE
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.declared import lacking_stages
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.size_control.case import SIZES, SizeCase
 from vkgroup.conformance.size_control.dispatches import judge_dispatches
 from vkgroup.conformance.size_control.properties import (
@@ -21,9 +21,6 @@ from vkgroup.conformance.size_control.properties import (
 from vkgroup.conformance.size_control.records import judge
 from vkgroup.conformance.size_control.stages import STAGES, StageRow
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 AnySizeCase = SizeCase | PropertyCase
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.size_control.case import SizeCase
 from vkgroup.conformance.size_control.rays import INVOCATIONS, ray_shader
 from vkgroup.conformance.size_control.records import WORDS, Seen
@@ -29,10 +30,7 @@ from vkgroup.conformance.stages.rays import RAY_INTERFACES
 from vkgroup.conformance.support import STAGE_FEATURES
 from vkgroup.conformance.tracing import trace
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
-    from vkgroup.dispatch import Buffer
+from vkgroup.dispatch import Buffer
 
 Shape = tuple[int, int, int]
 

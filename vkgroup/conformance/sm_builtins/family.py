@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import recording
 from vkgroup.conformance.comparison import Verdict, verdict_of
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, Words
 from vkgroup.conformance.results import Status
 from vkgroup.conformance.sm_builtins.case import VARIABLES, SmCase, all_cases
 from vkgroup.device import Capabilities, SmBuiltins
 from vkgroup.reference.semantics.thread_group import is_legal_id_nv
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 _BATCH = 32
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING
 
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.declared import lacking_stages
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.thread_group.case import ThreadGroupCase, all_cases
 from vkgroup.conformance.thread_group.judging import judge
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
@@ -16,9 +16,6 @@ from vkgroup.conformance.thread_group.running import run
 from vkgroup.device import Capabilities
 from vkgroup.device.thread_group import MOST_THREADS
 from vkgroup.reference.thread_group_operations import THREAD_GROUP_OPERATIONS
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 _BATCH = 32
 _LLVM_BATCH = 16

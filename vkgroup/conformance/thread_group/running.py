@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.thread_group.program import GROUPS, HEIGHT, WIDTH, Program
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 _CORNERS = {
     "whole": ((-1.0, -1.0), (3.0, -1.0), (-1.0, 3.0)),
