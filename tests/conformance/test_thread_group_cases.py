@@ -212,7 +212,7 @@ def _program(flow: str) -> Program:
 
 def _outputs(program: Program, size: int) -> np.ndarray:
     """Return what a device with full warps of `size` records in a dispatch, the results left out."""
-    outputs = np.full((program.planes, program.invocations), POISON, np.uint32)
+    outputs = np.full((program.recorder.planes, program.recorder.invocations), POISON, np.uint32)
     index = np.arange(GROUPS * LOCAL_SIZE)
     expected = program.flow.executing(0, size)
     outputs[0], outputs[1], outputs[2] = 1, index % size, size

@@ -15,8 +15,8 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.drawn import Drawn, Probe
 from vkgroup.conformance.fragment.pixels import description
 from vkgroup.conformance.fragment.probes import PROBES
-from vkgroup.conformance.fragment.scenes import GRID, SCENES, Scene
-from vkgroup.conformance.fragment.shader import blank, read, source_of
+from vkgroup.conformance.fragment.scenes import GRID, SCENES
+from vkgroup.conformance.fragment.shader import draw, source_of
 from vkgroup.device import Capabilities
 
 BATCH = 32
@@ -89,29 +89,18 @@ class FragmentFamily:
         """Draw the scene once, and judge every probe by what its fragments found."""
         scene = SCENES[cases[0].scene]
         probes = [PROBES[case.probe] for case in cases]
-        drawn, results = _draw(executor, scene, probes)
+        module = executor.compile(source_of(scene, probes), stage="fragment")
+        drawn, results = draw(
+            executor,
+            module,
+            scene,
+            len(probes),
+            samples=scene.samples,
+            sample_shading=scene.sample_shading,
+            resolve=False,
+            repeat=scene.draws,
+        )
         return [_verdict(probe, drawn, result) for probe, result in zip(probes, results, strict=True)]
-
-
-def _draw(executor: Executor, scene: Scene, probes: list[Probe]) -> tuple[Drawn, NDArray[np.uint32]]:
-    module = executor.compile(source_of(scene, probes), stage="fragment")
-    before = blank(scene, len(probes))
-    outputs = executor.buffer("fragments", before.nbytes)
-    outputs.write(before)
-    found = executor.device.draw(
-        module,
-        (scene.size, scene.size),
-        {0: outputs},
-        vertices=scene.vertices(),
-        colors={"color": "r32f"},
-        samples=scene.samples,
-        sample_shading=scene.sample_shading,
-        resolve=False,
-        repeat=scene.draws,
-        timeout=executor.timeout,
-    )
-    size = executor.capabilities.subgroup.size
-    return read(scene, outputs.read(np.uint32, before.size), found["color"], size)
 
 
 def _got(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> NDArray[Any]:

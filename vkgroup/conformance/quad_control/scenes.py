@@ -14,7 +14,7 @@ from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.drawn import Drawn
 from vkgroup.conformance.fragment.pixels import description
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
-from vkgroup.conformance.fragment.shader import RECORD, blank, read
+from vkgroup.conformance.fragment.shader import RECORD, draw
 from vkgroup.conformance.quad_control.intrinsics import EXTENSION, MAXIMAL_RECONVERGENCE, QUAD_MODES, VOTES
 from vkgroup.conformance.quad_control.scene_tests import LEAVES, TESTS, SceneTest
 from vkgroup.conformance.quad_control.values import image_levels
@@ -134,21 +134,9 @@ def judge_scenes(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
     """Draw the scene once, and judge every test by what its fragments found."""
     scene, tests = SCENES[cases[0].scene], [TESTS[case.test] for case in cases]
     module = executor.compile(source_of(scene, tests, tests[0].after), stage="fragment")
-    before = blank(scene, len(tests))
-    outputs = executor.buffer("fragments", before.nbytes)
-    outputs.write(before)
     first, *smaller = image_levels()
     with executor.device.image(first, levels=smaller, sampled=True) as image:
-        found = executor.device.draw(
-            module,
-            (scene.size, scene.size),
-            {0: outputs, 1: (image, Sampler())},
-            vertices=scene.vertices(),
-            colors={"color": "r32f"},
-            timeout=executor.timeout,
-        )
-    size = executor.capabilities.subgroup.size
-    drawn, results = read(scene, outputs.read(np.uint32, before.size), found["color"], size)
+        drawn, results = draw(executor, module, scene, len(tests), {1: (image, Sampler())})
     return [_verdict(test, drawn, result) for test, result in zip(tests, results, strict=True)]
 
 

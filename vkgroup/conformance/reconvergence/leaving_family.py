@@ -21,6 +21,7 @@ from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.reconvergence.leaving import TESTS, WHO, LeavingCase, Test, all_cases
 from vkgroup.conformance.reconvergence.leaving_shader import COUNT, LEAVES, PLANES, VALUE, source_of
 from vkgroup.conformance.reconvergence.nodes import Promise
+from vkgroup.conformance.recording import Recorder
 from vkgroup.conformance.results import Status
 from vkgroup.device import Capabilities
 
@@ -82,20 +83,16 @@ class LeavingFamily:
 def _judge(executor: Executor, case: LeavingCase) -> Verdict:
     scene = case.scene
     module = executor.compile(source_of(case), stage="fragment")
-    blank = poisoned(COUNT, GRID * GRID)
-    blank[[PLANES["started"], PLANES["ended"]]] = 0
-    outputs = executor.buffer("fragments", blank.nbytes)
-    outputs.write(blank)
+    zeroed = PLANES["started"], PLANES["ended"]
+    recorder = Recorder("fragment", COUNT, (GRID, GRID), zeroed, size=(scene.size, scene.size))
     vertices = {name: value for name, value in scene.vertices().items() if name == "position"}
-    found = executor.device.draw(
+    planes, found = recorder.run(
+        executor,
         module,
-        (scene.size, scene.size),
-        {0: outputs, 1: np.array([VALUE, 0], np.uint32)},
+        {1: np.array([VALUE, 0], np.uint32)},
         vertices=vertices or None,
         colors={"color": poisoned(scene.size, scene.size)},
-        timeout=executor.timeout,
     )
-    planes = outputs.read(np.uint32, blank.size).reshape(COUNT, GRID, GRID)
     color = poisoned(GRID, GRID)
     color[: scene.size, : scene.size] = np.asarray(found["color"]).reshape(scene.size, scene.size)
     return _Record(

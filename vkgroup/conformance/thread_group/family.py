@@ -8,6 +8,7 @@ from functools import cache
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.declared import lacking_stages
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.recording import STORES
 from vkgroup.conformance.thread_group.case import ThreadGroupCase, all_cases
 from vkgroup.conformance.thread_group.judging import judge
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
@@ -20,8 +21,6 @@ from vkgroup.reference.thread_group_operations import THREAD_GROUP_OPERATIONS
 _BATCH = 32
 _LLVM_BATCH = 16
 _QUAD = 4
-
-_STORES = {"vertex": "vertexPipelineStoresAndAtomics", "fragment": "fragmentStoresAndAtomics"}
 
 #: What recording needs: who is in a warp, and who executes together.
 _OBSERVING = ("basic", "ballot")
@@ -49,8 +48,8 @@ class ThreadGroupFamily:
         needs += lacking_stages((case.stage,), capabilities)
         if case.stage == "vertex" and subgroup.size < _QUAD:
             needs.append(f"quads of fragments, to draw, in subgroups of {subgroup.size} (from {_QUAD} on)")
-        if case.stage in _STORES and _STORES[case.stage] not in capabilities.features:
-            needs.append(_STORES[case.stage])
+        if case.stage in STORES and STORES[case.stage] not in capabilities.features:
+            needs.append(STORES[case.stage])
         operation = THREAD_GROUP_OPERATIONS.get(case.operation)
         categories = {*_OBSERVING, *(operation.categories if operation else ())}
         if operation is None and any("quadSwizzle" in code for code in OBSERVATIONS[case.operation].code):
