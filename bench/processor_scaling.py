@@ -138,7 +138,10 @@ def _programs(executor: Executor, work: Work, number: int) -> list[Program]:
     cases = [case for case in select((CASES,)) if not family_of(case).missing(case, capabilities)]
     batches = list(plan.batches(cases, capabilities))[number :: os.cpu_count() or 1]
     most = max(1, round(work.seconds * MOST_A_SECOND))
-    chosen = ([case for case in batch.cases if isinstance(case, Case)] for batch in batches[:most])
+    chosen = (
+        [case for case in batch.cases if isinstance(case, Case) and not case.is_spelled]
+        for batch in batches[:most]
+    )
     return [program_of(executor, its) for its in chosen]
 
 

@@ -15,7 +15,7 @@ import vkgroup
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, cases_by_name, select
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.reconvergence import LeavingFamily, ReconvergenceFamily, running
+from vkgroup.conformance.reconvergence import LEAVING_FRAGMENTS, ReconvergenceFamily, running
 from vkgroup.conformance.reconvergence.case import KINDS, RandomCase, all_cases
 from vkgroup.conformance.reconvergence.generator import LOCAL_SIZES, generate
 from vkgroup.conformance.reconvergence.glsl import ELECTED, data_of, render, salt_of
@@ -104,7 +104,9 @@ def test_every_construct_and_every_way_to_leave_has_cases() -> None:
 
 def test_names_and_sentences_tell_cases_apart() -> None:
     cases = select(("reconvergence.*",))
-    assert len({case.name for case in cases}) == len(cases) == len(CASES) + len(list(LeavingFamily().cases()))
+    assert (
+        len({case.name for case in cases}) == len(cases) == len(CASES) + len(list(LEAVING_FRAGMENTS.cases()))
+    )
     assert all(case.category == "reconvergence" for case in cases)
     assert len({case.sentence for case in cases}) == len(cases)
 
@@ -392,7 +394,7 @@ def test_what_a_device_does_not_declare_is_named() -> None:
         bare = device.capabilities
     subgroup = replace(bare.subgroup, supported_operations=frozenset({"basic"}))
     bare = replace(bare, features=frozenset(), subgroup=subgroup)
-    family, leaving = ReconvergenceFamily(), LeavingFamily()
+    family, leaving = ReconvergenceFamily(), LEAVING_FRAGMENTS
     ballot = "VK_SUBGROUP_FEATURE_BALLOT_BIT"
     for name, needs in (
         ("maximal.compute.nesting2.0.0", ["shaderMaximalReconvergence", ballot]),

@@ -155,6 +155,7 @@ def test_axes_are_those_of_the_cases() -> None:
         case.name
         for case in all_cases()[::97]
         if isinstance(case, Case)
+        and not case.is_spelled
         and axes_of(split(case.name)[0]) != (case.category, case.stage, case.operation, case.type)
     ]
     assert wrong == []

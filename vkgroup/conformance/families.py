@@ -1,4 +1,4 @@
-"""The families of cases that make the suite, and the suite as a whole: all cases, by name and by glob."""
+"""The families that make up the suite, and its cases by name and by glob."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from functools import cache
 from re import compile as compile_pattern
 
 from vkgroup.collector import resting
-from vkgroup.conformance.compute_model import ComputeModelFamily
-from vkgroup.conformance.cooperative_matrix import CooperativeMatrixFamily
-from vkgroup.conformance.descriptor_indexing import DescriptorIndexingFamily
+from vkgroup.conformance.compute_model.family import COMPUTE_MODEL
+from vkgroup.conformance.cooperative_matrix.family import COOPERATIVE_MATRIX
+from vkgroup.conformance.descriptor_indexing.family import DESCRIPTOR_INDEXING
 from vkgroup.conformance.family import AnyCase, Family
-from vkgroup.conformance.fragment import FragmentFamily
-from vkgroup.conformance.quad_control import QuadControlFamily
-from vkgroup.conformance.reconvergence import LeavingFamily, ReconvergenceFamily
-from vkgroup.conformance.shader_clock import ShaderClockFamily
-from vkgroup.conformance.size_control import SizeControlFamily
-from vkgroup.conformance.sm_builtins import SmBuiltinsFamily
+from vkgroup.conformance.fragment.family import FRAGMENT
+from vkgroup.conformance.quad_control.family import QUAD_CONTROL
+from vkgroup.conformance.reconvergence import LEAVING_FRAGMENTS, ReconvergenceFamily
+from vkgroup.conformance.shader_clock import SHADER_CLOCK
+from vkgroup.conformance.size_control.family import SIZE_CONTROL
+from vkgroup.conformance.sm_builtins import SM_BUILTINS
 from vkgroup.conformance.spellings.hlsl import HlslFamily
 from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
-from vkgroup.conformance.thread_group import ThreadGroupFamily
+from vkgroup.conformance.thread_group.family import THREAD_GROUP
 
 FAMILIES: tuple[Family, ...] = (
     SubgroupFamily(),
-    FragmentFamily(),
-    ThreadGroupFamily(),
+    FRAGMENT,
+    THREAD_GROUP,
     LegacyBallotFamily(),
-    ComputeModelFamily(),
+    COMPUTE_MODEL,
     HlslFamily(),
     ReconvergenceFamily(),
-    LeavingFamily(),
-    CooperativeMatrixFamily(),
-    SmBuiltinsFamily(),
-    ShaderClockFamily(),
-    SizeControlFamily(),
-    DescriptorIndexingFamily(),
-    QuadControlFamily(),
+    LEAVING_FRAGMENTS,
+    COOPERATIVE_MATRIX,
+    SM_BUILTINS,
+    SHADER_CLOCK,
+    SIZE_CONTROL,
+    DESCRIPTOR_INDEXING,
+    QUAD_CONTROL,
 )
 """Every family, in the order in which their cases are listed."""
 

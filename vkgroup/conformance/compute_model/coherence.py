@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.exchange_table import HASH, hashed
 from vkgroup.conformance.compute_model.work import compare, lacking_invocations, run
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.results import Status
 from vkgroup.device import Capabilities
@@ -59,7 +60,7 @@ def _cases() -> Iterator[ModelCase]:
         for coherent in ("coherent", "plain") if memory != "shared" else ("plain",):
             kind = "coherent" if coherent == "coherent" else "no qualifier"
             sentence = f"An invocation reads what it last wrote to {memory} memory; no barriers ({kind})."
-            yield ModelCase("coherence", "own_stores", (memory, coherent), sentence)
+            yield model_case("coherence", "own_stores", (memory, coherent), sentence)
     for memory, barriers in _BARRIERS.items():
         for barrier in barriers:
             for side, words in _SIDES.items():
@@ -67,18 +68,18 @@ def _cases() -> Iterator[ModelCase]:
                     f"What a workgroup wrote to a coherent {memory} is there for all of it, with {barrier}()"
                     f" {words}."
                 )
-                yield ModelCase("coherence", "exchange", (memory, barrier, side), sentence)
+                yield model_case("coherence", "exchange", (memory, barrier, side), sentence)
         sentence = (
             f"How often an invocation misses what another wrote to a {memory} that is not coherent, with"
             " memoryBarrier() and barrier(); nothing is promised."
         )
-        yield ModelCase("coherence", "incoherent_exchange", (memory,), sentence)
+        yield model_case("coherence", "incoherent_exchange", (memory,), sentence)
         for barrier in barriers[:2]:
             sentence = (
                 f"The last workgroup to arrive sees what all others wrote to a coherent {memory} before"
                 f" {barrier}() and their arrival."
             )
-            yield ModelCase("coherence", "last_workgroup", (memory, barrier), sentence)
+            yield model_case("coherence", "last_workgroup", (memory, barrier), sentence)
 
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
@@ -92,7 +93,7 @@ def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
         "incoherent_exchange": _judge_incoherent,
         "last_workgroup": _judge_last,
     }
-    return [judges[case.test](executor, *case.variant) for case in cases]
+    return [judges[case.axes.test](executor, *case.axes.variant) for case in cases]
 
 
 def _shader(comment: str, memory: str, coherent: bool, body: str) -> str:
@@ -222,4 +223,4 @@ void main() {{
     return compare(found, expected, "what the last workgroup collected", ("workgroup", "invocation"))
 
 
-COHERENCE_TOPIC = Topic("coherence", _cases, _missing, _judge)
+COHERENCE_TOPIC = TableFamily("coherence", _cases, _missing, _judge)

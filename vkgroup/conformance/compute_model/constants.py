@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.shapes import exceeded, local_size
 from vkgroup.conformance.compute_model.work import compare, run
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
@@ -36,21 +37,21 @@ def _cases() -> Iterator[ModelCase]:
             "gl_WorkGroupSize: it sizes shared and private arrays, stands in constant expressions"
             f" and has the shader's local size, {size.replace('_', ' ')}."
         )
-        yield ModelCase("constants", "gl_WorkGroupSize", (size,), sentence)
+        yield model_case("constants", "gl_WorkGroupSize", (size,), sentence)
     for name in LIMITS:
-        yield ModelCase("constants", name, (), f"{name} is the device's limit, and a constant expression.")
+        yield model_case("constants", name, (), f"{name} is the device's limit, and a constant expression.")
 
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
-    if not case.variant:
+    if not case.axes.variant:
         return []
-    return exceeded(local_size(case.variant[0], capabilities.limits), (1, 1, 1), capabilities.limits)
+    return exceeded(local_size(case.axes.variant[0], capabilities.limits), (1, 1, 1), capabilities.limits)
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
     return [
-        _judge_size(executor, case.variant[0]) if case.variant else _judge_limit(executor, case.test)
-        for case in cases
+        _judge_size(executor, axes.variant[0]) if axes.variant else _judge_limit(executor, axes.test)
+        for axes in (case.axes for case in cases)
     ]
 
 
@@ -119,4 +120,4 @@ def _judge_limit(executor: Executor, name: str) -> Verdict:
     return compare(found, expected, f"{name} and its half")
 
 
-CONSTANTS_TOPIC = Topic("constants", _cases, _missing, _judge)
+CONSTANTS_TOPIC = TableFamily("constants", _cases, _missing, _judge)

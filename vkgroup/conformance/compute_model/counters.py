@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from vkgroup.compiler.gl_interface import COUNTER_BINDINGS
 from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.work import compare, merged, pipeline_of
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.results import Status
 from vkgroup.device import Capabilities
@@ -46,8 +47,8 @@ _ORDERED = {
 
 def _cases() -> Iterator[ModelCase]:
     for name, sentence in _PLAIN.items():
-        yield ModelCase("counters", name, (), f"{sentence[0].upper()}{sentence[1:]}.")
-    yield ModelCase(
+        yield model_case("counters", name, (), f"{sentence[0].upper()}{sentence[1:]}.")
+    yield model_case(
         "counters", "coherence", (), "Who reads a rising counter twice never finds it lower the second time."
     )
     for barrier, placements in _ORDERED.items():
@@ -57,10 +58,10 @@ def _cases() -> Iterator[ModelCase]:
                 f"A counter that is raised first, with {barrier}() behind, is never seen behind one that is"
                 f" raised second: invocations {where}."
             )
-            yield ModelCase("counters", "message_passing", (barrier, placement), sentence)
+            yield model_case("counters", "message_passing", (barrier, placement), sentence)
     for placement in ("workgroup", "device"):
         sentence = f"How often the second counter is seen ahead without barriers ({placement}); allowed."
-        yield ModelCase("counters", "message_passing", ("none", placement), sentence)
+        yield model_case("counters", "message_passing", ("none", placement), sentence)
 
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
@@ -77,7 +78,7 @@ def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
         "coherence": _judge_coherence,
         "message_passing": _judge_order,
     }
-    return [judges[case.test](executor, *case.variant) for case in cases]
+    return [judges[case.axes.test](executor, *case.axes.variant) for case in cases]
 
 
 def _shader(comment: str, declarations: Sequence[str], body: str) -> str:
@@ -248,4 +249,4 @@ def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
     return replace(total, defined=trials + 2, detail=total.detail or counts)
 
 
-COUNTERS_TOPIC = Topic("counters", _cases, _missing, _judge)
+COUNTERS_TOPIC = TableFamily("counters", _cases, _missing, _judge)

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import drawing, indirect
-from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.work import compare, dispatch, merged, pipeline_of
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
 
@@ -42,17 +43,17 @@ _SENTENCES = {
 
 def _cases() -> Iterator[ModelCase]:
     for name, sentence in _SENTENCES.items():
-        yield ModelCase("dispatches", name, (), f"{sentence}.")
+        yield model_case("dispatches", name, (), f"{sentence}.")
     yield from indirect.cases()
     yield from drawing.cases()
 
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
-    return drawing.missing(case, capabilities) if case.test in drawing.SENTENCES else []
+    return drawing.missing(case, capabilities) if case.axes.test in drawing.SENTENCES else []
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
-    return [(_JUDGES | indirect.JUDGES | drawing.JUDGES)[case.test](executor) for case in cases]
+    return [(_JUDGES | indirect.JUDGES | drawing.JUDGES)[case.axes.test](executor) for case in cases]
 
 
 def _start() -> Words:
@@ -270,4 +271,4 @@ _JUDGES: dict[str, Callable[[Executor], Verdict]] = {
     "atomics_add_up": _judge_atomics,
 }
 
-DISPATCHES_TOPIC = Topic("dispatches", _cases, _missing, _judge)
+DISPATCHES_TOPIC = TableFamily("dispatches", _cases, _missing, _judge)

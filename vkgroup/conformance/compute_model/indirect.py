@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.compute_model.case import ModelCase
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.work import compare, dispatch, merged, pipeline_of
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
@@ -31,7 +31,7 @@ _SENTENCES = {
 def cases() -> Iterator[ModelCase]:
     """Yield the cases of indirect dispatches and of zero workgroups."""
     for name, sentence in _SENTENCES.items():
-        yield ModelCase("dispatches", name, (), f"{sentence}.")
+        yield model_case("dispatches", name, (), f"{sentence}.")
 
 
 _COUNT = """#version 430

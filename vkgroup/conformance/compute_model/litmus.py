@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import SHOWN, Verdict
 from vkgroup.conformance.compute_model import litmus_shader
-from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.litmus_shader import (
     APART,
     IMAGE_WIDTH,
@@ -38,6 +38,7 @@ from vkgroup.conformance.compute_model.litmus_shader import (
 from vkgroup.conformance.compute_model.litmus_table import LITMUS, Litmus, Outcome
 from vkgroup.conformance.compute_model.work import dispatch, pipeline_of
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.results import Status
 from vkgroup.device import Capabilities
@@ -98,7 +99,7 @@ def _cases() -> Iterator[ModelCase]:
             memory = "_".join(dict.fromkeys(writing.memories))
             for placement in _placements(writing.memories, writing.barrier):
                 variant = (writing.flavour, memory, writing.barrier or "none", placement)
-                yield ModelCase("litmus", test.name, variant, _sentence(test, writing, placement))
+                yield model_case("litmus", test.name, variant, _sentence(test, writing, placement))
 
 
 def _sentence(test: Litmus, writing: Writing, placement: str) -> str:
@@ -123,7 +124,7 @@ def _is_promised(test: Litmus, writing: Writing) -> bool:
 
 
 def _writing_of(case: ModelCase) -> Writing:
-    flavour, memory, barrier, _ = case.variant
+    flavour, memory, barrier, _ = case.axes.variant
     first, _, second = memory.partition("_")
     return Writing((first, second or first), "" if barrier == "none" else barrier, flavour)
 
@@ -137,7 +138,7 @@ def _setting(capabilities: Capabilities) -> Setting:
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
     setting, needs = _setting(capabilities), []
-    if case.variant[-1] == "subgroup" and setting.subgroup < 2:
+    if case.axes.variant[-1] == "subgroup" and setting.subgroup < 2:
         needs.append("a subgroup size of at least 2 (for two invocations of one subgroup)")
     if setting.local > capabilities.limits["maxComputeWorkGroupInvocations"]:
         needs.append(f"maxComputeWorkGroupInvocations of at least {setting.local}")
@@ -146,15 +147,15 @@ def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
 
 def _batch_key(case: ModelCase) -> Hashable:
     """All placements of a test run one shader."""
-    return case.topic, case.test, case.variant[:-1]
+    return case.axes.topic, case.axes.test, case.axes.variant[:-1]
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
-    test, writing = LITMUS[cases[0].test], _writing_of(cases[0])
+    test, writing = LITMUS[cases[0].axes.test], _writing_of(cases[0])
     setting = _setting(executor.capabilities)
     text = litmus_shader.source(test, writing, setting)
     with pipeline_of(executor, text) as pipeline:
-        return [_trials(executor, pipeline, test, writing, setting, case.variant[-1]) for case in cases]
+        return [_trials(executor, pipeline, test, writing, setting, case.axes.variant[-1]) for case in cases]
 
 
 def plan_of(placement: str, setting: Setting) -> NDArray[np.uint32]:
@@ -254,7 +255,7 @@ def _histogram(outcome: Outcome) -> str:
     return label + " = " + ", ".join(f"({', '.join(map(str, row))}) {count}×" for count, row in shown)
 
 
-LITMUS_TOPIC = Topic("litmus", _cases, _missing, _judge, _batch_key)
+LITMUS_TOPIC = TableFamily("litmus", _cases, _missing, _judge, _batch_key)
 
 
 def _shown(outcome: Outcome, wrong: NDArray[np.bool_]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.comparison import Verdict
-from vkgroup.conformance.compute_model.case import ModelCase
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.exchange_table import HASH, hashed
 from vkgroup.conformance.compute_model.work import compare, invocations_limit, run
 from vkgroup.conformance.execute import Executor
@@ -43,13 +43,13 @@ def cases() -> Iterator[ModelCase]:
             if layout == "several" and (SIZES[name] < 1024 and name != "limit"):
                 continue
             sentence = f"Shared memory of {size}, in {words}, holds what was written before barrier()."
-            yield ModelCase("shared", "size", (name, layout), sentence)
+            yield model_case("shared", "size", (name, layout), sentence)
     for name in TREES:
         count = "as many invocations as the device has" if name == "limit" else f"{name} invocations"
         sentence = f"A tree with barrier() at each level adds up the values of {count}."
-        yield ModelCase("shared", "tree", (name,), sentence)
+        yield model_case("shared", "tree", (name,), sentence)
     sentence = f"Sums that wander through a workgroup are right after {_MANY} rounds of two barriers."
-    yield ModelCase("shared", "many_rounds", (), sentence)
+    yield model_case("shared", "many_rounds", (), sentence)
 
 
 def _words(name: str, capabilities: Capabilities) -> int:
@@ -63,21 +63,23 @@ def _tree(name: str, capabilities: Capabilities) -> int:
 def missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
     """Return the limits that a case is over."""
     limits = capabilities.limits
-    if case.test == "size":
-        nbytes = 4 * _words(case.variant[0], capabilities)
+    if case.axes.test == "size":
+        nbytes = 4 * _words(case.axes.variant[0], capabilities)
         over = nbytes > limits["maxComputeSharedMemorySize"]
         return [f"maxComputeSharedMemorySize of at least {nbytes}"] if over else []
-    if case.test == "tree" and _tree(case.variant[0], capabilities) > invocations_limit(limits):
-        return [f"maxComputeWorkGroupInvocations of at least {_tree(case.variant[0], capabilities)}"]
+    if case.axes.test == "tree" and _tree(case.axes.variant[0], capabilities) > invocations_limit(limits):
+        return [f"maxComputeWorkGroupInvocations of at least {_tree(case.axes.variant[0], capabilities)}"]
     return []
 
 
 def judge(executor: Executor, case: ModelCase) -> Verdict:
     """Judge one case."""
-    if case.test == "size":
-        return _judge_size(executor, _words(case.variant[0], executor.capabilities), case.variant[1])
-    if case.test == "tree":
-        return _judge_tree(executor, _tree(case.variant[0], executor.capabilities))
+    if case.axes.test == "size":
+        return _judge_size(
+            executor, _words(case.axes.variant[0], executor.capabilities), case.axes.variant[1]
+        )
+    if case.axes.test == "tree":
+        return _judge_tree(executor, _tree(case.axes.variant[0], executor.capabilities))
     return _judge_rounds(executor)
 
 

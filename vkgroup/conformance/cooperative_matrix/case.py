@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from vkgroup.conformance.cooperative_matrix.component import BY_VULKAN, COMPONENTS, Combination
+from vkgroup.conformance.family import TableCase
 from vkgroup.device import Capabilities, CooperativeMatrix
 
 if TYPE_CHECKING:
@@ -30,32 +31,27 @@ class Shape:
         return "×".join(str(number) for number in (self.rows, self.columns, self.inner) if number)
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixCase:
-    """One case; it is judged in every shape that the device lists for its types.
+class MatrixAxes(NamedTuple):
+    """The axes of a case, which is judged in every shape that the device lists for its types.
 
     Attributes
     ----------
     topic : key of the topic that judges it: ``"load"``, ``"multiply_add"``, ….
     types : names of `COMPONENTS`; of a product the name of a combination.
     variant : the further words of the name, each a key of a table of the topic.
-    sentence : what the case tests, in words.
     """
 
     topic: str
     types: tuple[str, ...]
     variant: tuple[str, ...]
-    sentence: str = field(compare=False)
 
-    @property
-    def category(self) -> str:
-        """First part of the name: the family's own."""
-        return CATEGORY
 
-    @property
-    def name(self) -> str:
-        """The case's name, unique in the suite."""
-        return ".".join((CATEGORY, self.topic, *self.types, *self.variant))
+MatrixCase = TableCase[MatrixAxes]
+
+
+def matrix_case(topic: str, types: tuple[str, ...], variant: tuple[str, ...], sentence: str) -> MatrixCase:
+    """Return a case."""
+    return TableCase(CATEGORY, MatrixAxes(topic, types, variant), sentence)
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ def matrices(component: str, use: str, capabilities: Capabilities) -> tuple[Shap
 
 def one_matrix(case: MatrixCase) -> tuple[str, str]:
     """Return type and use of a case whose first variant is the use."""
-    return case.types[0], case.variant[0]
+    return case.axes.types[0], case.axes.variant[0]
 
 
 def matrices_of(case: MatrixCase, capabilities: Capabilities) -> tuple[Shape, ...]:

@@ -1,11 +1,9 @@
-"""The family of descriptor indexing: each case a kind of descriptor, an access and a way of choosing."""
+"""The family of descriptor indexing: a kind of descriptor, an access, and a way to choose the index."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +33,7 @@ from vkgroup.conformance.descriptor_indexing.shader import (
 from vkgroup.conformance.descriptor_indexing.ways import WAYS, Way
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.poison import POISON, poisoned
 from vkgroup.conformance.results import Status
 from vkgroup.device import Capabilities
@@ -48,15 +47,10 @@ _AXES, _FOUND = ("invocation",), "found[index] ="
 """What an array of what was found counts, and what the line contains that accesses the descriptor."""
 
 
-@dataclass(frozen=True, slots=True)
-class DescriptorCase:
-    """One case.
+class DescriptorAxes(NamedTuple):
+    """The axes: ``"compute"`` or ``"fragment"``, a key of `KINDS`, an access, and a key of `WAYS`.
 
-    Attributes
-    ----------
-    stage : ``"compute"`` or ``"fragment"``.
-    kind, way : keys of `KINDS` and `WAYS`.
-    access : ``"read"``, ``"write"`` or ``"atomic"``.
+    An access is ``"read"``, ``"write"`` or ``"atomic"``.
     """
 
     stage: str
@@ -64,78 +58,50 @@ class DescriptorCase:
     access: str
     way: str
 
-    @property
-    def category(self) -> str:
-        """The category that all these cases have."""
-        return "descriptor_indexing"
 
-    @property
-    def name(self) -> str:
-        """``descriptor_indexing.stage.kind.access.way``."""
-        return f"{self.category}.{self.stage}.{self.kind}.{self.access}.{self.way}"
-
-    @property
-    def sentence(self) -> str:
-        """What the case tests."""
-        return (
-            f"An array of {self.kind.replace('_', ' ')} descriptors is indexed by {WAYS[self.way].sentence}, "
-            f"and {SENTENCES[self.access]}, in a {self.stage} shader: Vulkan 1.4, Descriptor Set Interface; "
-            "VUID-RuntimeSpirv-subgroupSize-10149."
-        )
+DescriptorCase = TableCase[DescriptorAxes]
 
 
-@cache
-def descriptor_cases() -> tuple[DescriptorCase, ...]:
-    """Return every case, by kind."""
-    return tuple(
-        DescriptorCase(stage, kind.name, access, way)
-        for kind in KINDS.values()
-        for stage in kind.stages
-        for access in kind.accesses
-        for way in WAYS
+def _cases() -> Iterator[DescriptorCase]:
+    for kind in KINDS.values():
+        for stage in kind.stages:
+            for access in kind.accesses:
+                for way in WAYS:
+                    axes = DescriptorAxes(stage, kind.name, access, way)
+                    yield TableCase("descriptor_indexing", axes, _sentence(axes))
+
+
+def _sentence(axes: DescriptorAxes) -> str:
+    return (
+        f"An array of {axes.kind.replace('_', ' ')} descriptors is indexed by {WAYS[axes.way].sentence}, "
+        f"and {SENTENCES[axes.access]}, in a {axes.stage} shader: Vulkan 1.4, Descriptor Set Interface; "
+        "VUID-RuntimeSpirv-subgroupSize-10149."
     )
 
 
-class DescriptorIndexingFamily:
-    """Arrays of every kind of descriptor, indexed by what is uniform in a subgroup."""
-
-    name = "descriptor_indexing"
-
-    def cases(self) -> Iterable[DescriptorCase]:
-        """Return every case."""
-        return descriptor_cases()
-
-    def missing(self, case: DescriptorCase, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare."""
-        kind, way = KINDS[case.kind], WAYS[case.way]
-        subgroup = capabilities.subgroup
-        needs = lacking_stages((case.stage,), capabilities)
-        if not support.has_ballot(capabilities):
-            needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT")
-        needs += lacking_operations(way.needs, capabilities)
-        if subgroup.size < 2 and not way.nonuniform:
-            needs.append("a subgroup size of at least 2 (VUID-RuntimeSpirv-subgroupSize-10141 to 10147)")
-        how = "NonUniform" if way.nonuniform else "Dynamic"
-        features = [f"shader{kind.feature}Array{how}Indexing"]
-        if case.stage == "fragment":
-            features.append("fragmentStoresAndAtomics")
-        needs += [feature for feature in features if feature not in capabilities.features]
-        return needs + _missing_limits(kind, capabilities)
-
-    def batch_key(self, case: DescriptorCase) -> Hashable:
-        """Return the case: each has a shader of its own, so that a failure can be repeated alone."""
-        return case
-
-    def batch_size(self, case: DescriptorCase, capabilities: Capabilities) -> int:
-        """Return one."""
-        return 1
-
-    def judge(self, executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
-        """Judge the cases, each for itself."""
-        return [_judge(executor, case) for case in cases]
+def _missing(case: DescriptorCase, capabilities: Capabilities) -> list[str]:
+    """Return what the device does not declare."""
+    stage, kind, way = case.axes.stage, KINDS[case.axes.kind], WAYS[case.axes.way]
+    needs = lacking_stages((stage,), capabilities)
+    if not support.has_ballot(capabilities):
+        needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT")
+    needs += lacking_operations(way.needs, capabilities)
+    if capabilities.subgroup.size < 2 and not way.nonuniform:
+        needs.append("a subgroup size of at least 2 (VUID-RuntimeSpirv-subgroupSize-10141 to 10147)")
+    how = "NonUniform" if way.nonuniform else "Dynamic"
+    features = [f"shader{kind.feature}Array{how}Indexing"]
+    if stage == "fragment":
+        features.append("fragmentStoresAndAtomics")
+    needs += [feature for feature in features if feature not in capabilities.features]
+    return needs + _missing_limits(kind, capabilities)
 
 
-def _judge(executor: Executor, case: DescriptorCase) -> Verdict:
+def _judge(executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
+    """Judge cases, each with a shader of its own, so that a failure can be repeated alone."""
+    return [_judge_one(executor, case.axes) for case in cases]
+
+
+def _judge_one(executor: Executor, case: DescriptorAxes) -> Verdict:
     """Run the shader of a case, and judge what its invocations found and left."""
     kind = KINDS[case.kind]
     source = source_of(case.stage, case.kind, case.access, case.way)
@@ -159,7 +125,7 @@ def _missing_limits(kind: Kind, capabilities: Capabilities) -> list[str]:
 
 
 def _run(
-    executor: Executor, case: DescriptorCase, module: Any, wanted: Words, before: list[Words]
+    executor: Executor, case: DescriptorAxes, module: Any, wanted: Words, before: list[Words]
 ) -> tuple[Words, Words | None]:
     """Run a shader; return what was found, (invocations, 2), and the cells after it of storage."""
     kind = KINDS[case.kind]
@@ -175,7 +141,7 @@ def _run(
 
 
 def _verdict(
-    seed: int, case: DescriptorCase, wanted: Words, found: Words, before: Words, after: Words | None
+    seed: int, case: DescriptorAxes, wanted: Words, found: Words, before: Words, after: Words | None
 ) -> Verdict:
     """Judge the descriptors that invocations came to, and what they read or left there."""
     kind = KINDS[case.kind]
@@ -237,3 +203,7 @@ def _compared(
         return f"{line(index)}: expected {expected[index]} got {got[index]}"
 
     return verdict_of(got != expected, Description("words", described, shown), defined=got.size)
+
+
+DESCRIPTOR_INDEXING = TableFamily("descriptor_indexing", _cases, _missing, _judge, batch=1)
+"""Arrays of every kind of descriptor, indexed by values that are uniform in a subgroup."""

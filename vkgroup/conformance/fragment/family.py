@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Hashable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance.comparison import Verdict, legal, verdict_of
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.fragment.drawn import Drawn, Probe
 from vkgroup.conformance.fragment.pixels import description
 from vkgroup.conformance.fragment.probes import PROBES
@@ -19,88 +19,63 @@ from vkgroup.conformance.fragment.scenes import GRID, SCENES
 from vkgroup.conformance.fragment.shader import draw, source_of
 from vkgroup.device import Capabilities
 
-BATCH = 32
-"""Probes of one shader."""
-
 _LEAVES = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
 
 
-@dataclass(frozen=True, slots=True)
-class FragmentCase:
-    """One probe on one scene.
-
-    Attributes
-    ----------
-    probe, scene : keys of `PROBES` and `SCENES`.
-    """
+class FragmentAxes(NamedTuple):
+    """The axes: keys of `PROBES` and `SCENES`."""
 
     probe: str
     scene: str
 
-    @property
-    def category(self) -> str:
-        """The category that all these cases have."""
-        return "fragment"
 
-    @property
-    def name(self) -> str:
-        """``fragment.topic.name.scene``."""
-        return f"fragment.{self.probe}.{self.scene}"
-
-    @property
-    def sentence(self) -> str:
-        """What must be found where."""
-        return f"In {SCENES[self.scene].sentence}, {PROBES[self.probe].sentence}."
+FragmentCase = TableCase[FragmentAxes]
 
 
-class FragmentFamily:
-    """What is true of fragment shaders alone."""
+def _cases() -> Iterator[FragmentCase]:
+    for name, probe in PROBES.items():
+        for scene in probe.scenes:
+            sentence = f"In {SCENES[scene].sentence}, {probe.sentence}."
+            yield TableCase("fragment", FragmentAxes(name, scene), sentence)
 
-    name = "fragment"
 
-    def cases(self) -> Iterable[FragmentCase]:
-        """Return every probe on every scene that it is judged on."""
-        return [FragmentCase(name, scene) for name, probe in PROBES.items() for scene in probe.scenes]
+def _missing(case: FragmentCase, capabilities: Capabilities) -> list[str]:
+    """Return what the device does not declare."""
+    probe, scene = PROBES[case.axes.probe], SCENES[case.axes.scene]
+    features = ["fragmentStoresAndAtomics"]
+    if scene.sample_shading:
+        features.append("sampleRateShading")
+    if scene.leaves in _LEAVES:
+        features.append(_LEAVES[scene.leaves])
+    needs = [feature for feature in features if feature not in capabilities.features]
+    if not int(capabilities.limits.get("framebufferColorSampleCounts", 1)) & scene.samples:
+        needs.append(f"framebufferColorSampleCounts with {scene.samples}")
+    if probe.needs:
+        needs += lacking_stages(("fragment",), capabilities)
+    return needs + lacking_operations(probe.needs, capabilities)
 
-    def missing(self, case: FragmentCase, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare."""
-        probe, scene = PROBES[case.probe], SCENES[case.scene]
-        features = ["fragmentStoresAndAtomics"]
-        if scene.sample_shading:
-            features.append("sampleRateShading")
-        if scene.leaves in _LEAVES:
-            features.append(_LEAVES[scene.leaves])
-        needs = [feature for feature in features if feature not in capabilities.features]
-        if not int(capabilities.limits.get("framebufferColorSampleCounts", 1)) & scene.samples:
-            needs.append(f"framebufferColorSampleCounts with {scene.samples}")
-        if probe.needs:
-            needs += lacking_stages(("fragment",), capabilities)
-        return needs + lacking_operations(probe.needs, capabilities)
 
-    def batch_key(self, case: FragmentCase) -> Hashable:
-        """Return the scene, and whether a case needs subgroups at all."""
-        return case.scene, bool(PROBES[case.probe].needs)
+def _batch_key(case: FragmentCase) -> Hashable:
+    """Return the scene, and whether a case needs subgroups at all."""
+    return case.axes.scene, bool(PROBES[case.axes.probe].needs)
 
-    def batch_size(self, case: FragmentCase, capabilities: Capabilities) -> int:
-        """Return the same for all."""
-        return BATCH
 
-    def judge(self, executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
-        """Draw the scene once, and judge every probe by what its fragments found."""
-        scene = SCENES[cases[0].scene]
-        probes = [PROBES[case.probe] for case in cases]
-        module = executor.compile(source_of(scene, probes), stage="fragment")
-        drawn, results = draw(
-            executor,
-            module,
-            scene,
-            len(probes),
-            samples=scene.samples,
-            sample_shading=scene.sample_shading,
-            resolve=False,
-            repeat=scene.draws,
-        )
-        return [_verdict(probe, drawn, result) for probe, result in zip(probes, results, strict=True)]
+def _judge(executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
+    """Draw the scene once, and judge every probe on the results of its fragments."""
+    scene = SCENES[cases[0].axes.scene]
+    probes = [PROBES[case.axes.probe] for case in cases]
+    module = executor.compile(source_of(scene, probes), stage="fragment")
+    drawn, results = draw(
+        executor,
+        module,
+        scene,
+        len(probes),
+        samples=scene.samples,
+        sample_shading=scene.sample_shading,
+        resolve=False,
+        repeat=scene.draws,
+    )
+    return [_verdict(probe, drawn, result) for probe, result in zip(probes, results, strict=True)]
 
 
 def _got(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> NDArray[Any]:
@@ -128,3 +103,7 @@ def _verdict(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> Verdict:
         defined=int(expected.defined.sum()),
         undefined=int((judged & ~expected.defined).sum()),
     )
+
+
+FRAGMENT = TableFamily("fragment", _cases, _missing, _judge, _batch_key)
+"""Properties of fragment shaders alone."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Description, Expected, Flags, Index, Verdict, compare
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.quad_control.intrinsics import (
     DERIVATIVES as DECLARATIONS,
@@ -212,56 +213,47 @@ void main() {{
 """
 
 
-@dataclass(frozen=True, slots=True)
-class DerivativeCase:
-    """A probe in one kind of derivative group and one shape of workgroups.
+class DerivativeAxes(NamedTuple):
+    """The axes: ``"derivative_group"``, keys of `GROUPS` and `PROBES`, and the local size as ``8x8x1``."""
 
-    Attributes
-    ----------
-    group, probe : keys of `GROUPS` and `PROBES`.
-    shape : the local size.
-    """
-
+    kind: str
     group: str
     probe: str
-    shape: Shape
+    size: str
 
     @property
-    def category(self) -> str:
-        """The family's own."""
-        return "quad_control"
-
-    @property
-    def name(self) -> str:
-        """``quad_control.derivative_group.group.probe.XxYxZ``."""
-        return f"quad_control.derivative_group.{self.group}.{self.probe}.{'x'.join(map(str, self.shape))}"
-
-    @property
-    def sentence(self) -> str:
-        """What must be found."""
-        size = " x ".join(map(str, self.shape))
-        return (
-            f"In workgroups of {size} with derivative groups ({self.group}), {PROBES[self.probe].sentence}."
-        )
+    def shape(self) -> Shape:
+        """The local size."""
+        x, y, z = map(int, self.size.split("x"))
+        return x, y, z
 
 
-def derivative_cases() -> Iterator[DerivativeCase]:
-    """Yield every probe in every shape."""
+DerivativeCase = TableCase[DerivativeAxes]
+
+
+def _cases() -> Iterator[DerivativeCase]:
     for group, shapes in GROUPS.items():
         for shape in shapes:
-            yield from (DerivativeCase(group, probe, shape) for probe in PROBES)
+            x, y, z = shape
+            for name, probe in PROBES.items():
+                axes = DerivativeAxes("derivative_group", group, name, f"{x}x{y}x{z}")
+                sentence = (
+                    f"In workgroups of {x} x {y} x {z} with derivative groups ({group}), {probe.sentence}."
+                )
+                yield TableCase("quad_control", axes, sentence)
 
 
-def missing_derivative(case: DerivativeCase, capabilities: Capabilities) -> list[str]:
+def _missing(case: DerivativeCase, capabilities: Capabilities) -> list[str]:
     """Return what the device does not declare."""
-    feature, subgroup = f"computeDerivativeGroup{case.group.title()}", capabilities.subgroup
+    invocations = prod(case.axes.shape)
+    feature, subgroup = f"computeDerivativeGroup{case.axes.group.title()}", capabilities.subgroup
     needs = [] if feature in capabilities.features else [feature]
     needs += lacking_stages(("compute",), capabilities)
     needs += lacking_operations(("quad",), capabilities)
     if subgroup.size < _QUAD:
         needs.append(f"a subgroup size of at least {_QUAD} (smaller ones hold no quad)")
-    if prod(case.shape) > int(capabilities.limits["maxComputeWorkGroupInvocations"]):
-        needs.append(f"maxComputeWorkGroupInvocations of at least {prod(case.shape)}")
+    if invocations > int(capabilities.limits["maxComputeWorkGroupInvocations"]):
+        needs.append(f"maxComputeWorkGroupInvocations of at least {invocations}")
     return needs
 
 
@@ -287,10 +279,10 @@ def source_of(group: str, shape: Shape, probes: list[Probe]) -> str:
     )
 
 
-def judge_derivatives(executor: Executor, cases: list[DerivativeCase]) -> list[Verdict]:
+def _judge(executor: Executor, cases: list[DerivativeCase]) -> list[Verdict]:
     """Run the probes of a batch, and judge each."""
-    group, shape = cases[0].group, cases[0].shape
-    probes = [PROBES[case.probe] for case in cases]
+    group, shape = cases[0].axes.group, cases[0].axes.shape
+    probes = [PROBES[case.axes.probe] for case in cases]
     module = executor.compile(source_of(group, shape, probes), stage="compute")
     blank = poisoned(WORKGROUPS * len(probes), prod(shape)).view(np.float32)
     first, *smaller = image_levels()
@@ -336,3 +328,14 @@ def _verdict(probe: Probe, layout: Layout, got: NDArray[np.float32]) -> Verdict:
         )
 
     return compare(got, expected, Description("invocations", line, shown))
+
+
+DERIVATIVE_GROUPS = TableFamily(
+    "derivative_group",
+    _cases,
+    _missing,
+    _judge,
+    lambda case: (case.axes.group, case.axes.shape),
+    batch=len(PROBES),
+)
+"""Probes in derivative groups of compute shaders."""

@@ -7,7 +7,7 @@ reconvergence: the recorded masks then hold helper invocations, which take part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
 from vkgroup.conformance import support
@@ -50,6 +50,10 @@ class QuadVotes(SubgroupFamily):
         wanted = ["shaderQuadControl", *(["shaderMaximalReconvergence"] if case.stage == "fragment" else [])]
         needs += [feature for feature in wanted if feature not in capabilities.features]
         return needs + support.lacking_quads(case.stage, capabilities)
+
+    def batch_key(self, case: Case) -> Hashable:
+        """Return what makes the control flow and the pipeline."""
+        return case.stage, case.pattern, case.subgroup_size
 
     def spelling(self, cases: list[Case]) -> Spelling:
         """Return the calls of SPV_KHR_quad_control, declared by their instructions."""

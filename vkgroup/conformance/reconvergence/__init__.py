@@ -1,8 +1,8 @@
-"""Cases of reconvergence: who is together behind branches, loops, switches, calls, returns and demotions."""
+"""Cases of reconvergence: active invocations behind branches, loops, switches, calls, returns, demotions."""
 
 from __future__ import annotations
 
 from vkgroup.conformance.reconvergence.family import ReconvergenceFamily
-from vkgroup.conformance.reconvergence.leaving_family import LeavingFamily
+from vkgroup.conformance.reconvergence.leaving_family import LEAVING_FRAGMENTS
 
-__all__ = ["LeavingFamily", "ReconvergenceFamily"]
+__all__ = ["LEAVING_FRAGMENTS", "ReconvergenceFamily"]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.family import TableCase
 from vkgroup.conformance.fragment.scenes import SCENES, Scene
 from vkgroup.conformance.reconvergence.nodes import Promise
 
@@ -154,54 +156,42 @@ _GOING_ON = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LeavingCase:
-    """One test on one scene.
+class LeavingAxes(NamedTuple):
+    """The axes: a key of `TESTS`, a scene, and ``"full_quads"`` or "".
 
-    Attributes
-    ----------
-    test : a key of `TESTS`.
-    scene_name : a key of `vkgroup.conformance.fragment.scenes.SCENES`.
-    full_quads : whether the shader asks for full quads (SPV_KHR_quad_control).
+    The last says whether the shader asks for full quads (SPV_KHR_quad_control).
     """
 
     test: str
     scene_name: str
-    full_quads: bool
-
-    @property
-    def category(self) -> str:
-        """The first part of the name."""
-        return "reconvergence"
-
-    @property
-    def name(self) -> str:
-        """``reconvergence.TEST.SCENE[.full_quads]``."""
-        return f"reconvergence.{self.test}.{self.scene_name}{'.full_quads' * self.full_quads}"
+    full_quads: str
 
     @property
     def scene(self) -> Scene:
         """What is drawn."""
         return SCENES[self.scene_name]
 
-    @property
-    def sentence(self) -> str:
-        """What the case tests."""
-        test = TESTS[self.test]
-        full = ", with full quads" * self.full_quads
-        left = {"demote": "demoted", "terminate": "terminated", "discard": "discarded"}[test.verb]
-        parted = {"switch": " after parting four ways", "elect": " by the last of three ways", "plain": ""}
-        return (
-            f"In {self.scene.sentence}{full}, {WHO[test.who].sentence} are {left}{parted[test.flow]}; "
-            f"the others {_GOING_ON[test.probe]}, and nothing is left of those."
-        )
+
+LeavingCase = TableCase[LeavingAxes]
+
+
+def _sentence(axes: LeavingAxes) -> str:
+    test = TESTS[axes.test]
+    full = ", with full quads" if axes.full_quads else ""
+    left = {"demote": "demoted", "terminate": "terminated", "discard": "discarded"}[test.verb]
+    parted = {"switch": " after parting four ways", "elect": " by the last of three ways", "plain": ""}
+    return (
+        f"In {axes.scene.sentence}{full}, {WHO[test.who].sentence} are {left}{parted[test.flow]}; "
+        f"the others {_GOING_ON[test.probe]}, and nothing is left of those."
+    )
 
 
 def all_cases() -> Iterator[LeavingCase]:
     """Yield every test on every scene, with full quads and without."""
     for name, test in TESTS.items():
         for scene in _SCENES:
-            for full_quads in (False, True):
+            for full_quads in ("", "full_quads"):
                 # Votes of a quad are of the extension that full quads are of.
                 if full_quads or test.probe != "quad_any":
-                    yield LeavingCase(name, scene, full_quads)
+                    axes = LeavingAxes(name, scene, full_quads)
+                    yield TableCase("reconvergence", axes, _sentence(axes))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +14,7 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.fragment.scenes import GRID
 from vkgroup.conformance.instances import hex_of, pack, unpack
 from vkgroup.conformance.poison import poisoned
@@ -29,9 +29,6 @@ Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
-BATCH = 8
-"""Cases that a worker is given at once. Each is a shader and a draw of its own."""
-
 _LEAST_SIZE = 4
 _FEATURES = {
     Promise.MAXIMAL: "shaderMaximalReconvergence",
@@ -40,48 +37,38 @@ _FEATURES = {
 _VERBS = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
 
 
-class LeavingFamily:
-    """Fragments that are demoted, terminated or discarded, and those that go on."""
-
-    name = "leaving"
-
-    def cases(self) -> Iterable[LeavingCase]:
-        """Return every case."""
-        return all_cases()
-
-    def missing(self, case: LeavingCase, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare."""
-        test = TESTS[case.test]
-        needs = lacking_stages(("fragment",), capabilities)
-        features = ["fragmentStoresAndAtomics"]
-        if test.promise is not None:
-            features.append(_FEATURES[test.promise])
-        if test.verb in _VERBS:
-            features.append(_VERBS[test.verb])
-        if case.full_quads:
-            features.append("shaderQuadControl")
-        needs += [feature for feature in features if feature not in capabilities.features]
-        categories = ["basic", "ballot"] + ["vote"] * (test.probe == "any_left")
-        needs += lacking_operations(categories, capabilities)
-        if capabilities.subgroup.size < _LEAST_SIZE:
-            needs.append(f"a subgroup size of at least {_LEAST_SIZE}, which holds a quad")
-        return needs
-
-    def batch_key(self, case: LeavingCase) -> Hashable:
-        """Return how fragments leave."""
-        return TESTS[case.test].verb
-
-    def batch_size(self, case: LeavingCase, capabilities: Capabilities) -> int:
-        """Return the same for all."""
-        return BATCH
-
-    def judge(self, executor: Executor, cases: list[LeavingCase]) -> list[Verdict]:
-        """Draw and judge one case after the other."""
-        return [_judge(executor, case) for case in cases]
+def _missing(case: LeavingCase, capabilities: Capabilities) -> list[str]:
+    """Return what the device does not declare."""
+    test = TESTS[case.axes.test]
+    needs = lacking_stages(("fragment",), capabilities)
+    features = ["fragmentStoresAndAtomics"]
+    if test.promise is not None:
+        features.append(_FEATURES[test.promise])
+    if test.verb in _VERBS:
+        features.append(_VERBS[test.verb])
+    if case.axes.full_quads:
+        features.append("shaderQuadControl")
+    needs += [feature for feature in features if feature not in capabilities.features]
+    categories = ["basic", "ballot"] + ["vote"] * (test.probe == "any_left")
+    needs += lacking_operations(categories, capabilities)
+    if capabilities.subgroup.size < _LEAST_SIZE:
+        needs.append(f"a subgroup size of at least {_LEAST_SIZE}, which holds a quad")
+    return needs
 
 
-def _judge(executor: Executor, case: LeavingCase) -> Verdict:
-    scene = case.scene
+def _judge(executor: Executor, cases: list[LeavingCase]) -> list[Verdict]:
+    """Draw and judge one case after the other."""
+    return [_judge_one(executor, case) for case in cases]
+
+
+LEAVING_FRAGMENTS = TableFamily(
+    "leaving", all_cases, _missing, _judge, lambda case: TESTS[case.axes.test].verb, batch=8
+)
+"""Fragments that are demoted, terminated or discarded, and those that go on."""
+
+
+def _judge_one(executor: Executor, case: LeavingCase) -> Verdict:
+    scene = case.axes.scene
     module = executor.compile(source_of(case), stage="fragment")
     zeroed = PLANES["started"], PLANES["ended"]
     recorder = Recorder("fragment", COUNT, (GRID, GRID), zeroed, size=(scene.size, scene.size))
@@ -96,7 +83,7 @@ def _judge(executor: Executor, case: LeavingCase) -> Verdict:
     color = poisoned(GRID, GRID)
     color[: scene.size, : scene.size] = np.asarray(found["color"]).reshape(scene.size, scene.size)
     return _Record(
-        TESTS[case.test], planes, color, scene.covered[0], executor.capabilities.subgroup.size
+        TESTS[case.axes.test], planes, color, scene.covered[0], executor.capabilities.subgroup.size
     ).verdict()
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance import evidence
 from vkgroup.conformance.comparison import Description, Verdict, verdict_of
 from vkgroup.conformance.results import Status
-from vkgroup.conformance.thread_group.case import ThreadGroupCase
+from vkgroup.conformance.thread_group.case import ThreadGroupAxes
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
 from vkgroup.conformance.thread_group.program import WIDTH, Entry, Program
 from vkgroup.conformance.thread_group.records import (
@@ -162,7 +162,7 @@ def _text(words: Words) -> str:
     return " ".join(f"0x{word:08x}" for word in words)
 
 
-def _expected(case: ThreadGroupCase, program: Program, one: Executions) -> Expected:
+def _expected(case: ThreadGroupAxes, program: Program, one: Executions) -> Expected:
     """Return what the document requires of each execution."""
     if case.operation in OBSERVATIONS:
         return _OBSERVED[case.operation](one)
@@ -175,7 +175,7 @@ def _expected(case: ThreadGroupCase, program: Program, one: Executions) -> Expec
     if case.type:
         components = TYPES[case.type].components
         swizzled, unswizzled = inputs[:, :, :components], inputs[:, :, 4 : 4 + components]
-        lanes = reference(swizzled, one.executing, unswizzled if case.operands == 2 else None)
+        lanes = reference(swizzled, one.executing, unswizzled if case.operands == "two" else None)
         return Expected.exactly(np.ascontiguousarray(lanes.value[rows, one.lane]), ~one.unseen)
     if case.operation in _BALLOTS:
         arguments = (inputs[:, :, 8:9] < 0,) if operation.types else ()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance.recording import WRITE_NOTHING, Recorder
-from vkgroup.conformance.thread_group.case import ThreadGroupCase
+from vkgroup.conformance.thread_group.case import ThreadGroupAxes
 from vkgroup.conformance.thread_group.flows import FLOWS, Flow
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
 from vkgroup.reference.semantics.thread_group import MOST_THREADS
@@ -30,6 +30,8 @@ SLOT = ("executed", "active", "after")
 """Planes of each slot before the results: 1, and the ballots of the threads that execute it, in front of the
 results and behind them: a device may end helper threads in between, when no quad operation needs them."""
 
+_OPERANDS = {"one": 1, "two": 2}
+
 _VALUES = 9
 """Numbers of each thread: four components of the swizzled value, four of the unswizzled one, and one whose
 sign is the condition of a ballot."""
@@ -39,7 +41,7 @@ sign is the condition of a ballot."""
 class Entry:
     """A case in a program: the planes of its results, of each slot, begin at `at`."""
 
-    case: ThreadGroupCase
+    case: ThreadGroupAxes
     at: int
     planes: int
 
@@ -72,7 +74,7 @@ class Program:
         return len(RECORD) + slot * self.slot_planes
 
 
-def build(cases: list[ThreadGroupCase], seed: int) -> Program:
+def build(cases: list[ThreadGroupAxes], seed: int) -> Program:
     """Make the program of cases that share stage, flow and coverage."""
     case, flow = cases[0], FLOWS[cases[0].flow]
     entries, at = [], len(SLOT)
@@ -97,7 +99,7 @@ def _recorder(stage: str, flow: Flow, slot_planes: int) -> Recorder:
     return Recorder(stage, planes, (WIDTH * HEIGHT,), zeroed, size=(WIDTH, HEIGHT))
 
 
-def planes_of(case: ThreadGroupCase) -> int:
+def planes_of(case: ThreadGroupAxes) -> int:
     """Return how many words a case records."""
     if case.operation in OBSERVATIONS:
         return len(OBSERVATIONS[case.operation].code)
@@ -113,7 +115,7 @@ def _inputs(seed: int) -> NDArray[np.float32]:
     return (integers.astype(np.float32) / np.float32(8)).reshape(MOST_THREADS, _VALUES)
 
 
-def _words(case: ThreadGroupCase) -> list[str]:
+def _words(case: ThreadGroupAxes) -> list[str]:
     """Return the GLSL of each word that a case records."""
     if case.operation in OBSERVATIONS:
         return list(OBSERVATIONS[case.operation].code)
@@ -138,7 +140,7 @@ def _observe(entry: Entry) -> str:
     case = entry.case
     lines = []
     if case.type:
-        operands = ", ".join(_operand(case.type, 4 * number) for number in range(case.operands))
+        operands = ", ".join(_operand(case.type, 4 * number) for number in range(_OPERANDS[case.operands]))
         lines.append(f"{case.type} found = {case.operation}({operands});")
     for number, word in enumerate(_words(case)):
         lines.append(f"record(base + {entry.at + number}u, {word});")
