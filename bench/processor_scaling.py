@@ -35,7 +35,7 @@ from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.program import Program
 from vkgroup.conformance.run import versions
-from vkgroup.conformance.subgroup import program_of
+from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import DeviceInfo
 from vkgroup.opening import open_device
 
@@ -138,11 +138,13 @@ def _programs(executor: Executor, work: Work, number: int) -> list[Program]:
     cases = [case for case in select((CASES,)) if not family_of(case).missing(case, capabilities)]
     batches = list(plan.batches(cases, capabilities))[number :: os.cpu_count() or 1]
     most = max(1, round(work.seconds * MOST_A_SECOND))
-    chosen = (
-        [case for case in batch.cases if isinstance(case, Case) and not case.is_spelled]
+    family = SubgroupFamily()
+    own = (
+        [case for case in batch.cases if isinstance(case, Case)]
         for batch in batches[:most]
+        if batch.family == family.name
     )
-    return [program_of(executor, its) for its in chosen]
+    return [family.program(executor, cases) for cases in own]
 
 
 def _process(work: Work, number: int, ready: Any, answers: Any) -> None:

@@ -12,7 +12,6 @@ from vkgroup.conformance.cooperative_matrix.case import (
     USES,
     MatrixCase,
     Shape,
-    Topic,
     matrices_of,
     matrix_case,
     need_of_matrix,
@@ -30,6 +29,7 @@ from vkgroup.conformance.cooperative_matrix.program import (
     matrix_of,
     store,
 )
+from vkgroup.conformance.cooperative_matrix.topic import Topic
 
 _SCALAR = 3
 

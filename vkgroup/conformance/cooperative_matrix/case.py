@@ -1,17 +1,13 @@
-"""A case of cooperative matrices as data, what a topic of them is, and which matrices a device lists."""
+"""Cases of cooperative matrices: axes, names, and the matrices that a device lists for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from vkgroup.conformance.cooperative_matrix.component import BY_VULKAN, COMPONENTS, Combination
 from vkgroup.conformance.family import TableCase
 from vkgroup.device import Capabilities, CooperativeMatrix
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.cooperative_matrix.program import Builder, Judge
 
 CATEGORY = "cooperative_matrix"
 
@@ -52,30 +48,6 @@ MatrixCase = TableCase[MatrixAxes]
 def matrix_case(topic: str, types: tuple[str, ...], variant: tuple[str, ...], sentence: str) -> MatrixCase:
     """Return a case."""
     return TableCase(CATEGORY, MatrixAxes(topic, types, variant), sentence)
-
-
-@dataclass(frozen=True)
-class Topic:
-    """A group of cases that are written and judged alike.
-
-    Attributes
-    ----------
-    name : the second word of its cases' names.
-    cases : yields every case; needs no device.
-    components : names of the types that a case's shader works with.
-    shapes : the shapes in which a device lists what the case needs, each once; none where it lists none.
-    needs : says in words what must be listed.
-    add : adds a case in one shape to a program; returns what judges it.
-    code : what the lines of its shaders contain that do what the cases are about.
-    """
-
-    name: str
-    cases: Callable[[], Iterable[MatrixCase]]
-    components: Callable[[MatrixCase], tuple[str, ...]]
-    shapes: Callable[[MatrixCase, Capabilities], tuple[Shape, ...]]
-    needs: Callable[[MatrixCase], str]
-    add: Callable[[Builder, MatrixCase, Shape], Judge]
-    code: str
 
 
 def listed(capabilities: Capabilities) -> list[tuple[Combination, CooperativeMatrix]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from vkgroup.conformance.cooperative_matrix import data
-from vkgroup.conformance.cooperative_matrix.case import USES, MatrixCase, Shape, Topic, matrices, matrix_case
+from vkgroup.conformance.cooperative_matrix.case import USES, MatrixCase, Shape, matrices, matrix_case
 from vkgroup.conformance.cooperative_matrix.component import COMPONENTS, Array, Component
 from vkgroup.conformance.cooperative_matrix.judging import exactly, in_place
 from vkgroup.conformance.cooperative_matrix.place import placed
@@ -21,6 +21,7 @@ from vkgroup.conformance.cooperative_matrix.program import (
     matrix_of,
     store,
 )
+from vkgroup.conformance.cooperative_matrix.topic import Topic
 from vkgroup.device import Capabilities
 
 _PAIRED = {"a": ("f16", "f32", "s8", "u8", "s16", "u16"), "c": ("f16", "f32", "s32", "u32")}

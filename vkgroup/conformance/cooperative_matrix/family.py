@@ -11,7 +11,7 @@ from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.cooperative_matrix import listing
 from vkgroup.conformance.cooperative_matrix.arithmetic import ARITHMETIC_TOPIC
 from vkgroup.conformance.cooperative_matrix.bfloat import with_bfloat16
-from vkgroup.conformance.cooperative_matrix.case import MatrixCase, Topic
+from vkgroup.conformance.cooperative_matrix.case import MatrixCase
 from vkgroup.conformance.cooperative_matrix.component import COMPONENTS
 from vkgroup.conformance.cooperative_matrix.conversion import CONVERSION_TOPIC
 from vkgroup.conformance.cooperative_matrix.memory import LOAD_TOPIC, STORE_TOPIC
@@ -24,6 +24,7 @@ from vkgroup.conformance.cooperative_matrix.program import (
     Finding,
     Outputs,
 )
+from vkgroup.conformance.cooperative_matrix.topic import Topic
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.results import Status

@@ -11,7 +11,6 @@ from vkgroup.conformance.cooperative_matrix.case import (
     USES,
     MatrixCase,
     Shape,
-    Topic,
     matrices_of,
     matrix_case,
     need_of_matrix,
@@ -34,6 +33,7 @@ from vkgroup.conformance.cooperative_matrix.program import (
     store,
     view_size,
 )
+from vkgroup.conformance.cooperative_matrix.topic import Topic
 
 MEMORIES = {
     "buffer": "a storage buffer",

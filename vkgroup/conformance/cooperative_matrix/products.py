@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from vkgroup.conformance.cooperative_matrix import data
-from vkgroup.conformance.cooperative_matrix.case import MatrixCase, Shape, Topic, matrix_case, products
+from vkgroup.conformance.cooperative_matrix.case import MatrixCase, Shape, matrix_case, products
 from vkgroup.conformance.cooperative_matrix.component import COMBINATIONS, COMPONENTS, Array, Combination
 from vkgroup.conformance.cooperative_matrix.judging import elements, exactly, in_place
 from vkgroup.conformance.cooperative_matrix.place import Placement, placed
@@ -24,6 +24,7 @@ from vkgroup.conformance.cooperative_matrix.program import (
     matrix_type,
     store,
 )
+from vkgroup.conformance.cooperative_matrix.topic import Topic
 from vkgroup.device import Capabilities
 from vkgroup.reference.semantics.cooperative import Product, multiply_add
 
