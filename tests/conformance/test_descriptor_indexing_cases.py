@@ -69,7 +69,7 @@ def test_what_a_device_lacks_is_named() -> None:
     ]
     (alone,) = family.missing(case, capabilities_of(1))
     assert "a subgroup size of at least 2" in alone
-    nonuniform = replace(case, kind="input_attachment", stage="fragment", way="nonuniform")
+    nonuniform = chosen("descriptor_indexing.fragment.input_attachment.read.nonuniform")[0]
     assert "shaderInputAttachmentArrayNonUniformIndexing" in family.missing(nonuniform, capabilities)
 
 

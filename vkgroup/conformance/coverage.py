@@ -1,4 +1,4 @@
-"""What the suite covers of Khronos' (VK-GL-CTS), by group, and what it adds: the table of docs/coverage.md.
+"""Coverage of Khronos' suite (VK-GL-CTS) by group, and the additions to it: the table of docs/coverage.md.
 
 ``python -m vkgroup.conformance.coverage`` prints the page; with files, that of the names in them, one a line.
 """
@@ -51,10 +51,10 @@ def groups_of(names: Iterable[str]) -> list[Group]:
     for name in names:
         key = group_of(name)
         group = groups.setdefault(key, Group(key))
-        found = matches(map_name(name).globs)
+        matched = matches(map_name(name).globs)
         group.names += 1
-        group.mapped += bool(found)
-        group.cases.update(found)
+        group.mapped += bool(matched)
+        group.cases.update(matched)
     return list(groups.values())
 
 

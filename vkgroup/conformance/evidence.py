@@ -1,4 +1,4 @@
-"""What is wrong in one subgroup, lane by lane, as JSON data that a report can draw; of any family.
+"""Evidence of a failure: the lanes of one subgroup as JSON data, which a report can draw.
 
 ::
 
@@ -7,15 +7,15 @@
      "masks": [{"name": "expected", "mask": "0xf", "wrong": "0x0"}, {"name": "got by lane 0", ...}],
      "code": "subgroupAll(value)"}
 
-``active`` and ``wrong`` are who executed the operation and whose result is illegal; ``active`` is null where
-that was not recorded. Each row has a text for each lane; None where the lane recorded nothing or, of
-``expected``, where any value is legal. ``expected`` and ``got`` are compared; other rows say more of a lane.
+``active`` has the lanes that executed the operation, or is null where that was not recorded; ``wrong`` has
+the lanes with an illegal result. Each row has a text for each lane: None where the lane recorded nothing
+and, in ``expected``, where any value is legal. ``expected`` and ``got`` are compared; other rows describe the
+lane.
 
-There may also be: ``masks``, sets of lanes to hold against each other; ``code``, what the shader's line with
-the operation contains; ``unit`` and ``names``, of what the cells are and how they are called where they are
-not the lanes from 0 on.
+Optional keys: ``masks``, sets of lanes to compare with each other; ``code``, a text in the shader's line with
+the operation; ``unit`` and ``names``, the kind and the names of the cells where they are not lanes from 0 on.
 
-A failure has the evidence of one subgroup, or of `WINDOW` values, and no more: results are read whole.
+A failure has the evidence of one subgroup, or of `WINDOW` values, because results are read whole.
 """
 
 from __future__ import annotations
@@ -148,16 +148,16 @@ def masks_of(
     """
     exact = bool((least == most).all())
     if told and (most == most[0]).all() and (least == least[0]).all():
-        found = [mask_of("expected" if exact else "at most", most[0])]
-        found += [] if exact else [mask_of("at least", least[0])]
+        masks = [mask_of("expected" if exact else "at most", most[0])]
+        masks += [] if exact else [mask_of("at least", least[0])]
     else:
-        found = []
+        masks = []
     _, first, kind = np.unique(got, axis=0, return_index=True, return_inverse=True)
     for number in np.argsort(first)[:MOST_MASKS].tolist():
         those = kind.ravel() == number
         wrong = np.any(got[those] & ~most[those] | least[those] & ~got[those], axis=0)
-        found.append(mask_of(f"got by {_lanes(lane[those].tolist())}", got[first[number]], wrong))
-    return found
+        masks.append(mask_of(f"got by {_lanes(lane[those].tolist())}", got[first[number]], wrong))
+    return masks
 
 
 def _lanes(numbers: list[int]) -> str:

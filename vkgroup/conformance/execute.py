@@ -1,4 +1,4 @@
-"""What every family needs of the device and the compiler to judge its cases."""
+"""Executor: an open device, with modules compiled for it and buffers kept on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How programs speak of vectors of eight components, which the compiler does not know (SPV_EXT_long_vector).
+"""Vectors of eight components (SPV_EXT_long_vector), written around a compiler without them.
 
 GL_EXT_spirv_intrinsics names SPIR-V's types and instructions in GLSL: a vector type of eight components, the
 instructions that make one and take it apart, and each group operation on it, from the operation's own row.

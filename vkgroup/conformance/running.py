@@ -110,5 +110,5 @@ def _drawn(
     subgroup_size: int,
 ) -> Words:
     """Draw, and return what the attachments hold as a buffer would."""
-    found = _draw(executor, program, module, bindings, subgroup_size)
-    return stage.words(found, program.planes)
+    attachments = _draw(executor, program, module, bindings, subgroup_size)
+    return stage.words(attachments, program.planes)

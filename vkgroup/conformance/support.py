@@ -1,4 +1,4 @@
-"""What a device must declare for a case; what it does not declare is never judged."""
+"""Requirements of a case on a device; a case is never judged on what the device does not declare."""
 
 from __future__ import annotations
 

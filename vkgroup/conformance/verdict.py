@@ -46,7 +46,7 @@ class JudgedLanes:
     def where(self, row: int) -> str:
         """Return the subgroup of an instance in words."""
         instances = self.instances
-        return self.program.stage.whereabouts(int(instances.group[row]), int(instances.number[row]))
+        return self.program.stage.subgroup_name(int(instances.group[row]), int(instances.number[row]))
 
     def line(self, index: tuple[int, ...]) -> str:
         """Describe one lane: where it is, its active mask and inputs, what it must have and what it has."""
@@ -176,12 +176,12 @@ def _expected_variable(entry: Entry, instances: Instances) -> Expected:
     rows, size = instances.active.shape
     name = entry.case.operation
     if name in ("gl_NumSubgroups", "gl_SubgroupID"):
-        found = [instances.subgroups[workgroup] for workgroup in instances.group]
+        numbers = [instances.subgroups[workgroup] for workgroup in instances.group]
         if name == "gl_NumSubgroups":
-            of_row = np.array([len(ids) for ids in found])
+            of_row = np.array([len(ids) for ids in numbers])
         else:
             # In the range 0 to gl_NumSubgroups - 1: the least that occurs is 0, the next 1, and so on.
-            pairs = zip(found, instances.subgroup, strict=True)
+            pairs = zip(numbers, instances.subgroup, strict=True)
             of_row = np.array([np.searchsorted(ids, one) for ids, one in pairs])
         value = np.broadcast_to(of_row.reshape(-1, 1, 1).astype(np.uint32), (rows, size, 1))
         defined = np.broadcast_to(instances.active[..., None], value.shape)

@@ -284,8 +284,8 @@ def _run(executor: Executor, text: str, memory: str, first: Values, given: Value
     }
     cells = "pixels" if memory == "image" else "Cells"
     bindings[cells] = first.reshape(1, -1) if memory == "image" else first
-    found = run(executor, text, GROUPS, bindings)
-    return found[cells].reshape(-1), found["Returned"]
+    recorded = run(executor, text, GROUPS, bindings)
+    return recorded[cells].reshape(-1), recorded["Returned"]
 
 
 ATOMICS_TOPIC = TableFamily("atomics", _cases, _missing, _judge)

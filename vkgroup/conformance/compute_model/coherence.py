@@ -178,10 +178,12 @@ def _judge_exchange(executor: Executor, memory: str, barrier: str, side: str) ->
 
 
 def _judge_incoherent(executor: Executor, memory: str) -> Verdict:
-    found = _found(executor, _exchange(memory, "memoryBarrier", "both", False), memory)
-    missed = int(np.count_nonzero(found != _exchanged()))
-    detail = f"{missed} of {found.size} reads missed what another invocation had written; nothing is promised"
-    return Verdict(Status.UNDEFINED, 0, found.size, detail)
+    recorded = _found(executor, _exchange(memory, "memoryBarrier", "both", False), memory)
+    missed = int(np.count_nonzero(recorded != _exchanged()))
+    detail = (
+        f"{missed} of {recorded.size} reads missed what another invocation had written; nothing is promised"
+    )
+    return Verdict(Status.UNDEFINED, 0, recorded.size, detail)
 
 
 def _judge_last(executor: Executor, memory: str, barrier: str) -> Verdict:
@@ -217,10 +219,10 @@ void main() {{
         bindings["Cells"] = np.zeros(groups * LOCAL, np.uint32)
     else:
         bindings["pixels"] = np.zeros((groups, LOCAL), np.uint32)
-    found = run(executor, source, groups, bindings)["Found"].reshape(groups, LOCAL)
+    recorded = run(executor, source, groups, bindings)["Found"].reshape(groups, LOCAL)
     group, index = np.indices((groups, LOCAL), dtype=np.uint32)
     expected = hashed(index, np.zeros_like(index), group)
-    return compare(found, expected, "what the last workgroup collected", ("workgroup", "invocation"))
+    return compare(recorded, expected, "what the last workgroup collected", ("workgroup", "invocation"))
 
 
 COHERENCE_TOPIC = TableFamily("coherence", _cases, _missing, _judge)

@@ -89,9 +89,9 @@ void main() {{
 """
     count = x * y * z
     expected = [count, y, z, z - 1, count * (count - 1) // 2, y, x + 1, y + 1, z + 1, x]
-    found = run(executor, source, 1, {"Found": poisoned(len(expected))})["Found"]
+    recorded = run(executor, source, 1, {"Found": poisoned(len(expected))})["Found"]
     what = "lengths of three arrays, their sums, the size plus one, the size in a label"
-    return compare(found, np.array(expected, np.uint32), what)
+    return compare(recorded, np.array(expected, np.uint32), what)
 
 
 def _judge_limit(executor: Executor, name: str) -> Verdict:
@@ -116,8 +116,8 @@ def _judge_limit(executor: Executor, name: str) -> Verdict:
     value = next(limit.value for limit in limits if limit.constant == name)
     values = np.array(value if isinstance(value, tuple) else [value], np.int32)
     expected = np.stack([values, values // 2], axis=1).reshape(-1)
-    found = run(executor, source, 1, {"Found": poisoned(2 * width).view(np.int32)})["Found"]
-    return compare(found, expected, f"{name} and its half")
+    recorded = run(executor, source, 1, {"Found": poisoned(2 * width).view(np.int32)})["Found"]
+    return compare(recorded, expected, f"{name} and its half")
 
 
 CONSTANTS_TOPIC = TableFamily("constants", _cases, _missing, _judge)

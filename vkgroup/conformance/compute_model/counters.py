@@ -117,11 +117,11 @@ def _run(
 
 def _judge_increment(executor: Executor) -> Verdict:
     source = _shader("Everybody takes a number.", _ONE, "found[index] = atomicCounterIncrement(counter);")
-    found, after = _run(executor, source, {0: np.array([5], np.uint32)}, TOTAL)
+    recorded, after = _run(executor, source, {0: np.array([5], np.uint32)}, TOTAL)
     numbers = np.arange(5, 5 + TOTAL, dtype=np.uint32)
     return merged(
         [
-            compare(np.sort(found), numbers, "the numbers handed out, sorted"),
+            compare(np.sort(recorded), numbers, "the numbers handed out, sorted"),
             compare(after[0], np.array([5 + TOTAL], np.uint32), "the counter"),
         ]
     )
@@ -129,11 +129,11 @@ def _judge_increment(executor: Executor) -> Verdict:
 
 def _judge_decrement(executor: Executor) -> Verdict:
     source = _shader("Everybody gives one back.", _ONE, "found[index] = atomicCounterDecrement(counter);")
-    found, after = _run(executor, source, {0: np.array([5 + TOTAL], np.uint32)}, TOTAL)
+    recorded, after = _run(executor, source, {0: np.array([5 + TOTAL], np.uint32)}, TOTAL)
     numbers = np.arange(5, 5 + TOTAL, dtype=np.uint32)
     return merged(
         [
-            compare(np.sort(found), numbers, "the numbers after each decrement, sorted"),
+            compare(np.sort(recorded), numbers, "the numbers after each decrement, sorted"),
             compare(after[0], np.array([5], np.uint32), "the counter"),
         ]
     )
@@ -152,10 +152,10 @@ def _judge_mixed(executor: Executor) -> Verdict:
 
 def _judge_read(executor: Executor) -> Verdict:
     source = _shader("Everybody reads the counter.", _ONE, "found[index] = atomicCounter(counter);")
-    found, after = _run(executor, source, {0: np.array([77], np.uint32)}, TOTAL)
+    recorded, after = _run(executor, source, {0: np.array([77], np.uint32)}, TOTAL)
     return merged(
         [
-            compare(found, np.full(TOTAL, 77, np.uint32), "what was read"),
+            compare(recorded, np.full(TOTAL, 77, np.uint32), "what was read"),
             compare(after[0], np.array([77], np.uint32), "the counter"),
         ]
     )
@@ -193,8 +193,8 @@ def _judge_coherence(executor: Executor) -> Verdict:
         found[(number * {TOTAL}u + index) * 2u + 1u] = second;
     }}"""
     source = _shader("Everybody counts, and reads the counter twice.", _ONE, body)
-    found, after = _run(executor, source, {0: np.zeros(1, np.uint32)}, 2 * ROUNDS * TOTAL)
-    first, second = found.reshape(ROUNDS, TOTAL, 2).transpose(2, 0, 1).astype(np.int64)
+    recorded, after = _run(executor, source, {0: np.zeros(1, np.uint32)}, 2 * ROUNDS * TOTAL)
+    first, second = recorded.reshape(ROUNDS, TOTAL, 2).transpose(2, 0, 1).astype(np.int64)
     # A reader's own increments are counted when it reads.
     own = np.arange(1, ROUNDS + 1)[:, None]
     wrong = (second < first) | (first < own) | (second > ROUNDS * TOTAL)
@@ -203,9 +203,9 @@ def _judge_coherence(executor: Executor) -> Verdict:
         detail = f"{np.count_nonzero(wrong)} of {wrong.size} pairs of reads went back, or missed an increment"
         rows = {"first read": first, "second read": second}
         shown = evidence.of_values("pairs of reads", rows, wrong, ("round", "invocation"))
-        return Verdict(Status.FAIL, found.size, 0, detail, shown)
+        return Verdict(Status.FAIL, recorded.size, 0, detail, shown)
     total = compare(after[0], np.array([ROUNDS * TOTAL], np.uint32), "the counter")
-    return replace(total, defined=found.size + 1)
+    return replace(total, defined=recorded.size + 1)
 
 
 def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
@@ -233,8 +233,8 @@ def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
         found[at + 1u] = b;
     }}"""
     source = _shader("Two counters, one raised after the other.", declarations, body)
-    found, after = _run(executor, source, {0: np.zeros(2, np.uint32)}, 2 * trials, groups)
-    first, second = found.reshape(-1, 2).T.astype(np.int64)
+    recorded, after = _run(executor, source, {0: np.zeros(2, np.uint32)}, 2 * trials, groups)
+    first, second = recorded.reshape(-1, 2).T.astype(np.int64)
     ahead = int(np.count_nonzero(second > first))
     counts = f"{trials} trials, the first counter ahead by {(first - second).max()} at most"
     if barrier == "none":

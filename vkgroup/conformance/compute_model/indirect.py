@@ -54,11 +54,11 @@ def _counted(groups: tuple[int, int, int]) -> Words:
     return box.reshape(-1)
 
 
-def _compare_counts(found: dict[Any, Any], groups: tuple[int, int, int]) -> Verdict:
-    counts = compare(found["Counts"], _counted(groups), f"invocations of {groups} workgroups")
+def _compare_counts(recorded: dict[Any, Any], groups: tuple[int, int, int]) -> Verdict:
+    counts = compare(recorded["Counts"], _counted(groups), f"invocations of {groups} workgroups")
     if 0 in groups:
-        return merged([counts, compare(found["Sizes"], poisoned(3), "a dispatch of nothing wrote")])
-    return merged([counts, compare(found["Sizes"], np.array(groups, np.uint32), "gl_NumWorkGroups")])
+        return merged([counts, compare(recorded["Sizes"], poisoned(3), "a dispatch of nothing wrote")])
+    return merged([counts, compare(recorded["Sizes"], np.array(groups, np.uint32), "gl_NumWorkGroups")])
 
 
 def _counting() -> dict[str, Words]:
@@ -132,8 +132,8 @@ def _judge_zero(executor: Executor) -> Verdict:
     verdicts = []
     with pipeline_of(executor, _COUNT) as pipeline:
         for groups in _NOTHING:
-            found = dispatch(executor, pipeline, groups, _counting())
-            verdicts.append(_compare_counts(found, groups))
+            recorded = dispatch(executor, pipeline, groups, _counting())
+            verdicts.append(_compare_counts(recorded, groups))
     return merged(verdicts)
 
 

@@ -62,9 +62,9 @@ def _monotone(
     key : of each returned value, rising with each change.
     """
     changes = apply(returned, given) != returned
-    found = _chain(given[changes], returned[changes], before, after, apply, key[changes])
-    if found:
-        return found
+    recorded = _chain(given[changes], returned[changes], before, after, apply, key[changes])
+    if recorded:
+        return recorded
     states = np.concatenate([before, returned[changes], after])
     strange = ~np.isin(returned, states)
     return f"{returned[strange][0]} was returned, a value that was never there" if strange.any() else ""

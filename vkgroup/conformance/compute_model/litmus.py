@@ -190,15 +190,15 @@ def _trials(
         bindings["CellsBuffer"] = np.zeros(words, np.uint32)
     if "image" in writing.memories:
         bindings["cells_image"] = np.zeros((words // IMAGE_WIDTH, IMAGE_WIDTH), np.uint32)
-    found = dispatch(executor, pipeline, setting.groups, bindings)
-    results = found["Results"]
+    recorded = dispatch(executor, pipeline, setting.groups, bindings)
+    results = recorded["Results"]
     values = {register: results[:, ("r0", "r1").index(register)] for register in test.registers}
     for location in test.finals:
         which = "xy".index(location)
         if writing.memory(location) == "shared":
             values[location] = results[:, 2 + which]
         else:
-            memory = found["CellsBuffer" if writing.memory(location) == "buffer" else "cells_image"]
+            memory = recorded["CellsBuffer" if writing.memory(location) == "buffer" else "cells_image"]
             values[location] = memory.reshape(-1)[_places(which, plan, setting)]
     return verdict_of(test, writing, {name: decoded(value) for name, value in values.items()})
 

@@ -106,12 +106,12 @@ def _judge_exchange(executor: Executor, case: ModelCase) -> Verdict:
         "Settings": np.array([2, 1], np.uint32),
         "Found": poisoned(GROUPS * ROUNDS * shape.in_group * words),
     }
-    found = run(executor, source(case.axes.variant, shape), GROUPS, bindings)["Found"]
+    recorded = run(executor, source(case.axes.variant, shape), GROUPS, bindings)["Found"]
     group, number, index = np.indices((GROUPS, ROUNDS, shape.in_group), dtype=np.uint32)
     cell = PATTERNS[pattern].source(index, number, shape.in_group).astype(np.uint32)
     expected = np.stack(TYPES[type_].expected(exchange_table.hashed(cell, number, group)), axis=-1)
     axes = ("workgroup", "round", "invocation", "word")
-    return compare(found.reshape(expected.shape), expected, "what was read after the barrier", axes)
+    return compare(recorded.reshape(expected.shape), expected, "what was read after the barrier", axes)
 
 
 SHARED_TOPIC = TableFamily("shared", _cases, _missing, _judge)

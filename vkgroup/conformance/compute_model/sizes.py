@@ -127,11 +127,11 @@ void main() {{
     }}
 }}
 """
-    found = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * _ROUNDS * words)})["Found"]
+    recorded = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * _ROUNDS * words)})["Found"]
     group, number, index = np.indices((_GROUPS, _ROUNDS, words), dtype=np.uint32)
     expected = hashed(index, number, group)
     axes = ("workgroup", "round", "word")
-    return compare(found.reshape(expected.shape), expected, "what shared memory held", axes)
+    return compare(recorded.reshape(expected.shape), expected, "what shared memory held", axes)
 
 
 def _judge_tree(executor: Executor, count: int) -> Verdict:
@@ -153,11 +153,11 @@ void main() {{
     found[group * {count}u + index] = sums[0];
 }}
 """
-    found = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * count)})["Found"]
+    recorded = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * count)})["Found"]
     group, index = np.indices((_GROUPS, count), dtype=np.uint32)
     totals = hashed(index, np.zeros_like(index), group).sum(axis=1, dtype=np.uint32)
     expected = np.repeat(totals[:, None], count, axis=1)
-    return compare(found.reshape(expected.shape), expected, "the sum", ("workgroup", "invocation"))
+    return compare(recorded.reshape(expected.shape), expected, "the sum", ("workgroup", "invocation"))
 
 
 def _judge_rounds(executor: Executor) -> Verdict:
@@ -179,10 +179,10 @@ void main() {{
     found[group * {_LOCAL}u + index] = sum;
 }}
 """
-    found = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * _LOCAL)})["Found"]
+    recorded = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * _LOCAL)})["Found"]
     group, index = np.indices((_GROUPS, _LOCAL), dtype=np.uint32)
     sums = np.zeros_like(index)
     for number in range(_MANY):
         cells = sums ^ hashed(index, np.full_like(index, number), group)
         sums = np.roll(cells, -1, axis=1) * np.uint32(3) + index
-    return compare(found.reshape(sums.shape), sums, "the sum", ("workgroup", "invocation"))
+    return compare(recorded.reshape(sums.shape), sums, "the sum", ("workgroup", "invocation"))

@@ -114,8 +114,8 @@ def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
                 bound.dispatch_indirect(commands, 4, timeout=executor.timeout)
         else:
             bound.dispatch(shape.groups, timeout=executor.timeout)
-        found = bound.results()
-    taken, records = int(found["Tickets"][0]), found["Records"].reshape(-1, _WORDS)
+        recorded = bound.results()
+    taken, records = int(recorded["Tickets"][0]), recorded["Records"].reshape(-1, _WORDS)
     return judge_records([case.axes.test for case in cases], shape, taken, records)
 
 
@@ -142,12 +142,12 @@ def _judge_one(test: str, shape: Shape, records: Record) -> Verdict:
     expected = expected_records(shape)
     if test == "every_invocation_once":
         pairs = [0, 1, 2, 4, 5, 6]
-        found = np.unique(records[:, pairs], axis=0)
-        if len(found) < shape.total:
-            detail = f"only {len(found)} of {shape.total} pairs of workgroup and local id are different"
+        recorded = np.unique(records[:, pairs], axis=0)
+        if len(recorded) < shape.total:
+            detail = f"only {len(recorded)} of {shape.total} pairs of workgroup and local id are different"
             return Verdict(Status.FAIL, shape.total, 0, detail)
         must = np.unique(expected[:, pairs], axis=0)
-        return compare(found, must, "the pairs of workgroup and local id, sorted", ("pair", "component"))
+        return compare(recorded, must, "the pairs of workgroup and local id, sorted", ("pair", "component"))
     if test == "gl_GlobalInvocationID":
         # From the variables themselves, as the formula has them, and as a whole.
         formula = records[:, 0:3] * records[:, 13:16] + records[:, 4:7]

@@ -55,7 +55,7 @@ def run(
         return dispatch(executor, pipeline, groups, bindings)
 
 
-def compare(found: Array, expected: Array, what: str, names: Sequence[str] = ()) -> Verdict:
+def compare(recorded: Array, expected: Array, what: str, names: Sequence[str] = ()) -> Verdict:
     """Compare every bit of every element.
 
     Parameters
@@ -64,17 +64,17 @@ def compare(found: Array, expected: Array, what: str, names: Sequence[str] = ())
     what : the values in words, for a failure.
     names : of the axes, for a failure.
     """
-    wrong = np.ascontiguousarray(found).view(np.uint32) != np.ascontiguousarray(expected).view(np.uint32)
+    wrong = np.ascontiguousarray(recorded).view(np.uint32) != np.ascontiguousarray(expected).view(np.uint32)
 
     def line(index: tuple[int, ...]) -> str:
         axes = [*names, *(f"axis {axis}" for axis in range(len(names), len(index)))]
         where = ", ".join(f"{name} {number}" for name, number in zip(axes, index, strict=False))
-        return f"{where}: expected {expected[index]} got {found[index]}"
+        return f"{where}: expected {expected[index]} got {recorded[index]}"
 
     def shown(wrong: Flags) -> dict[str, Any]:
-        return evidence.of_values(what, {"expected": expected, "got": found}, wrong, names)
+        return evidence.of_values(what, {"expected": expected, "got": recorded}, wrong, names)
 
-    return verdict_of(wrong, Description("values", line, shown, about=what), defined=found.size)
+    return verdict_of(wrong, Description("values", line, shown, about=what), defined=recorded.size)
 
 
 def merged(verdicts: Sequence[Verdict]) -> Verdict:

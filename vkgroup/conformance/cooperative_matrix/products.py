@@ -129,8 +129,8 @@ def _expected(combination: Combination, a: Array, b: Array, c: Array) -> Product
     result = COMPONENTS[combination.result].dtype
     value, defined = c, np.ones(c.shape, np.bool_)
     for step in range(a.shape[1]):
-        found = multiply_add(a[:, step], b[:, step], value, result, saturating=combination.saturating)
-        value, defined = found.value, defined & found.defined
+        step_result = multiply_add(a[:, step], b[:, step], value, result, saturating=combination.saturating)
+        value, defined = step_result.value, defined & step_result.defined
     return Product(value, defined)
 
 

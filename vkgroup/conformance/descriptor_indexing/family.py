@@ -113,8 +113,8 @@ def _judge_one(executor: Executor, case: DescriptorAxes) -> Verdict:
     module = executor.transform_module(module, source)
     wanted = np.random.default_rng(executor.seed).integers(0, kind.count, INVOCATIONS).astype(np.uint32)
     before = [cells_of(number, executor.seed) for number in range(kind.count)]
-    found, after = _run(executor, case, module, wanted, before)
-    return _verdict(executor.seed, case, wanted, found, np.stack(before), after)
+    recorded, after = _run(executor, case, module, wanted, before)
+    return _verdict(executor.seed, case, wanted, recorded, np.stack(before), after)
 
 
 def _missing_limits(kind: Kind, capabilities: Capabilities) -> list[str]:
@@ -134,23 +134,23 @@ def _run(
         result = executor.device.run(module, GROUPS, bindings, timeout=executor.timeout)
     else:
         result = executor.device.draw(module, (WIDTH, HEIGHT), bindings, timeout=executor.timeout)
-    found = result[1].reshape(INVOCATIONS, 2)
+    recorded = result[1].reshape(INVOCATIONS, 2)
     if case.access == "read":
-        return found, None
-    return found, np.stack([np.asarray(cells).reshape(CELLS) for cells in result[2]])
+        return recorded, None
+    return recorded, np.stack([np.asarray(cells).reshape(CELLS) for cells in result[2]])
 
 
 def _verdict(
-    seed: int, case: DescriptorAxes, wanted: Words, found: Words, before: Words, after: Words | None
+    seed: int, case: DescriptorAxes, wanted: Words, recorded: Words, before: Words, after: Words | None
 ) -> Verdict:
     """Judge the descriptors that invocations came to, and what they read or left there."""
     kind = KINDS[case.kind]
-    chosen = found[:, 0]
+    chosen = recorded[:, 0]
     if (fault := _choice_fault(WAYS[case.way], chosen, wanted, kind.count)) is not None:
         return Verdict(Status.FAIL, INVOCATIONS, 0, *fault)
     place, index = np.arange(INVOCATIONS), chosen.astype(np.int64)
     if after is None:
-        expected, got = kind.expected(index, place, seed), found[:, 1]
+        expected, got = kind.expected(index, place, seed), recorded[:, 1]
         read = {"descriptor": chosen, "expected": expected, "got": got}
         return _compared(
             expected,

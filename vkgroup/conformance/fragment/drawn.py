@@ -1,4 +1,4 @@
-"""What a draw left behind, and what a probe expects of it."""
+"""The record of a draw, and the probes that expect something of it."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ class Drawn:
     def at(self, flags: Flags, x: Indices, y: Indices) -> Flags:
         """Return the flags of other pixels of the same layer; False beyond the record."""
         beyond = (x < 0) | (y < 0) | (x >= GRID) | (y >= GRID)
-        found = flags[self.layer, np.where(beyond, 0, y), np.where(beyond, 0, x)]
-        return np.asarray(found & ~beyond)
+        values = flags[self.layer, np.where(beyond, 0, y), np.where(beyond, 0, x)]
+        return np.asarray(values & ~beyond)
 
 
 Expect = Callable[[Drawn], Expected]

@@ -1,4 +1,4 @@
-"""What the fragments of a scene do, and what they must find.
+"""Probes: what every fragment of a scene computes, and the result that it must get.
 
 In GLSL every fragment has `x` and `y`, its pixel; `layer`, its record; `self`, all three in one word; `f`, a
 value that changes from pixel to pixel without rule, and `g`, one that is linear in the pixel's place; `lane`
@@ -92,8 +92,8 @@ def _derivative(axis: str, fine: bool, drawn: Drawn) -> Expected:
 
 
 def _width(fine: bool, drawn: Drawn) -> Expected:
-    found = _differences(drawn)
-    sums = tuple(np.abs(dx) + np.abs(dy) for dx in found["x"] for dy in found["y"])
+    differences = _differences(drawn)
+    sums = tuple(np.abs(dx) + np.abs(dy) for dx in differences["x"] for dy in differences["y"])
     return Expected.one_of(sums[:1] if fine else sums, drawn.present)
 
 

@@ -1,4 +1,4 @@
-"""What fragment cases draw: triangles, and which pixels they must cover.
+"""Scenes of the fragment cases: triangles, and the pixels that they must cover.
 
 Coordinates are in pixels, y down, in sixteenths: every device keeps so many subpixel bits (Vulkan 1.4,
 Required Limits, subPixelPrecisionBits is at least 4). Coverage is computed from the edges exactly. Unless a

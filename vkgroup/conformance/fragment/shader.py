@@ -123,12 +123,12 @@ def draw(
     """
     shape, size = (scene.layers, GRID, GRID), (scene.size, scene.size)
     recorder = Recorder("fragment", RECORD + results, shape, zeroed=(0, 1), size=size)
-    planes, found = recorder.run(
+    planes, attachments = recorder.run(
         executor, module, bindings, vertices=scene.vertices(), colors={"color": "r32f"}, **control
     )
     lane = np.where(planes[2] == POISON, 0, planes[2]).astype(np.int64)
     drawn = Drawn(
-        scene=scene, count=planes[0], before=planes[1], lane=lane, color=found["color"],
+        scene=scene, count=planes[0], before=planes[1], lane=lane, color=attachments["color"],
         size=executor.capabilities.subgroup.size,
         mask=np.ascontiguousarray(planes[3:7].transpose(1, 2, 3, 0)),
     )  # fmt: skip

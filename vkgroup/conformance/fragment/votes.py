@@ -52,8 +52,8 @@ def _voted(kind: str, name: str, drawn: Drawn) -> Expected:
     active = _active(drawn)
     values = _VALUES[name][1](np.arange(_MOST_LANES))
     any_, all_ = (active & values).any(axis=-1), (~active | values).all(axis=-1)
-    found = {"Any": any_, "All": all_, "AllEqual": all_ | ~any_}[kind]
-    return Expected.one_of((np.asarray(found, np.uint32),), drawn.present)
+    result = {"Any": any_, "All": all_, "AllEqual": all_ | ~any_}[kind]
+    return Expected.one_of((np.asarray(result, np.uint32),), drawn.present)
 
 
 def _agreeing(drawn: Drawn) -> Expected:
@@ -63,12 +63,12 @@ def _agreeing(drawn: Drawn) -> Expected:
 def _helpers(drawn: Drawn) -> Expected:
     """Return the bits of the quad's places that are not covered and take part."""
     active, base = _active(drawn), drawn.lane & ~3
-    found = np.zeros(drawn.count.shape, np.uint32)
+    result = np.zeros(drawn.count.shape, np.uint32)
     for place in range(4):
         there = np.take_along_axis(active, (base + place)[..., None], axis=-1)[..., 0]
         x, y = drawn.of_lane(np.full_like(drawn.lane, place))
-        found |= (there & ~drawn.at(drawn.shaded, x, y)).astype(np.uint32) << np.uint32(place)
-    return Expected.one_of((found,), drawn.present)
+        result |= (there & ~drawn.at(drawn.shaded, x, y)).astype(np.uint32) << np.uint32(place)
+    return Expected.one_of((result,), drawn.present)
 
 
 def votes(scenes: tuple[str, ...], unclipped: tuple[str, ...], leaving: tuple[str, ...]) -> tuple[Probe, ...]:

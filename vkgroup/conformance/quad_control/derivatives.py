@@ -290,9 +290,9 @@ def _judge(executor: Executor, cases: list[DerivativeCase]) -> list[Verdict]:
         result = executor.device.run(
             module, WORKGROUPS, {0: blank, 1: (image, Sampler())}, timeout=executor.timeout
         )
-    found = result[0].reshape(WORKGROUPS, len(probes), prod(shape))
+    recorded = result[0].reshape(WORKGROUPS, len(probes), prod(shape))
     layout = layout_of(group, shape)
-    return [_verdict(probe, layout, found[:, number]) for number, probe in enumerate(probes)]
+    return [_verdict(probe, layout, recorded[:, number]) for number, probe in enumerate(probes)]
 
 
 def _verdict(probe: Probe, layout: Layout, got: NDArray[np.float32]) -> Verdict:

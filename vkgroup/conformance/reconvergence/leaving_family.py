@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.comparison import Description, Flags, Index, Verdict
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
@@ -26,7 +26,6 @@ from vkgroup.conformance.results import Status
 from vkgroup.device import Capabilities
 
 Words = NDArray[np.uint32]
-Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 _LEAST_SIZE = 4
@@ -89,7 +88,7 @@ def _judge_one(executor: Executor, case: LeavingCase) -> Verdict:
 
 @dataclass(frozen=True)
 class _Record:
-    """What a draw left behind, of the pixels that the scene covers.
+    """The record of a draw, of the pixels that the scene covers.
 
     Attributes
     ----------
@@ -147,7 +146,7 @@ class _Record:
         return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
 
     def _layout_fault(self) -> Fault | None:
-        """Check that every covered pixel was shaded, where it says, among those whom it names."""
+        """Check that every covered pixel was shaded and that its ballot names the fragments with it."""
         started = self.planes[PLANES["started"]] == 1
         if (started != self.covered).any():
             wrong = int((started != self.covered).sum())
@@ -156,52 +155,45 @@ class _Record:
             return Fault("gl_SubgroupSize and gl_SubgroupInvocationID contradict each other or the device")
         there, real = self._of_subgroup(np.ones(int(self.covered.sum()), np.bool_)), self._masks("real")
         wrong = (real != there).any(axis=1)
-        return self._of_masks(
-            wrong, "real", real, there, there, "before anybody left, fragments that are none"
-        )
+        return self._of_masks(wrong, "real", real, there, there, "masks of fragments before any left")
 
     def _ending_fault(self, survivors: Flags) -> Fault | None:
-        """Check that those who leave leave nothing behind, and the others everything."""
+        """Check that fragments that leave write nothing more, and that the others write everything."""
         ended = self._at("ended") == 1
-        wrong = ended != survivors
-        if wrong.any():
-            words = f"{self._where(wrong)} {'did not go on' if survivors[wrong][0] else 'went on'}"
-            ways = np.array(["leaves", "goes on"])
-            return Fault(
-                words,
-                self._lanes(
-                    wrong, ways[survivors.astype(int)], ways[ended.astype(int)], LEAVES[self.test.verb]
-                ),
-            )
+        ways = np.array(["leaves", "goes on"])
+        fault = self._fault(
+            ended != survivors,
+            ways[survivors.astype(int)],
+            ways[ended.astype(int)],
+            LEAVES[self.test.verb],
+        )
+        if fault is not None:
+            return fault
         expected = poisoned(*self.color.shape)
         y, x = np.nonzero(self.covered)
         expected[y[survivors], x[survivors]] = (y * GRID + x + 1)[survivors]
-        if (self.color != expected).any():
-            at = tuple(np.argwhere(self.color != expected)[0])
-            words = f"pixel {at[::-1]} has color {self.color[at]} where it must have {expected[at]}"
-            got, wanted = self.color[self.covered], expected[self.covered]
-            lanes = (
-                self._lanes(got != wanted, wanted, got, "color = index + 1u")
-                if (got != wanted).any()
-                else None
-            )
-            return Fault(words, lanes)
-        return None
+        wanted, got = expected[self.covered], self.color[self.covered]
+        fault = self._fault(wanted != got, wanted, got, "color = index + 1u", about="color")
+        outside = (self.color != expected) & ~self.covered
+        if fault is None and outside.any():
+            index = tuple(np.argwhere(outside)[0].tolist())
+            fault = Fault(f"pixel {index[::-1]} is not covered and has color {self.color[index]}")
+        return fault
 
     def _certain(self) -> Flags:
-        """Of which pixels it is promised who is with them behind it all."""
+        """Return the pixels whose active invocations are promised behind it."""
         if self.test.promise is Promise.SUBGROUP:
             # Who leaves parts the others of its subgroup from uniform control flow.
             return np.asarray(~np.any(self._of_subgroup(self._leaves), axis=1))
         return np.full(int(self.covered.sum()), self.test.promise is Promise.MAXIMAL)
 
     def _mask_fault(self, judged: Flags) -> Fault | None:
-        """Check who is together behind it: all fragments that are left, and of helper invocations who may."""
+        """Check the masks behind it: all fragments that are left, and helper invocations that may be."""
         who, gone = WHO[self.test.who], self._of_subgroup(self._leaves)
         left, found = self._masks("real") & ~gone, self._masks("left")
         wrong = judged & (found != left).any(axis=1)
         if wrong.any():
-            return self._of_masks(wrong, "left", found, left, left, "fragments that are left")
+            return self._of_masks(wrong, "left", found, left, left, "masks of fragments that are left")
         most = self._masks("before")
         if self.test.verb == "terminate":
             most &= ~gone
@@ -211,37 +203,55 @@ class _Record:
                 most &= self._masks("real")
         after = self._masks("after")
         wrong = judged & ((after & ~most) | (left & ~after)).any(axis=1)
-        return self._of_masks(wrong, "after", after, left, most, "who is active in the end, at most")
+        return self._of_masks(wrong, "after", after, left, most, "masks of active invocations, at most")
 
     def _probe_fault(self, survivors: Flags) -> Fault | None:
-        """Check what the others found afterwards."""
+        """Check what the others read or computed afterwards."""
         expected, got = VALUE if self.test.probe == "read" else 0, self._at("probe")
-        wrong = survivors & (got != expected)
-        if not self.test.probe or not wrong.any():
-            return None
-        words = f"{self._where(wrong)} found {got[wrong][0]} where it must find {expected}"
-        return Fault(
-            words, self._lanes(wrong, np.where(survivors, str(expected), "any"), got, "uint probe =")
-        )
+        wrong = survivors & (got != expected) & bool(self.test.probe)
+        return self._fault(wrong, np.where(survivors, str(expected), "any"), got, "uint probe =")
 
-    def _where(self, wrong: Flags) -> str:
+    def _fault(
+        self,
+        wrong: Flags,
+        expected: NDArray[Any],
+        got: NDArray[Any],
+        code: str,
+        about: str = "",
+        masks: list[dict[str, str]] | None = None,
+    ) -> Fault | None:
+        """Return what is wrong with the values of the covered pixels, (pixels,) each; None if nothing is.
+
+        Parameters
+        ----------
+        code : what the shader's line contains that makes the values.
+        about : what the values are.
+        masks : for the evidence.
+        """
+        if not wrong.any():
+            return None
         y, x = np.nonzero(self.covered)
-        lane = self._at("lane")[wrong][0]
-        first = f"pixel ({x[wrong][0]}, {y[wrong][0]}) lane {lane}"
-        return f"{int(wrong.sum())} of {len(wrong)} pixels are wrong: {first}"
+        lane = self._at("lane")
+
+        def line(index: Index) -> str:
+            where = f"pixel ({x[index]}, {y[index]}) lane {lane[index]}"
+            return f"{where}: expected {expected[index]} got {got[index]}"
+
+        description = Description(
+            "pixels", line, lambda flags: self._lanes(flags, expected, got, code, masks), about=about
+        )
+        return Fault(description.text(wrong, len(wrong)), description.evidence(wrong))
 
     def _of_masks(
-        self, wrong: Flags, name: str, got: Flags, least: Flags, most: Flags, what: str
+        self, wrong: Flags, name: str, got: Flags, least: Flags, most: Flags, about: str
     ) -> Fault | None:
         """Return what is wrong with the masks of a name, (pixels, size); None if nothing is."""
         if not wrong.any():
             return None
-        found, wanted = ([hex_of(row) for row in pack(masks)] for masks in (got, most))
-        first = int(np.flatnonzero(wrong)[0])
-        words = f"{self._where(wrong)}: {what}: expected {wanted[first]} got {found[first]}"
+        wanted, recorded = (np.array([hex_of(row) for row in pack(sets)]) for sets in (most, got))
         same = self._together(wrong)
         masks = evidence.masks_of(self._at("lane")[same], got[same], least[same], most[same])
-        return Fault(words, self._lanes(wrong, np.array(wanted), np.array(found), f"uvec4 {name} = ", masks))
+        return self._fault(wrong, wanted, recorded, f"uvec4 {name} = ", about, masks)
 
     def _together(self, wrong: Flags) -> Indices:
         """Return the pixels, of those that are covered, in the subgroup of the first wrong one."""

@@ -1,4 +1,4 @@
-"""What invocations saw of the subgroup size, and whether they may have."""
+"""Recorded subgroup sizes, and the rules that they must keep."""
 
 from __future__ import annotations
 
@@ -173,12 +173,12 @@ def _fault(
     if got.ndim == 2 and not isinstance(expected, str):
         must = expected[same, :size]
         masks = evidence.masks_of(lane, got[same, :size], must, must)
-    found: dict[str, list[str | None]] = {name: _texts(values, same) for name, values in rows.items()}
-    found["expected"] = [expected] * len(same) if isinstance(expected, str) else _texts(expected, same)
-    found["got"] = _texts(got, same)
+    lane_rows: dict[str, list[str | None]] = {name: _texts(values, same) for name, values in rows.items()}
+    lane_rows["expected"] = [expected] * len(same) if isinstance(expected, str) else _texts(expected, same)
+    lane_rows["got"] = _texts(got, same)
     active = unpack(np.ascontiguousarray(first[None, 4:8]), size)[0]
     lanes = evidence.of_lanes(
-        where, lane, wrong[same], found, size=size, active=active, masks=masks, code=code
+        where, lane, wrong[same], lane_rows, size=size, active=active, masks=masks, code=code
     )
     return Fault(words, lanes)
 

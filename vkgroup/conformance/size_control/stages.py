@@ -117,20 +117,20 @@ def recorded(buffer: Buffer) -> NDArray[np.uint32]:
 
 
 def _observe_compute(executor: Executor, case: SizeAxes) -> list[Seen]:
-    found = []
+    seen = []
     for shape in shapes(case, "compute", executor.capabilities):
         module = executor.compile(workgroup_shader("compute", shape), stage="compute", target=case.target)
         buffer = emptied(executor)
         control = control_of(case, executor.capabilities)
         with executor.device.pipeline(module, **control) as pipeline, pipeline.bind({0: buffer}) as bound:
             bound.dispatch((WORKGROUPS, 1, 1), {"first_group": 0}, timeout=executor.timeout)
-        found.append(Seen("compute", recorded(buffer), WORKGROUPS * prod(shape), shape, WORKGROUPS))
-    return found
+        seen.append(Seen("compute", recorded(buffer), WORKGROUPS * prod(shape), shape, WORKGROUPS))
+    return seen
 
 
 def _observe_mesh(executor: Executor, case: SizeAxes) -> list[Seen]:
     """Run task or mesh shaders of each shape; they start no mesh shaders, and draw nothing."""
-    found = []
+    seen = []
     for shape in shapes(case, case.stage, executor.capabilities):
         observed = executor.compile(workgroup_shader(case.stage, shape), stage=case.stage, target=case.target)
         stages: dict[str, Any] = {case.stage: observed}
@@ -146,8 +146,8 @@ def _observe_mesh(executor: Executor, case: SizeAxes) -> list[Seen]:
             timeout=executor.timeout,
             **control_of(case, executor.capabilities),
         )
-        found.append(Seen(case.stage, recorded(buffer), WORKGROUPS * prod(shape), shape, WORKGROUPS))
-    return found
+        seen.append(Seen(case.stage, recorded(buffer), WORKGROUPS * prod(shape), shape, WORKGROUPS))
+    return seen
 
 
 def _pipeline_stages(observed: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
-"""Where a batch's invocations come from: workgroups, pixels, vertices, patches, primitives, rays."""
+"""Stages: workgroups, pixels, vertices, patches, primitives and rays as the invocations of a batch."""
 
 from __future__ import annotations
 
 from vkgroup.conformance.shapes import SHAPES
-from vkgroup.conformance.stages.base import GROUP_CELLS, LANES, TICKETS, Around, Found, Stage
+from vkgroup.conformance.stages.base import GROUP_CELLS, LANES, TICKETS, Around, Recorded, Stage
 from vkgroup.conformance.stages.fragment import HEIGHT, WIDTH, FragmentStage
 from vkgroup.conformance.stages.framebuffer import FRAMEBUFFER, FRAMEBUFFER_STAGES, FramebufferStage
 from vkgroup.conformance.stages.graphics import INTERFACES
@@ -23,9 +23,9 @@ __all__ = [
     "TICKETS",
     "WIDTH",
     "Around",
-    "Found",
     "FragmentStage",
     "FramebufferStage",
+    "Recorded",
     "Stage",
     "TicketStage",
     "WorkgroupStage",
