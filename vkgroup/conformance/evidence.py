@@ -61,12 +61,12 @@ def of_lanes(
 
     Parameters
     ----------
-    where : the subgroup, in words.
-    lane, wrong : (records,) whose each is, and whether it is illegal; of two of one lane the first counts,
-        and what is of no lane of the subgroup is left out.
+    where : a phrase for the subgroup.
+    lane, wrong : (records,) the lane of each, and whether it is illegal. Of two records of one lane the first
+        counts; records of other lanes than the subgroup's are left out.
     rows : (records,) texts each, by name.
     size : subgroup size.
-    active : (size,) who executed it; None where that was not recorded.
+    active : (size,) lanes that executed it; None where that was not recorded.
     slot : which of the places in the shader that have the operation.
     **more : ``masks``, of `mask_of` or `masks_of`, ``code``, ``unit`` and ``names``; see the module. What is
         empty is left out.
@@ -95,7 +95,7 @@ def of_values(
 
     Parameters
     ----------
-    where : the arrays, in words; may be empty.
+    where : a phrase for the arrays; may be empty.
     rows : arrays by name, among them ``expected`` and ``got``, of the shape of `wrong`.
     axes : what the axes count, such as ``"invocation"``.
     code : what the shader's line that makes the values contains.
@@ -123,13 +123,13 @@ def of_values(
 
 
 def together(wrong: Flags, *keys: NDArray[Any]) -> Indices:
-    """Return the numbers of the records that share all keys, (records,) each, with the first wrong one."""
+    """Return the numbers of the records that have the same keys, (records,) each, as the first wrong one."""
     first = int(np.flatnonzero(wrong)[0])
     return np.flatnonzero(np.all([key == key[first] for key in keys], axis=0))
 
 
 def mask_of(name: str, lanes: Flags, wrong: Flags | None = None) -> dict[str, str]:
-    """Return a set of lanes, (size,), and which of them should not be in it, or should and are not."""
+    """Return a set of lanes, (size,), with the lanes that are wrongly in it or missing."""
     bad = np.zeros_like(lanes) if wrong is None else wrong
     return {"name": name, "mask": hex_of(lanes), "wrong": hex_of(bad)}
 
@@ -137,14 +137,14 @@ def mask_of(name: str, lanes: Flags, wrong: Flags | None = None) -> dict[str, st
 def masks_of(
     lane: Indices, got: Flags, least: Flags, most: Flags, *, told: bool = True
 ) -> list[dict[str, str]]:
-    """Return the masks that lanes of one subgroup got, against what they must and may have.
+    """Return the different masks that lanes of one subgroup got, and the mask that they must have.
 
     Parameters
     ----------
-    lane : (records,) whose each is.
+    lane : (records,) the lane of each.
     got : (records, size) the masks.
-    least, most : (records, size) whom they must and may name.
-    told : whether what is expected is a row of its own, where it is the same for all.
+    least, most : (records, size) the lanes that they must and may name.
+    told : whether the expected mask is listed first, where it is the same for all.
     """
     exact = bool((least == most).all())
     if told and (most == most[0]).all() and (least == least[0]).all():
@@ -161,7 +161,7 @@ def masks_of(
 
 
 def _lanes(numbers: list[int]) -> str:
-    """Return lanes in words, such as ``lanes 0, 2–5``."""
+    """Return lanes as text, such as ``lanes 0, 2–5``."""
     spans: list[list[int]] = []
     for number in sorted(numbers):
         if spans and number == spans[-1][1] + 1:
@@ -178,5 +178,5 @@ def hex_of(lanes: Flags) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a number of NumPy's for people."""
+    """Return a NumPy number as text."""
     return str(value) if isinstance(value, str) else repr(value.item())

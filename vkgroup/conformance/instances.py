@@ -1,8 +1,8 @@
 """Dynamic instances of a batch's operations: the invocations that were active together.
 
-Read from what the shader recorded, never assumed: how a device forms subgroups, and which invocations it
-keeps together in divergent control flow, is its own affair. What is required is that its answers agree
-with each other (KHR_shader_subgroup: subgroupBallot has the bits of the active invocations alone).
+They are read from what the shader recorded, never assumed. A device is free in how it forms subgroups and in
+which invocations it keeps together in divergent control flow. Its answers must agree with each other
+(KHR_shader_subgroup: subgroupBallot has the bits of the active invocations alone).
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Instances:
     ----------
     size : subgroup size.
     slot, group, subgroup : (rows,) where the instance was met; a group is a workgroup in compute.
-    number : (rows,) where its subgroup begins in the data; see `Stage.places`.
+    number : (rows,) from which the places of its subgroup in the data follow; see `Stage.places`.
     subgroups : for each group the distinct numbers of its subgroups, ascending.
     member : (rows, size) invocation index of each lane; 0 where the lane left no record.
     place : (rows, size) where each lane's values lie in the data.
     active : (rows, size) lanes that executed the instance.
     recorded : (rows, size) lanes that left their results: all active ones but helper invocations.
     mask : (rows, 4) the active mask as the device gave it (or as found, where it has no ballots).
-    faults : what contradicts the specification, in words; empty if nothing does.
-    shown : the lanes of an instance of which a fault is, as `vkgroup.conformance.evidence` has them.
+    faults : contradictions to the specification, one sentence each.
+    shown : the lanes of the instance with the fault, as `vkgroup.conformance.evidence` has them.
     """
 
     size: int

@@ -197,7 +197,7 @@ def _statements(case: ClockAxes, at: int) -> str:
         for (uint round = 0u; round < {_LONGEST}u && last == first; ++round) {{
             for (uint step = 0u; step < 16u; ++step) word = word * 1664525u + 1013904223u;
             last = {read};
-            // Never so, but nobody knows: what was computed is needed.
+            // Never true, but the compiler cannot prove it; keeps the computation.
             if (word == 0u && last.y == 0xFFFFFFFFu) last = uvec2(word);
         }}
         keep({at}u, first); keep({at + 2}u, last);"""

@@ -129,7 +129,7 @@ _AXES = ("workgroup", "round", "invocation")
 
 
 def _judge_own(executor: Executor, memory: str, coherent: str) -> Verdict:
-    """Judge stores to cells that nobody else touches, each read back at once and before the next."""
+    """Judge stores to cells that no other invocation touches, each read back at once and before the next."""
     _, write, read = _CELLS[memory]
     body = f"""
         uint cell = (index * 37u + group) % {LOCAL}u;

@@ -1,8 +1,8 @@
 """Atomic counters: numbers handed out once, totals, reads, and the order of barriers (GLSL 4.20, 8.10).
 
-Counters have no stores but increments, so ordering is seen as a race between two of them: who raises the
-second counter has raised the first before, and nobody who reads the second and then the first finds the first
-behind.
+Counters have no stores but increments, so ordering is seen as a race between two of them. An invocation that
+raises the second counter has raised the first before. An invocation that reads the second and then the first
+must not find the first behind.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _judge_coherence(executor: Executor) -> Verdict:
 
 
 def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
-    """Judge that nobody sees the second counter ahead of the first."""
+    """Judge that no invocation sees the second counter ahead of the first."""
     fence = "" if barrier == "none" else f"{barrier}();"
     groups = 1 if placement == "workgroup" else GROUPS
     declarations = (

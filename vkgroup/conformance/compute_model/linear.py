@@ -96,7 +96,7 @@ def disjunction(given: Values, returned: Values, before: Values, after: Values) 
 
 
 def exclusive(given: Values, returned: Values, before: Values, after: Values) -> str:
-    """Exclusive ors, each with one bit of its own: the value gathers changed bits."""
+    """Exclusive ors, each with a different bit: the value gathers changed bits."""
     return _monotone(given, returned, before, after, np.bitwise_xor, _bits(returned ^ before))
 
 

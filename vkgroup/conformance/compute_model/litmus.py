@@ -58,7 +58,7 @@ PLACEMENTS = {
     "workgroup": "of different subgroups of one workgroup",
     "device": "of different workgroups",
 }
-"""How far apart the two invocations are, in words."""
+"""Distances between the two invocations, as phrases."""
 
 _MEMORIES = (("shared", "shared"), ("buffer", "buffer"), ("image", "image"))
 _MIXED = (("buffer", "image"), ("image", "buffer"), ("shared", "buffer"), ("buffer", "shared"))

@@ -27,7 +27,7 @@ ROUNDS = 8
 """Exchanges of a case, each with other values."""
 
 GROUPS = 4
-"""Workgroups, each with values of its own."""
+"""Workgroups, each with different values."""
 
 _PLAIN = ("rotate", "uint", "main", "8x8x1")
 

@@ -161,7 +161,7 @@ void main() {{
 
 
 def _judge_rounds(executor: Executor) -> Verdict:
-    """Hand values on to the next invocation many times, each adding something of its own."""
+    """Hand values on to the next invocation many times; each invocation adds a different number."""
     source = f"""#version 430
 // Values wander through the workgroup, {_MANY} times one place on.
 layout(local_size_x = {_LOCAL}) in;

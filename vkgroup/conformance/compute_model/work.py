@@ -61,7 +61,7 @@ def compare(recorded: Array, expected: Array, what: str, names: Sequence[str] = 
     Parameters
     ----------
     found, expected : arrays of one shape.
-    what : the values in words, for a failure.
+    what : a phrase for the values, for a failure.
     names : of the axes, for a failure.
     """
     wrong = np.ascontiguousarray(recorded).view(np.uint32) != np.ascontiguousarray(expected).view(np.uint32)

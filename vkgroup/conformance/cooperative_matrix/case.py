@@ -92,6 +92,6 @@ def matrices_of(case: MatrixCase, capabilities: Capabilities) -> tuple[Shape, ..
 
 
 def need_of_matrix(case: MatrixCase) -> str:
-    """Say in words which kind of matrix must be listed."""
+    """Return a phrase for the kind of matrix that must be listed."""
     component, use = one_matrix(case)
     return f"a cooperative matrix of {COMPONENTS[component].vulkan} as {USES[use]} in subgroups"

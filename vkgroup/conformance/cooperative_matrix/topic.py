@@ -20,7 +20,7 @@ class Topic:
     cases : yields every case; needs no device.
     components : names of the types that a case's shader works with.
     shapes : the shapes in which a device lists what the case needs, each once; none where it lists none.
-    needs : says in words what must be listed.
+    needs : returns a phrase for what must be listed.
     add : adds a case in one shape to a program; returns what judges it.
     code : what the lines of its shaders contain that do what the cases are about.
     """

@@ -97,7 +97,7 @@ def _missing(case: DescriptorCase, capabilities: Capabilities) -> list[str]:
 
 
 def _judge(executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
-    """Judge cases, each with a shader of its own, so that a failure can be repeated alone."""
+    """Judge cases, each with a separate shader, so that a failure can be repeated alone."""
     return [_judge_one(executor, case.axes) for case in cases]
 
 
@@ -143,7 +143,7 @@ def _run(
 def _verdict(
     seed: int, case: DescriptorAxes, wanted: Words, recorded: Words, before: Words, after: Words | None
 ) -> Verdict:
-    """Judge the descriptors that invocations came to, and what they read or left there."""
+    """Judge the descriptors that invocations used, and what they read or left there."""
     kind = KINDS[case.kind]
     chosen = recorded[:, 0]
     if (fault := _choice_fault(WAYS[case.way], chosen, wanted, kind.count)) is not None:
@@ -174,7 +174,7 @@ def _verdict(
 
 
 def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> Fault | None:
-    """Return what is wrong with the descriptors that invocations came to; None where nothing is."""
+    """Return what is wrong with the descriptors that invocations used; None where nothing is."""
     if way.wants and not np.array_equal(chosen, wanted):
         first = int(np.flatnonzero(chosen != wanted)[0])
         got = "none" if chosen[first] == POISON else chosen[first]
@@ -189,7 +189,7 @@ def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> Fault |
 
 
 def _of_choice(got: Words, expected: NDArray[Any], wrong: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the evidence of the descriptors that invocations came to."""
+    """Return the evidence of the descriptors that invocations used."""
     rows = {"expected": expected, "got": np.where(got == POISON, "none", got.astype(str))}
     return evidence.of_values("numbers of descriptors", rows, wrong, _AXES, _FOUND)
 

@@ -37,10 +37,10 @@ class Scene:
     sentence : what is drawn, to complete "in …".
     triangles : corners in pixels; empty for the one triangle of `Device.draw` that covers everything.
     size : pixels in x and y.
-    layered : whether each triangle has a record of its own, for they may overlap; else all share one.
+    layered : whether each triangle has a separate record, because they may overlap; else all share one.
     shared_edges : the triangles fill the target, and edges that two share go through centres of pixels.
     samples : of a pixel.
-    sample_shading : whether each sample is shaded on its own, with a record of its own.
+    sample_shading : whether each sample is shaded separately and has a separate record.
     leaves : how some fragments leave on the way: "", "discard", "demote" or "terminate".
     draws : how many times it is drawn.
     """

@@ -76,9 +76,9 @@ def votes(scenes: tuple[str, ...], unclipped: tuple[str, ...], leaving: tuple[st
 
     Parameters
     ----------
-    scenes : where nobody leaves.
+    scenes : those in which no fragment leaves.
     unclipped : those whose helper invocations are known.
-    leaving : where some leave on the way.
+    leaving : those in which some fragments leave.
     """
     by_mask = tuple(
         Probe(

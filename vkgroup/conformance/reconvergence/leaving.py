@@ -114,7 +114,7 @@ class Test:
     verb : how they leave: ``"demote"``, ``"terminate"`` or ``"discard"``.
     who : a key of `WHO`.
     promise : what is counted on behind it; None: nothing, so that ballots are not judged.
-    flow : how they come to leave, a key of `vkgroup.conformance.reconvergence.leaving_shader.FLOWS`.
+    flow : the control flow in which they leave, a key of `leaving_shader.FLOWS`.
     probe : what the others do afterwards: ``"read"`` (memory at an index that is wild for those who left),
         ``"quad_any"`` (whether any of the quad is a helper invocation), ``"any_left"`` (a vote whether
         anybody is left who should not be), or "" for nothing.

@@ -51,7 +51,7 @@ FLOWS = {
         {leave}
     }}""",
 }
-"""How those who leave come to it, as GLSL with ``{leave}``."""
+"""Control flow in which fragments leave, as GLSL with ``{leave}``."""
 
 LEAVES = {"demote": "demote;", "terminate": "terminateInvocation;", "discard": "discard;"}
 """The statements by which fragments leave."""

@@ -65,7 +65,7 @@ def _missing(case: SizeCase, capabilities: Capabilities) -> list[str]:
 
 
 def _judge(executor: Executor, cases: list[SizeCase]) -> list[Verdict]:
-    """Judge cases, each with pipelines of its own."""
+    """Judge cases, each with separate pipelines."""
     return [_judge_one(executor, case) for case in cases]
 
 

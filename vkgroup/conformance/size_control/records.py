@@ -49,7 +49,7 @@ class Seen:
 
     @property
     def where(self) -> str:
-        """The stage and the workgroups' shape in words."""
+        """A phrase for the stage and the shape of its workgroups."""
         shape = "" if self.local_size is None else f", workgroups of {' x '.join(map(str, self.local_size))}"
         return f"{self.stage.replace('_', ' ')} stage{shape}"
 

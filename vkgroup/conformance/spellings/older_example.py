@@ -132,7 +132,7 @@ def _fault(
 
 
 def _between(least: Flags, most: Flags, name: str) -> str:
-    """Return whom a mask may name in words."""
+    """Return the lanes that a mask may name, as text."""
     all_ = evidence.hex_of(most)
     return all_ if name in _UNIFORM else f"{evidence.hex_of(least)} … {all_}"
 

@@ -41,9 +41,9 @@ class Recorded:
     index : where each keeps its record, ascending.
     lane, subgroup, size : what it recorded.
     group : the group of the data that it reads.
-    number : what tells where its subgroup begins in the data; see `Stage.places`.
+    number : from which the places of its subgroup in the data follow; see `Stage.places`.
     unseen : (invocations, 4) ballot of the lanes of its subgroup that may be active without a record.
-    faults : what contradicts the specification already here, in words.
+    faults : contradictions to the specification in the records, one sentence each.
     """
 
     index: Indices
@@ -136,7 +136,7 @@ class Stage(Protocol):
         """Cells of barrier cases between those of one group and the next; 0 where all count together."""
 
     def subgroup_name(self, group: int, number: int) -> str:
-        """Say in words where a subgroup is."""
+        """Return a phrase for a subgroup."""
 
     def around(self, planes: int) -> Around:
         """Return the pipeline in which the stage runs."""
