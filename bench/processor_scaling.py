@@ -31,10 +31,10 @@ from conformance_speed import cold_cache
 
 from vkgroup import compiler
 from vkgroup.conformance import family_of, plan, select
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.program import Program
-from vkgroup.conformance.subgroup import program_of
+from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import DeviceInfo
 from vkgroup.opening import open_device
 from vkgroup.results.run import versions
@@ -139,8 +139,13 @@ def _programs(executor: Executor, work: Work, number: int) -> list[Program]:
     cases = [case for case in select((CASES,)) if not family_of(case).missing(case, capabilities)]
     batches = list(plan.batches(cases, capabilities))[number :: os.cpu_count() or 1]
     most = max(1, round(work.seconds * MOST_A_SECOND))
-    chosen = ([case for case in batch.cases if isinstance(case, Case)] for batch in batches[:most])
-    return [program_of(executor, its) for its in chosen]
+    family = SubgroupFamily()
+    own = (
+        [case for case in batch.cases if isinstance(case, Case)]
+        for batch in batches[:most]
+        if batch.family == family.name
+    )
+    return [family.program(executor, cases) for cases in own]
 
 
 def _process(work: Work, number: int, ready: Any, answers: Any) -> None:

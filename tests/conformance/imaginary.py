@@ -32,7 +32,7 @@ class Imaginary:
         n = program.invocations
         self.outputs = np.full(program.output_words, POISON, np.uint32)
         record = np.zeros((stage.record_planes, n), np.uint32)
-        self.executing = np.isin(np.arange(n), stage.found(record).index)
+        self.executing = np.isin(np.arange(n), stage.recorded(record).index)
         if stage.name == "compute":
             place = np.arange(n) % stage.group_places
             self.lane, self.subgroup = place % size, place // size

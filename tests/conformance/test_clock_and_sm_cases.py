@@ -13,15 +13,15 @@ from mutants.rewriting import assemble, instructions, rewritten
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, select
-from vkgroup.conformance.shader_clock import ShaderClockFamily
-from vkgroup.conformance.sm_builtins import SmBuiltinsFamily
+from vkgroup.conformance.shader_clock import SHADER_CLOCK
+from vkgroup.conformance.sm_builtins import SM_BUILTINS
 from vkgroup.device import Capabilities, SmBuiltins
 from vkgroup.opening import select as select_device
 from vkgroup.reference.device import capabilities, device
 from vkgroup.reference.interpreter.execution.built_ins import SM_COUNT, WARPS_PER_SM
 
-CLOCKS = tuple(ShaderClockFamily().cases())
-SM = tuple(SmBuiltinsFamily().cases())
+CLOCKS = tuple(SHADER_CLOCK.cases())
+SM = tuple(SM_BUILTINS.cases())
 READ_CLOCK, NULL, NOT, COPY_OBJECT, TYPE_VECTOR, FUNCTION = 5056, 46, 200, 83, 23, 54
 LANE_BUILT_IN, WARPS_BUILT_IN, COUNT_BUILT_IN, WARP_BUILT_IN, SM_BUILT_IN = 41, 5374, 5375, 5376, 5377
 
@@ -42,12 +42,12 @@ def test_names_and_sentences_are_unique() -> None:
 def test_what_a_device_lacks_is_named() -> None:
     nothing = Capabilities(name="none", type="cpu")
     clock = next(case for case in CLOCKS if case.name == "shader_clock.vertex.clockRealtimeEXT.increases")
-    needs = ShaderClockFamily().missing(clock, nothing)
+    needs = SHADER_CLOCK.missing(clock, nothing)
     assert {"shaderDeviceClock", "shaderInt64", "vertexPipelineStoresAndAtomics"} <= set(needs)
-    assert "shaderSMBuiltins" in SmBuiltinsFamily().missing(SM[0], nothing)
+    assert "shaderSMBuiltins" in SM_BUILTINS.missing(SM[0], nothing)
     small = replace(capabilities.capabilities_of(4), features=frozenset({"shaderSubgroupClock"}))
     words = next(case for case in CLOCKS if case.name == "shader_clock.compute.clock2x32ARB.increases")
-    assert ShaderClockFamily().missing(words, small) == []
+    assert SHADER_CLOCK.missing(words, small) == []
 
 
 @pytest.mark.mostly_slow(every=2, start=1)
@@ -125,7 +125,7 @@ def _unlike_forms(data):
     ],
 )
 def test_a_wrong_clock_is_caught(driver, test, mutate) -> None:
-    cases = [case for case in CLOCKS if case.test == test and case.stage == "compute"]
+    cases = [case for case in CLOCKS if case.axes.test == test and case.axes.stage == "compute"]
     planted = run(driver, cases, mutate)
     assert planted
     assert {result.status for result in planted} == {Status.FAIL}

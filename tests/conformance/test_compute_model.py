@@ -10,11 +10,11 @@ from mutants.compute_model_mutations import MODEL_MUTATIONS
 import vkgroup
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status
-from vkgroup.conformance.compute_model.family import TOPICS, ComputeModelFamily
+from vkgroup.conformance.compute_model.family import COMPUTE_MODEL
 from vkgroup.conformance.execute import Executor
 from vkgroup.opening import select as select_device
 
-FAMILY = ComputeModelFamily()
+FAMILY = COMPUTE_MODEL
 CASES = tuple(FAMILY.cases())
 STRIDES = {"swiftshader": 2, "lavapipe": 9, "reference:8": 7}
 
@@ -42,7 +42,7 @@ def test_a_sample_of_every_topic_is_right(name) -> None:
     with vkgroup.open(name) as device:
         found = judged(device, CASES[:: STRIDES[name]])
     assert {name: verdict.detail for name, verdict in found.items() if verdict.status == Status.FAIL} == {}
-    assert {name.split(".")[1] for name in found} == set(TOPICS)
+    assert {name.split(".")[1] for name in found} == set(COMPUTE_MODEL.parts)
     passed = [verdict for verdict in found.values() if verdict.status == Status.PASS]
     assert len(passed) > 0.8 * len(found)
     assert all(verdict.defined > 0 for verdict in passed)

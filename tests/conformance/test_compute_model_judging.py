@@ -10,13 +10,13 @@ import pytest
 from vkgroup.conformance import Status
 from vkgroup.conformance.compute_model import litmus, litmus_shader
 from vkgroup.conformance.compute_model.atomics import FUNCTIONS, GROUPS, LOCAL, ROUNDS, data_of, judge_cells
-from vkgroup.conformance.compute_model.family import ComputeModelFamily
+from vkgroup.conformance.compute_model.family import COMPUTE_MODEL
 from vkgroup.conformance.compute_model.litmus_shader import Writing, cell_of, cells_of_round
 from vkgroup.conformance.compute_model.litmus_table import LITMUS
 from vkgroup.conformance.compute_model.shapes import Shape
 from vkgroup.conformance.compute_model.variables import COLUMNS, SENTENCES, expected_records, judge_records
 
-CASES = tuple(ComputeModelFamily().cases())
+CASES = tuple(COMPUTE_MODEL.cases())
 
 # --- cases ---------------------------------------------------------------------------------------------
 
@@ -25,13 +25,13 @@ def test_names_are_unique_and_say_where_they_belong() -> None:
     names = [case.name for case in CASES]
     assert len(set(names)) == len(names) > 700
     assert all(
-        name.startswith(f"compute_model.{case.topic}.") for name, case in zip(names, CASES, strict=True)
+        name.startswith(f"compute_model.{case.axes.topic}.") for name, case in zip(names, CASES, strict=True)
     )
     assert all(case.sentence.endswith(".") and "{" not in case.sentence for case in CASES)
 
 
 def test_every_barrier_and_memory_has_message_passing_and_store_buffering() -> None:
-    variants = {(case.test, *case.variant) for case in CASES if case.topic == "litmus"}
+    variants = {(case.axes.test, *case.axes.variant) for case in CASES if case.axes.topic == "litmus"}
     for test in ("message_passing", "store_buffering", "load_buffering"):
         for barrier, memories in litmus.BARRIERS.items():
             for memory in memories:

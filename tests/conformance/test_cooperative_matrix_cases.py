@@ -15,12 +15,11 @@ import vkgroup.conformance as conformance
 from vkgroup.compiler import Target, compile_source
 from vkgroup.compiler.tools import validate
 from vkgroup.conformance import Status, select
-from vkgroup.conformance.cooperative_matrix import CooperativeMatrixFamily
 from vkgroup.conformance.cooperative_matrix.bfloat import with_bfloat16
 from vkgroup.conformance.cooperative_matrix.case import Shape, matrices
 from vkgroup.conformance.cooperative_matrix.component import COMBINATIONS, COMPONENTS
 from vkgroup.conformance.cooperative_matrix.data import exact_product
-from vkgroup.conformance.cooperative_matrix.family import TOPICS
+from vkgroup.conformance.cooperative_matrix.family import COOPERATIVE_MATRIX, TOPICS
 from vkgroup.conformance.cooperative_matrix.listing import judge, unjudged
 from vkgroup.conformance.cooperative_matrix.place import placed
 from vkgroup.conformance.cooperative_matrix.program import Builder
@@ -28,7 +27,7 @@ from vkgroup.device import Capabilities, CooperativeMatrix
 from vkgroup.opening import select as select_device
 from vkgroup.reference.device.capabilities import capabilities_of
 
-FAMILY = CooperativeMatrixFamily()
+FAMILY = COOPERATIVE_MATRIX
 CASES = tuple(FAMILY.cases())
 REFERENCE = capabilities_of(32)
 HERE = [case for case in CASES if not FAMILY.missing(case, REFERENCE)]
@@ -46,18 +45,18 @@ def test_names_and_sentences_are_unique() -> None:
 
 
 def test_every_topic_has_cases_that_the_reference_device_executes() -> None:
-    assert {case.topic for case in HERE} == {*TOPICS, "list"}
-    types = {name for case in HERE for name in case.types}
+    assert {case.axes.topic for case in HERE} == {*TOPICS, "list"}
+    types = {name for case in HERE for name in case.axes.types}
     assert types >= {"f16", "bf16", "f32", "s8", "u8", "s16", "s32", "u32"}
 
 
 def test_what_a_device_does_not_list_is_named() -> None:
     nothing = Capabilities(name="none", type="cpu")
-    case = next(case for case in CASES if case.topic == "load")
+    case = next(case for case in CASES if case.axes.topic == "load")
     assert FAMILY.missing(case, nothing) == ["cooperativeMatrix"]
     without = replace(REFERENCE, cooperative_matrices=())
     assert FAMILY.missing(case, without) == ["a cooperative matrix of FLOAT16 as A in subgroups"]
-    other = next(case for case in CASES if case.types == ("u16_u16_u32_u32_saturating",))
+    other = next(case for case in CASES if case.axes.types == ("u16_u16_u32_u32_saturating",))
     assert FAMILY.missing(other, REFERENCE) == [
         "a cooperative matrix product of UINT16 × UINT16 added to UINT32 to UINT32, saturating in subgroups"
     ]
@@ -73,7 +72,7 @@ def test_a_matrix_is_listed_once_for_each_of_its_uses() -> None:
 
 
 def test_the_list_itself_is_judged() -> None:
-    cases = {case.variant[0]: case for case in CASES if case.topic == "list"}
+    cases = {case.axes.variant[0]: case for case in CASES if case.axes.topic == "list"}
     assert {judge(case, REFERENCE).status for case in cases.values()} == {Status.PASS}
     odd = CooperativeMatrix(6, 6, 6, "FLOAT64", "FLOAT64", "FLOAT64", "FLOAT64", False, "WORKGROUP")
     strange = replace(REFERENCE, cooperative_matrices=(odd,))
@@ -118,14 +117,16 @@ def test_the_reference_device_passes_a_tenth_of_all() -> None:
 
 
 def test_products_that_must_be_rounded_are_counted_as_undefined_and_measured() -> None:
-    cases = [case for case in HERE if case.variant[0] == "rounding" and case.topic == "multiply_add"]
+    cases = [
+        case for case in HERE if case.axes.variant[0] == "rounding" and case.axes.topic == "multiply_add"
+    ]
     found = run(cases)
     assert {result.status for result in found} == {Status.UNDEFINED}
     assert all(result.defined == 0 and "the largest error is 0." in result.detail for result in found)
 
 
 def test_modules_of_bfloat16_are_valid() -> None:
-    case = next(case for case in HERE if case.topic == "convert" and case.types == ("bf16", "f32"))
+    case = next(case for case in HERE if case.axes.topic == "convert" and case.axes.types == ("bf16", "f32"))
     builder = Builder(32, 0)
     TOPICS["convert"].add(builder, case, Shape(16, 16))
     module = compile_source(builder.source("test"), stage="compute", target=Target.VULKAN_1_2)
@@ -137,7 +138,7 @@ def test_modules_of_bfloat16_are_valid() -> None:
 
 @pytest.mark.parametrize("topic", TOPICS)
 def test_the_line_that_a_report_marks_is_in_every_shader(topic) -> None:
-    chosen = [case for case in HERE if case.topic == topic]
+    chosen = [case for case in HERE if case.axes.topic == topic]
     assert chosen
     for case in chosen:
         builder = Builder(32, 0)

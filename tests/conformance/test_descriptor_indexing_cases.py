@@ -7,12 +7,11 @@ from functools import partial
 
 import pytest
 from mutants.rewriting import Words, instructions, integer_constants, rewritten
-from property_runs import assert_caught, judged
+from property_runs import assert_caught, chosen, judged
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance import Status
-from vkgroup.conformance.descriptor_indexing import DescriptorIndexingFamily
-from vkgroup.conformance.descriptor_indexing.family import DescriptorCase, descriptor_cases
+from vkgroup.conformance.descriptor_indexing.family import DESCRIPTOR_INDEXING
 from vkgroup.conformance.descriptor_indexing.kinds import KINDS
 from vkgroup.conformance.descriptor_indexing.nonuniform import completed
 from vkgroup.conformance.descriptor_indexing.shader import source_of
@@ -37,7 +36,8 @@ def test_every_kind_of_descriptor_has_every_way() -> None:
     # Vulkan lets acceleration structures be indexed by anything, without any feature.
     assert set(KINDS) == set(DESCRIPTOR_TYPES) - {"acceleration_structure"}
     for kind in KINDS.values():
-        own = {(case.stage, case.access, case.way) for case in descriptor_cases() if case.kind == kind.name}
+        axes = [case.axes for case in DESCRIPTOR_INDEXING.cases()]
+        own = {(one.stage, one.access, one.way) for one in axes if one.kind == kind.name}
         assert len(own) == len(kind.stages) * len(kind.accesses) * len(WAYS)
 
 
@@ -56,8 +56,8 @@ def test_the_reference_device_passes() -> None:
 
 
 def test_what_a_device_lacks_is_named() -> None:
-    family, capabilities = DescriptorIndexingFamily(), capabilities_of(32)
-    case = DescriptorCase("compute", "storage_texel_buffer", "read", "first")
+    family, capabilities = DESCRIPTOR_INDEXING, capabilities_of(32)
+    case = chosen("descriptor_indexing.compute.storage_texel_buffer.read.first")[0]
     assert family.missing(case, capabilities) == []
     fewer = replace(
         capabilities,
@@ -70,7 +70,7 @@ def test_what_a_device_lacks_is_named() -> None:
     ]
     (alone,) = family.missing(case, capabilities_of(1))
     assert "a subgroup size of at least 2" in alone
-    nonuniform = replace(case, kind="input_attachment", stage="fragment", way="nonuniform")
+    nonuniform = chosen("descriptor_indexing.fragment.input_attachment.read.nonuniform")[0]
     assert "shaderInputAttachmentArrayNonUniformIndexing" in family.missing(nonuniform, capabilities)
 
 

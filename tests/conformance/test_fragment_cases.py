@@ -12,7 +12,7 @@ from mutants.rewriting import rewritten
 
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, cases_by_name, family_of, select
-from vkgroup.conformance.fragment import FragmentFamily
+from vkgroup.conformance.fragment.family import FRAGMENT
 from vkgroup.conformance.fragment.scenes import SCENES, sides
 from vkgroup.opening import open_device
 from vkgroup.opening import select as select_device
@@ -58,7 +58,7 @@ def test_a_device_is_judged_on_what_it_declares() -> None:
             opened.capabilities, features=frozenset(), limits={"framebufferColorSampleCounts": 1}
         )
     missing = {
-        name: FragmentFamily().missing(cases_by_name()[name], nothing)
+        name: FRAGMENT.missing(cases_by_name()[name], nothing)
         for name in (
             "fragment.sample.once.samples",
             "fragment.helper.stores.demote",

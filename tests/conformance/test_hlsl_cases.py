@@ -6,10 +6,10 @@ import pytest
 
 from vkgroup import conformance
 from vkgroup.conformance import Status
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
-from vkgroup.conformance.hlsl import HlslFamily
-from vkgroup.conformance.hlsl.case import HlslCase, bucket, hlsl_cases
-from vkgroup.conformance.hlsl.table import GLSL_OF, INTRINSICS
+from vkgroup.conformance.spellings.hlsl import HlslFamily, bucket, hlsl_cases
+from vkgroup.conformance.spellings.hlsl_intrinsics import GLSL_OF, INTRINSICS
 from vkgroup.device import DeviceInfo
 from vkgroup.drivers import Driver
 from vkgroup.opening import select
@@ -49,7 +49,7 @@ def test_every_intrinsic_has_cases_in_both_stages() -> None:
     cases = hlsl_cases()
     assert len({case.name for case in cases}) == len(cases)
     for stage in ("compute", "fragment"):
-        assert {case.intrinsic.name for case in cases if case.stage == stage} == set(OF_SHADER_MODEL_6_0)
+        assert {case.operation for case in cases if case.stage == stage} == set(OF_SHADER_MODEL_6_0)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_every_intrinsic_has_cases_in_both_stages() -> None:
 )
 def test_all_types_of_an_intrinsic_have_cases(name: str, types: set[str]) -> None:
     wanted = {type_ for type_ in GLSL_OF if type_.rstrip("234") in types}
-    assert {case.type for case in hlsl_cases() if case.intrinsic.name == name} == wanted
+    assert {case.type for case in hlsl_cases() if case.operation == name} == wanted
 
 
 def test_no_program_asks_a_twin_twice() -> None:
@@ -75,8 +75,9 @@ def test_no_program_asks_a_twin_twice() -> None:
         assert set(seen.values()) == {bucket(number)}
     family, twins = HlslFamily(), set()
     for case in hlsl_cases():
-        assert (family.batch_key(case), case.core) not in twins
-        twins.add((family.batch_key(case), case.core))
+        twin = family.batch_key(case), family.core(case)
+        assert twin not in twins
+        twins.add(twin)
 
 
 @pytest.fixture(params=["swiftshader", "reference:8"])
@@ -85,27 +86,25 @@ def device(request: pytest.FixtureRequest, swiftshader: Driver) -> DeviceInfo:
     return select(swiftshader.name if request.param == "swiftshader" else request.param)
 
 
-def statuses(device: DeviceInfo, cases: list[HlslCase], transform: Transform | None = None) -> set[Status]:
+def statuses(device: DeviceInfo, cases: list[Case], transform: Transform | None = None) -> set[Status]:
     """Judge cases; return the statuses of those that the device supports."""
     found = conformance.run(device, cases=cases, isolate=False, transform=transform, seed=5)
     return {result.status for result in found.results} - {Status.NOT_SUPPORTED}
 
 
-def cases_of(name: str, pattern: str, *types: str) -> list[HlslCase]:
+def cases_of(name: str, pattern: str, *types: str) -> list[Case]:
     """Return an intrinsic's cases."""
     return [
         case
         for case in hlsl_cases()
-        if case.intrinsic.name == name
-        and case.pattern == pattern
-        and case.type in (types or ("uint", "float3"))
+        if case.operation == name and case.pattern == pattern and case.type in (types or ("uint", "float3"))
     ]
 
 
 @pytest.mark.mostly_slow(every=5)
 @pytest.mark.parametrize("name", OF_SHADER_MODEL_6_0)
 def test_devices_give_what_hlsl_defines(device: DeviceInfo, name: str) -> None:
-    types = {case.type for case in hlsl_cases() if case.intrinsic.name == name}
+    types = {case.type for case in hlsl_cases() if case.operation == name}
     few = sorted(types & {"uint", "float3", "bool", "bool2", "double"})
     for pattern in ("nested", "all"):
         found = statuses(device, cases_of(name, pattern, *few))

@@ -8,10 +8,11 @@ import pytest
 
 from vkgroup import conformance
 from vkgroup.conformance import Status
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.execute import Transform
-from vkgroup.conformance.legacy_ballot import LegacyBallotFamily, example
-from vkgroup.conformance.legacy_ballot.case import LegacyCase, legacy_cases
-from vkgroup.conformance.legacy_ballot.table import OLDER
+from vkgroup.conformance.spellings import older_example as example
+from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily, legacy_cases
+from vkgroup.conformance.spellings.older_ballots import OLDER
 from vkgroup.device import DeviceInfo
 from vkgroup.drivers import Driver
 from vkgroup.opening import select
@@ -31,7 +32,7 @@ def test_every_operation_has_cases_in_both_forms_and_stages() -> None:
 
 def test_what_a_device_lacks_is_named() -> None:
     family, capabilities = LegacyBallotFamily(), capabilities_of(128)
-    wide = LegacyCase("compute", "ballotARB", "bool", "all", "", "declared")
+    wide = Case("legacy_ballot", "compute", "ballotARB", "bool", "all", "", form="declared")
     assert family.missing(wide, capabilities) == [
         "a subgroup size of at most 64 (uint64_t has a bit for each invocation)"
     ]

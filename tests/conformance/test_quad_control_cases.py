@@ -14,8 +14,8 @@ from property_runs import assert_caught, chosen, judged
 from vkgroup.compiler import Target, compile_source, validate
 from vkgroup.conformance import Status
 from vkgroup.conformance.fragment.scenes import SCENES
-from vkgroup.conformance.quad_control import QuadControlFamily
 from vkgroup.conformance.quad_control.derivatives import GROUPS, PROBES, layout_of
+from vkgroup.conformance.quad_control.family import QUAD_CONTROL
 from vkgroup.conformance.quad_control.scene_tests import LEAVES, TESTS
 from vkgroup.conformance.quad_control.scenes import source_of
 from vkgroup.conformance.quad_control.values import derivatives_of
@@ -73,7 +73,7 @@ def test_the_shaders_of_scenes_are_valid(after: str) -> None:
 
 
 def test_what_a_device_lacks_is_named() -> None:
-    family, capabilities = QuadControlFamily(), capabilities_of(32)
+    family, capabilities = QUAD_CONTROL, capabilities_of(32)
     nothing = replace(capabilities, features=frozenset())
     lacking = {
         name: family.missing(chosen(name)[0], nothing)

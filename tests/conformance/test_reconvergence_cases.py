@@ -16,7 +16,7 @@ import vkgroup.conformance as conformance
 import vkgroup.conformance.reconvergence.run as reconvergence_run
 from vkgroup.conformance import Status, cases_by_name, select
 from vkgroup.conformance.execute import Executor
-from vkgroup.conformance.reconvergence import ReconvergenceFamily, TerminationFamily
+from vkgroup.conformance.reconvergence import TERMINATED_FRAGMENTS, ReconvergenceFamily
 from vkgroup.conformance.reconvergence.cases import KINDS, RandomCase, all_cases
 from vkgroup.conformance.reconvergence.comparison import expect
 from vkgroup.conformance.reconvergence.comparison import judge as judge_log
@@ -109,7 +109,7 @@ def test_every_construct_and_every_termination_has_cases() -> None:
 
 def test_names_and_sentences_are_unique() -> None:
     cases = select(("reconvergence.*",))
-    count = len(CASES) + len(list(TerminationFamily().cases()))
+    count = len(CASES) + len(list(TERMINATED_FRAGMENTS.cases()))
     assert len({case.name for case in cases}) == len(cases) == count
     assert all(case.category == "reconvergence" for case in cases)
     assert len({case.sentence for case in cases}) == len(cases)
@@ -398,7 +398,7 @@ def test_missing_features_are_named() -> None:
         bare = device.capabilities
     subgroup = replace(bare.subgroup, supported_operations=frozenset({"basic"}))
     bare = replace(bare, features=frozenset(), subgroup=subgroup)
-    family, leaving = ReconvergenceFamily(), TerminationFamily()
+    family, leaving = ReconvergenceFamily(), TERMINATED_FRAGMENTS
     ballot = "VK_SUBGROUP_FEATURE_BALLOT_BIT"
     for name, needs in (
         ("maximal.compute.nesting2.0.0", ["shaderMaximalReconvergence", ballot]),

@@ -14,9 +14,9 @@ from property_runs import assert_caught, chosen, judged
 
 from vkgroup.conformance import Status
 from vkgroup.conformance.instances import pack
-from vkgroup.conformance.size_control import SizeControlFamily
-from vkgroup.conformance.size_control.case import SizeCase
-from vkgroup.conformance.size_control.properties import PROPERTIES, PropertyCase, judge_property
+from vkgroup.conformance.size_control.case import SizeAxes
+from vkgroup.conformance.size_control.family import SIZE_CONTROL
+from vkgroup.conformance.size_control.properties import PROPERTIES, judge_property
 from vkgroup.conformance.size_control.records import WORDS, Seen, fault_of
 from vkgroup.conformance.size_control.stages import STAGES, shapes
 from vkgroup.device import Capabilities
@@ -53,27 +53,27 @@ def records(local_size: tuple[int, int, int], size: int, workgroups: int = 2) ->
     return found.reshape(-1, WORDS)
 
 
-def faults(case: SizeCase, rows: npt.NDArray[np.uint32], local_size: tuple[int, int, int]) -> list[str]:
+def faults(case: SizeAxes, rows: npt.NDArray[np.uint32], local_size: tuple[int, int, int]) -> list[str]:
     fault = fault_of(case, Seen("compute", rows, len(rows), local_size, 2), VARYING)
     return [] if fault is None else [fault.words]
 
 
-DEFAULT = SizeCase("size_control", "compute", "default")
-VARIES = SizeCase("size_control", "compute", "varying")
-FULL = SizeCase("size_control", "compute", "varying", full=True)
-LEAST = SizeCase("size_control", "compute", "required_min")
-NEWER = SizeCase("size_control", "compute", "default", spirv16=True)
+DEFAULT = SizeAxes("compute", "default")
+VARIES = SizeAxes("compute", "varying")
+FULL = SizeAxes("compute", "varying_full")
+LEAST = SizeAxes("compute", "required_min")
+NEWER = SizeAxes("compute", "default", "spirv16")
 
 
 def test_which_sizes_are_legal() -> None:
     assert DEFAULT.legal(VARYING) == (32,)
     assert VARIES.legal(VARYING) == NEWER.legal(VARYING) == (8, 16, 32)
-    assert LEAST.legal(VARYING) == replace(LEAST, spirv16=True).legal(VARYING) == (8,)
+    assert LEAST.legal(VARYING) == LEAST._replace(version="spirv16").legal(VARYING) == (8,)
 
 
-@pytest.mark.parametrize("case", [DEFAULT, VARIES, FULL, LEAST, NEWER], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [DEFAULT, VARIES, FULL, LEAST, NEWER], ids=".".join)
 @pytest.mark.parametrize("size", [8, 16, 32])
-def test_sizes_that_a_pipeline_may_have(case: SizeCase, size: int) -> None:
+def test_sizes_that_a_pipeline_may_have(case: SizeAxes, size: int) -> None:
     found = faults(case, records((64, 1, 1), size), (64, 1, 1))
     assert bool(found) == (size not in case.legal(VARYING))
 
@@ -85,7 +85,7 @@ def test_when_subgroups_must_be_full(shape: tuple[int, int, int], must: bool) ->
     """Where the size in x is a multiple of the subgroup size; half-full subgroups are allowed elsewhere."""
     halves = records(shape, 16)
     halves[:, 0] = 32
-    for case in (NEWER, replace(VARIES, full=True)):
+    for case in (NEWER, FULL):
         assert bool(faults(case, halves, shape)) == must
     assert not faults(VARIES, halves, shape)
 
@@ -150,35 +150,38 @@ def test_shapes_keep_the_rules() -> None:
 )
 def test_what_is_declared_is_judged(rule: str, control: SizeControl) -> None:
     quads = replace(VARYING, subgroup=replace(VARYING.subgroup, supported_operations=("basic", "quad")))
-    assert judge_property(PropertyCase(rule), quads).status is Status.PASS
-    assert judge_property(PropertyCase(rule), replace(quads, size_control=control)).status is Status.FAIL
+    assert judge_property(rule, quads).status is Status.PASS
+    assert judge_property(rule, replace(quads, size_control=control)).status is Status.FAIL
     assert len(PROPERTIES) == 5
 
 
 def test_what_a_device_lacks_is_named() -> None:
-    family = SizeControlFamily()
+    family = SIZE_CONTROL
     nothing = replace(VARYING, features=frozenset(), api_version=(1, 2, 0))
-    assert family.missing(FULL, VARYING) == []
-    assert family.missing(FULL, nothing) == ["subgroupSizeControl", "computeFullSubgroups"]
-    assert family.missing(NEWER, nothing) == ["SPIR-V 1.6 (Vulkan 1.3)"]
-    vertex = SizeCase("size_control", "vertex", "required_min")
+    full, newer, vertex, order = (
+        chosen(f"size_control.{name}")[0]
+        for name in (
+            "compute.varying_full", "compute.default.spirv16", "vertex.required_min", "properties.order"
+        )
+    )  # fmt: skip
+    assert family.missing(full, VARYING) == []
+    assert family.missing(full, nothing) == ["subgroupSizeControl", "computeFullSubgroups"]
+    assert family.missing(newer, nothing) == ["SPIR-V 1.6 (Vulkan 1.3)"]
     assert family.missing(vertex, VARYING) == [
         "vertexPipelineStoresAndAtomics",
         "requiredSubgroupSizeStages with the vertex stage",
     ]
-    assert family.missing(PropertyCase("order"), replace(VARYING, size_control=SizeControl())) == [
-        "subgroupSizeControl"
-    ]
+    assert family.missing(order, replace(VARYING, size_control=SizeControl())) == ["subgroupSizeControl"]
 
 
 # --- devices ----------------------------------------------------------------------------------------------
 
 
 def test_every_stage_has_every_choice() -> None:
-    cases = [case for case in chosen("size_control.*") if isinstance(case, SizeCase)]
-    assert {case.stage for case in cases} == set(STAGES)
+    cases = [case for case in chosen("size_control.*") if isinstance(case.axes, SizeAxes)]
+    assert {case.axes.stage for case in cases} == set(STAGES)
     for row in STAGES.values():
-        own = [case for case in cases if case.stage == row.name]
+        own = [case for case in cases if case.axes.stage == row.name]
         assert len(own) == 4 * 2 * (2 if row.workgroups or row.attachments else 1)
 
 

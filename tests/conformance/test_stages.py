@@ -45,18 +45,18 @@ class TestTickets:
     @pytest.mark.parametrize("more", [0, 1, 100])
     def test_running_again_is_allowed(self, more) -> None:
         stage = stage_of("vertex", "1d", False)
-        found = stage.found(record_of(stage, stage.least + more))
+        found = stage.recorded(record_of(stage, stage.least + more))
         assert len(found.index) == stage.least + more
         assert found.faults == ()
 
     def test_a_vertex_without_a_run_is_a_fault(self) -> None:
         stage = stage_of("vertex", "1d", False)
-        (fault,) = stage.found(record_of(stage, stage.least - 1)).faults
+        (fault,) = stage.recorded(record_of(stage, stage.least - 1)).faults
         assert fault == "the stage ran 2047 times where it must run for 2048 vertices"
 
     def test_more_runs_than_records_are_said(self) -> None:
         stage = stage_of("vertex", "1d", False)
-        (fault,) = stage.found(record_of(stage, stage.invocations)).faults
+        (fault,) = stage.recorded(record_of(stage, stage.invocations)).faults
         assert "no room" in fault
 
 

@@ -14,8 +14,8 @@ from mutants.rewriting import boolean_constant, rewritten
 import vkgroup.conformance as conformance
 from vkgroup.conformance import Status, select
 from vkgroup.conformance.poison import POISON
-from vkgroup.conformance.thread_group import ThreadGroupFamily
 from vkgroup.conformance.thread_group.case import STAGES, all_cases
+from vkgroup.conformance.thread_group.family import THREAD_GROUP
 from vkgroup.conformance.thread_group.flows import FLOWS, Flow
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
 from vkgroup.conformance.thread_group.program import (
@@ -36,14 +36,14 @@ SHIFT_LEFT, SHIFT_RIGHT, FADD, FSUB, EQUAL, AT_MOST = 196, 194, 129, 131, 170, 1
 
 
 def test_every_name_of_the_document_has_cases_in_each_stage_that_has_it() -> None:
-    seen = {(case.stage, case.operation) for case in CASES}
+    seen = {(case.axes.stage, case.axes.operation) for case in CASES}
     for name, row in THREAD_GROUP_OPERATIONS.items():
         assert {stage for stage in STAGES if (stage, name) in seen} == set(STAGES) & set(row.stages)
-    assert {case.operation for case in CASES} == {*THREAD_GROUP_OPERATIONS, *OBSERVATIONS}
+    assert {case.axes.operation for case in CASES} == {*THREAD_GROUP_OPERATIONS, *OBSERVATIONS}
 
 
 def test_swizzles_have_cases_of_every_type_operand_flow_and_coverage() -> None:
-    swizzles = Counter(case.operation for case in CASES if case.type)
+    swizzles = Counter(case.axes.operation for case in CASES if case.axes.type)
     flows = sum(1 for flow in FLOWS.values() if not flow.partial)
     assert set(swizzles.values()) == {4 * 2 * flows * 2}
     assert len(swizzles) == 6
@@ -86,7 +86,7 @@ def _threads_of_quads(flow: Flow) -> set[int]:
 
 
 def test_what_a_device_lacks_is_named() -> None:
-    family = ThreadGroupFamily()
+    family = THREAD_GROUP
     full = Capabilities(
         name="full",
         type="cpu",
@@ -145,7 +145,7 @@ def test_the_reference_device_passes(size: int) -> None:
 
 
 def _needs_sm(case) -> bool:
-    row = THREAD_GROUP_OPERATIONS.get(case.operation)
+    row = THREAD_GROUP_OPERATIONS.get(case.axes.operation)
     return row is not None and row.sm_builtin
 
 
@@ -208,12 +208,12 @@ def test_a_planted_error_is_caught(what, name, mutate) -> None:
 
 
 def _program(flow: str) -> Program:
-    return build([BY_NAME[f"thread_group.compute.activeThreadsNV.{flow}"]], seed=0)
+    return build([BY_NAME[f"thread_group.compute.activeThreadsNV.{flow}"].axes], seed=0)
 
 
 def _outputs(program: Program, size: int) -> np.ndarray:
     """Return what a device with full warps of `size` records in a dispatch, the results left out."""
-    outputs = np.full((program.planes, program.invocations), POISON, np.uint32)
+    outputs = np.full((program.recorder.planes, program.recorder.invocations), POISON, np.uint32)
     index = np.arange(GROUPS * LOCAL_SIZE)
     expected = program.flow.executing(0, size)
     outputs[0], outputs[1], outputs[2] = 1, index % size, size

@@ -12,7 +12,7 @@ from mutants.mutant import Mutant
 from mutants.site import opcode_of
 from vkgroup.conformance import operands, support
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.program import result_type
 from vkgroup.device import Capabilities
 from vkgroup.spec.categories import Category

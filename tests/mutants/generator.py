@@ -9,7 +9,8 @@ from zlib import crc32
 from mutants.choices import mutants_of
 from mutants.mutant import Group, Mutant
 from vkgroup.conformance import support
-from vkgroup.conformance.cases import Case, subgroup_cases
+from vkgroup.conformance.case import Case
+from vkgroup.conformance.cases import subgroup_cases
 from vkgroup.conformance.long_vectors import is_long
 from vkgroup.device import Capabilities
 

@@ -15,7 +15,7 @@ from vkgroup.conformance.barriers import BARRIERS
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.instances import Instances
 from vkgroup.conformance.program import Entry, Program
-from vkgroup.conformance.subgroup import observed, program_of
+from vkgroup.conformance.subgroup import SubgroupFamily, observed
 from vkgroup.conformance.verdict import expected_of, judge
 from vkgroup.errors import DeviceLost, DispatchTimeout, InvalidModule, VkgroupError
 from vkgroup.results.record import Result, Status
@@ -53,7 +53,7 @@ def judge_group(executor: Executor, group: Group) -> list[Result]:
         The device is unusable; none of the mutants has a result.
     """
     case = group.cases[0].case
-    program = program_of(executor, [case])
+    program = SubgroupFamily().program(executor, [case])
     (entry,) = program.entries
     module = executor.compile(program.source, stage=program.stage.name)
     try:

@@ -149,12 +149,13 @@ def test_evidence_of_another_form_is_not_drawn(change: dict[str, object]) -> Non
 
 
 def test_axes_are_those_of_the_cases() -> None:
-    from vkgroup.conformance.cases import Case
+    from vkgroup.conformance.case import Case
 
     wrong = [
         case.name
         for case in all_cases()[::97]
         if isinstance(case, Case)
+        and not case.is_spelled
         and axes_of(split(case.name)[0]) != (case.category, case.stage, case.operation, case.type)
     ]
     assert wrong == []

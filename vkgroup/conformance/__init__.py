@@ -1,15 +1,15 @@
-"""Conformance: is a driver right? Cases as data, one program a batch, one verdict a lane.
+"""Conformance of drivers: cases as data, one program for a batch, one verdict for each lane.
 
-The suite is made of `families`, each with its own cases and its own way to judge them (`family`). The
-largest is `subgroup`: `cases` names its cases, `program` writes a batch's GLSL, `instances` finds who was
-active together, `verdict` judges each lane against `vkgroup.reference`. Around the families, `plan` makes
-batches, `judge_batch` judges them on an `execute.Executor`, `pool` and `worker` keep a crashing driver away,
-`run` ties them together.
+The suite is made of `families`, each with its cases and the functions that plan and judge them (`family`).
+The largest is `subgroup`: `cases` lists its cases, `program` writes a batch's GLSL, `instances` finds the
+invocations that were active together, `verdict` judges each lane against `vkgroup.reference`. All families
+compare in `comparison`, and most record through `recording`. Around them, `plan` makes batches, `judge_batch`
+judges them on an `execute.Executor`, `pool` and `worker` isolate a crashing driver, `run` ties them together.
 """
 
 from __future__ import annotations
 
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.families import FAMILIES, all_cases, cases_by_name, family_of, select
 from vkgroup.conformance.family import AnyCase, Family
 from vkgroup.conformance.run import run

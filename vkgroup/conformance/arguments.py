@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.operands import PARTITION_FUNCTIONS, Operand, choices
 from vkgroup.conformance.shapes import WORKGROUPS
 from vkgroup.spec.categories import Category

@@ -4,7 +4,7 @@
 and reads the cell of the next active lane; it must read what that lane wrote. Done three times with
 another value, a barrier between reading and writing again.
 
-*message* (the memory barriers, which order memory and do not make anybody wait): every active invocation
+*message* (the memory barriers, which order memory and make no invocation wait): every active invocation
 writes a cell, executes the barrier, and raises its flag by an atomic; then it looks at the flag of the
 next active lane, executes the barrier, and reads that lane's cell. Where the flag was up, the cell must
 hold the value; where it was not, nothing is defined. Done three times with other cells, for nothing but the
@@ -168,13 +168,13 @@ def body(barrier: Barrier, memory: str, k: int, at: str) -> str:
         lines.append(f"outputs[{at} + {2 * number + 1}u * INVOCATIONS] = value_{number};")
         lines.append(f"outputs[{at} + {2 * number}u * INVOCATIONS] = seen_{number};")
         if barrier.kind == "exchange":
-            # Nobody writes again before all have read.
+            # All must have read before any writes again.
             lines.append(f"{barrier.name}();")
     return "\n        ".join(lines)
 
 
 def _exchange(barrier: Barrier, memory: str, k: int, round_: str, number: int) -> list[str]:
-    """Return the GLSL of one round in which everybody waits."""
+    """Return the GLSL of one round in which every invocation waits."""
     _, write, read = _CELLS[memory]
     return [
         write.format(k=k, cell="own", value=VALUE.format(round=round_)),
@@ -185,7 +185,7 @@ def _exchange(barrier: Barrier, memory: str, k: int, round_: str, number: int) -
 
 
 def _message(barrier: Barrier, memory: str, k: int, round_: str, number: int) -> list[str]:
-    """Return the GLSL of one round in which nobody waits: its cells are its own, the flags only rise."""
+    """Return the GLSL of one round without waiting: it has separate cells, and flags only rise."""
     _, write, read = _CELLS[memory]
     raise_flag, look = _FLAGS[memory]
     plane = f"({round_} + 1u) * {'GROUP_CELLS' if memory == 'shared' else 'CELLS'}"

@@ -12,6 +12,7 @@ from functools import cache
 from operator import attrgetter
 
 from vkgroup.conformance.barriers import BARRIERS, Barrier
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.long_vectors import takes
 from vkgroup.conformance.operands import choices, represents
 from vkgroup.conformance.patterns import PATTERNS, patterns_of
@@ -24,7 +25,7 @@ from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS
 from vkgroup.spec.limits import QUAD_SIZE, SUBGROUP_SIZES
 from vkgroup.spec.operations import BUILTIN_VARIABLES, BuiltinVariable, Operation
 from vkgroup.spec.stages import WORKGROUP_STAGES, Stage
-from vkgroup.spec.types import LONG_TYPES, GlslType, type_named
+from vkgroup.spec.types import LONG_TYPES, GlslType
 
 REQUIRED_SIZES = SUBGROUP_SIZES
 """Subgroup sizes that a pipeline may require."""
@@ -104,81 +105,6 @@ _LONG_SIZES = (8, 32, 64)
 
 # Where choices that are narrow are met, and partitions with data that rounds or is special.
 _NARROW_PATTERNS = ("all", "partial", "odd")
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One case: what is executed, on what data, by which invocations.
-
-    Attributes
-    ----------
-    category, stage, operation, type, pattern, data, operand : keys of the tables of this package and of
-        `vkgroup.reference`; operand is "" where the operation has no second one.
-    shape : of workgroups, a key of `SHAPES`; elsewhere "1d", or `FRAMEBUFFER` where the shader writes to no
-        buffer.
-    subgroup_size : the size that the pipeline requires, or 0 for the device's own.
-    """
-
-    category: str
-    stage: str
-    operation: str
-    type: str
-    pattern: str
-    data: str
-    operand: str = ""
-    shape: str = "1d"
-    subgroup_size: int = 0
-
-    @property
-    def name(self) -> str:
-        """The case's name, unique in the suite."""
-        parts = [self.category, self.stage, self.operation, self.type, self.pattern, self.data]
-        if self.operand:
-            parts.append(self.operand)
-        if self.shape != "1d":
-            parts.append(self.shape)
-        if self.subgroup_size:
-            parts.append(f"size{self.subgroup_size}")
-        return ".".join(parts)
-
-    @property
-    def glsl_type(self) -> GlslType:
-        """The type of the operation's value."""
-        return type_named(self.type)
-
-    @property
-    def preserved_width(self) -> int:
-        """Width of the floats whose special values the module must ask to be preserved; 0 if none.
-
-        Arithmetic on NaN, infinities and signed zeros is judged under that promise alone; moves need none.
-        """
-        operation, scalar = SUBGROUP_OPERATIONS.get(self.operation), self.glsl_type.scalar
-        arithmetic = operation is not None and operation.operator is not None
-        return scalar.bits if self.data == "special" and scalar.kind == "float" and arithmetic else 0
-
-    @property
-    def _where(self) -> str:
-        """Where the case is executed, in words."""
-        shaders = f"{self.stage.replace('_', ' ')} shaders"
-        if self.shape == FRAMEBUFFER:
-            return f"{shaders}, whose results go to the framebuffer"
-        if self.stage == "compute":
-            return f"{self.shape.upper()} workgroups"
-        return shaders
-
-    @property
-    def sentence(self) -> str:
-        """What the case tests, in one sentence."""
-        text = f"{self.operation} of {self.type} on {self.data} data"
-        if self.operation in BARRIERS:
-            text = f"{self.operation} {BARRIERS[self.operation].sentence} ({self.operand} memory)"
-        elif self.operand:
-            text += f" with {choices(self.operation)[self.operand].sentence}"
-        text += f", executed {patterns_of(self.stage)[self.pattern].sentence}"
-        text += f" in {self._where}"
-        if self.subgroup_size:
-            text += f" at a required subgroup size of {self.subgroup_size}"
-        return text + "."
 
 
 def _represents(case: Case) -> bool:

@@ -1,4 +1,4 @@
-"""What the suite covers of Khronos' (VK-GL-CTS), by group, and what it adds: the table of docs/coverage.md.
+"""Coverage of Khronos' suite (VK-GL-CTS) by group, and the additions to it: the table of docs/coverage.md.
 
 ``python -m vkgroup.conformance.coverage`` prints the page; with files, that of the names in them, one a line.
 """
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.caselist import matches
-from vkgroup.conformance.cases import Case
 from vkgroup.conformance.families import all_cases, cases_by_name, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.conformance.khronos import PREFIX, map_name
@@ -51,16 +51,16 @@ def groups_of(names: Iterable[str]) -> list[Group]:
     for name in names:
         key = group_of(name)
         group = groups.setdefault(key, Group(key))
-        found = matches(map_name(name).globs)
+        matched = matches(map_name(name).globs)
         group.names += 1
-        group.mapped += bool(found)
-        group.cases.update(found)
+        group.mapped += bool(matched)
+        group.cases.update(matched)
     return list(groups.values())
 
 
 def additions(cases: Sequence[AnyCase]) -> str:
     """Say what a group's cases vary in that a name of Khronos' does not: patterns, data, operands, shapes."""
-    own = [case for case in cases if isinstance(case, Case)]
+    own = [case for case in cases if isinstance(case, Case) and not case.is_spelled]
     parts = []
     patterns = sorted({case.pattern for case in own} - {"all"})
     if patterns:
@@ -78,7 +78,7 @@ def additions(cases: Sequence[AnyCase]) -> str:
     sizes = {case.subgroup_size for case in own} - {0}
     if len(sizes) > 1:
         parts.append(f"{len(sizes)} required sizes")
-    others = sorted({family_of(case).name for case in cases if not isinstance(case, Case)})
+    others = sorted({family_of(case).name for case in cases} - {"subgroup"})
     parts += [f"family `{name}`" for name in others]
     return "; ".join(parts)
 

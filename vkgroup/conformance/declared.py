@@ -1,4 +1,4 @@
-"""What a device does not declare, in the words of Vulkan that every family uses."""
+"""Stages and operations that a device does not declare, in the words of Vulkan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong in one subgroup, lane by lane, as JSON data that a report can draw; of any family.
+"""Evidence of a failure: the lanes of one subgroup as JSON data, which a report can draw.
 
 ::
 
@@ -7,15 +7,15 @@
      "masks": [{"name": "expected", "mask": "0xf", "wrong": "0x0"}, {"name": "got by lane 0", ...}],
      "code": "subgroupAll(value)"}
 
-``active`` and ``wrong`` are who executed the operation and whose result is illegal; ``active`` is null where
-that was not recorded. Each row has a text for each lane; None where the lane recorded nothing or, of
-``expected``, where any value is legal. ``expected`` and ``got`` are compared; other rows say more of a lane.
+``active`` has the lanes that executed the operation, or is null where that was not recorded; ``wrong`` has
+the lanes with an illegal result. Each row has a text for each lane: None where the lane recorded nothing
+and, in ``expected``, where any value is legal. ``expected`` and ``got`` are compared; other rows describe the
+lane.
 
-There may also be: ``masks``, sets of lanes to hold against each other; ``code``, what the shader's line with
-the operation contains; ``unit`` and ``names``, of what the cells are and how they are called where they are
-not the lanes from 0 on.
+Optional keys: ``masks``, sets of lanes to compare with each other; ``code``, a text in the shader's line with
+the operation; ``unit`` and ``names``, the kind and the names of the cells where they are not lanes from 0 on.
 
-A failure has the evidence of one subgroup, or of `WINDOW` values, and no more: results are read whole.
+A failure has the evidence of one subgroup, or of `WINDOW` values, because results are read whole.
 """
 
 from __future__ import annotations
@@ -46,36 +46,6 @@ class Fault(NamedTuple):
     lanes: dict[str, Any] | None = None
 
 
-def of_subgroup(
-    where: str,
-    slot: int,
-    active: Flags,
-    recorded: Flags,
-    wrong: Flags,
-    rows: dict[str, list[str | None]],
-) -> dict[str, Any]:
-    """Return the evidence of one dynamic instance.
-
-    Parameters
-    ----------
-    where : the subgroup, in words.
-    slot : which of the places in the shader that have the operation.
-    active, recorded, wrong : (size,) lanes that executed it, that left a result, and whose result is illegal.
-    rows : ``input``, ``operand``, ``expected`` and ``got``: (size,) texts each.
-    """
-    return {
-        "where": where,
-        "slot": slot,
-        "size": len(active),
-        "active": hex_of(active),
-        "wrong": np.flatnonzero(wrong).tolist(),
-        "rows": {
-            name: [text if kept else None for text, kept in zip(texts, recorded.tolist(), strict=True)]
-            for name, texts in rows.items()
-        },
-    }
-
-
 def of_lanes(
     where: str,
     lane: Indices,
@@ -91,12 +61,12 @@ def of_lanes(
 
     Parameters
     ----------
-    where : the subgroup, in words.
-    lane, wrong : (records,) whose each is, and whether it is illegal; of two of one lane the first counts,
-        and what is of no lane of the subgroup is left out.
+    where : a phrase for the subgroup.
+    lane, wrong : (records,) the lane of each, and whether it is illegal. Of two records of one lane the first
+        counts; records of other lanes than the subgroup's are left out.
     rows : (records,) texts each, by name.
     size : subgroup size.
-    active : (size,) who executed it; None where that was not recorded.
+    active : (size,) lanes that executed it; None where that was not recorded.
     slot : which of the places in the shader that have the operation.
     **more : ``masks``, of `mask_of` or `masks_of`, ``code``, ``unit`` and ``names``; see the module. What is
         empty is left out.
@@ -125,7 +95,7 @@ def of_values(
 
     Parameters
     ----------
-    where : the arrays, in words; may be empty.
+    where : a phrase for the arrays; may be empty.
     rows : arrays by name, among them ``expected`` and ``got``, of the shape of `wrong`.
     axes : what the axes count, such as ``"invocation"``.
     code : what the shader's line that makes the values contains.
@@ -153,13 +123,13 @@ def of_values(
 
 
 def together(wrong: Flags, *keys: NDArray[Any]) -> Indices:
-    """Return the numbers of the records that share all keys, (records,) each, with the first wrong one."""
+    """Return the numbers of the records that have the same keys, (records,) each, as the first wrong one."""
     first = int(np.flatnonzero(wrong)[0])
     return np.flatnonzero(np.all([key == key[first] for key in keys], axis=0))
 
 
 def mask_of(name: str, lanes: Flags, wrong: Flags | None = None) -> dict[str, str]:
-    """Return a set of lanes, (size,), and which of them should not be in it, or should and are not."""
+    """Return a set of lanes, (size,), with the lanes that are wrongly in it or missing."""
     bad = np.zeros_like(lanes) if wrong is None else wrong
     return {"name": name, "mask": hex_of(lanes), "wrong": hex_of(bad)}
 
@@ -167,31 +137,31 @@ def mask_of(name: str, lanes: Flags, wrong: Flags | None = None) -> dict[str, st
 def masks_of(
     lane: Indices, got: Flags, least: Flags, most: Flags, *, told: bool = True
 ) -> list[dict[str, str]]:
-    """Return the masks that lanes of one subgroup got, against what they must and may have.
+    """Return the different masks that lanes of one subgroup got, and the mask that they must have.
 
     Parameters
     ----------
-    lane : (records,) whose each is.
+    lane : (records,) the lane of each.
     got : (records, size) the masks.
-    least, most : (records, size) whom they must and may name.
-    told : whether what is expected is a row of its own, where it is the same for all.
+    least, most : (records, size) the lanes that they must and may name.
+    told : whether the expected mask is listed first, where it is the same for all.
     """
     exact = bool((least == most).all())
     if told and (most == most[0]).all() and (least == least[0]).all():
-        found = [mask_of("expected" if exact else "at most", most[0])]
-        found += [] if exact else [mask_of("at least", least[0])]
+        masks = [mask_of("expected" if exact else "at most", most[0])]
+        masks += [] if exact else [mask_of("at least", least[0])]
     else:
-        found = []
+        masks = []
     _, first, kind = np.unique(got, axis=0, return_index=True, return_inverse=True)
     for number in np.argsort(first)[:MOST_MASKS].tolist():
         those = kind.ravel() == number
         wrong = np.any(got[those] & ~most[those] | least[those] & ~got[those], axis=0)
-        found.append(mask_of(f"got by {_lanes(lane[those].tolist())}", got[first[number]], wrong))
-    return found
+        masks.append(mask_of(f"got by {_lanes(lane[those].tolist())}", got[first[number]], wrong))
+    return masks
 
 
 def _lanes(numbers: list[int]) -> str:
-    """Return lanes in words, such as ``lanes 0, 2–5``."""
+    """Return lanes as text, such as ``lanes 0, 2–5``."""
     spans: list[list[int]] = []
     for number in sorted(numbers):
         if spans and number == spans[-1][1] + 1:
@@ -208,5 +178,5 @@ def hex_of(lanes: Flags) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a number of NumPy's for people."""
+    """Return a NumPy number as text."""
     return str(value) if isinstance(value, str) else repr(value.item())

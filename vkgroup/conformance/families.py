@@ -1,4 +1,4 @@
-"""The families of cases that make the suite, and the suite as a whole: all cases, by name and by glob."""
+"""The families that make up the suite, and its cases by name and by glob."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from fnmatch import translate
 from functools import cache
 from re import compile as compile_pattern
 
-from vkgroup.conformance.compute_model import ComputeModelFamily
-from vkgroup.conformance.cooperative_matrix import CooperativeMatrixFamily
-from vkgroup.conformance.descriptor_indexing import DescriptorIndexingFamily
+from vkgroup.conformance.compute_model.family import COMPUTE_MODEL
+from vkgroup.conformance.cooperative_matrix.family import COOPERATIVE_MATRIX
+from vkgroup.conformance.descriptor_indexing.family import DESCRIPTOR_INDEXING
 from vkgroup.conformance.family import AnyCase, Family
-from vkgroup.conformance.fragment import FragmentFamily
-from vkgroup.conformance.hlsl import HlslFamily
-from vkgroup.conformance.legacy_ballot import LegacyBallotFamily
-from vkgroup.conformance.quad_control import QuadControlFamily
-from vkgroup.conformance.reconvergence import ReconvergenceFamily, TerminationFamily
-from vkgroup.conformance.shader_clock import ShaderClockFamily
-from vkgroup.conformance.size_control import SizeControlFamily
-from vkgroup.conformance.sm_builtins import SmBuiltinsFamily
+from vkgroup.conformance.fragment.family import FRAGMENT
+from vkgroup.conformance.quad_control.family import QUAD_CONTROL
+from vkgroup.conformance.reconvergence import TERMINATED_FRAGMENTS, ReconvergenceFamily
+from vkgroup.conformance.shader_clock import SHADER_CLOCK
+from vkgroup.conformance.size_control.family import SIZE_CONTROL
+from vkgroup.conformance.sm_builtins import SM_BUILTINS
+from vkgroup.conformance.spellings.hlsl import HlslFamily
+from vkgroup.conformance.spellings.legacy_ballot import LegacyBallotFamily
 from vkgroup.conformance.subgroup import SubgroupFamily
-from vkgroup.conformance.thread_group import ThreadGroupFamily
+from vkgroup.conformance.thread_group.family import THREAD_GROUP
 from vkgroup.garbage_collection import paused
 
 FAMILIES: tuple[Family, ...] = (
     SubgroupFamily(),
-    FragmentFamily(),
-    ThreadGroupFamily(),
+    FRAGMENT,
+    THREAD_GROUP,
     LegacyBallotFamily(),
-    ComputeModelFamily(),
+    COMPUTE_MODEL,
     HlslFamily(),
     ReconvergenceFamily(),
-    TerminationFamily(),
-    CooperativeMatrixFamily(),
-    SmBuiltinsFamily(),
-    ShaderClockFamily(),
-    SizeControlFamily(),
-    DescriptorIndexingFamily(),
-    QuadControlFamily(),
+    TERMINATED_FRAGMENTS,
+    COOPERATIVE_MATRIX,
+    SM_BUILTINS,
+    SHADER_CLOCK,
+    SIZE_CONTROL,
+    DESCRIPTOR_INDEXING,
+    QUAD_CONTROL,
 )
 """Every family, in the order in which their cases are listed."""
 
@@ -53,14 +53,14 @@ def _cases_by_family() -> tuple[tuple[Family, tuple[AnyCase, ...]], ...]:
 
 
 @cache
-def _families_by_kind() -> dict[type, Family]:
-    """Return the family of each kind of case: no two families share one."""
-    return {type(case): family for family, cases in _cases_by_family() for case in cases}
+def _families_by_kind() -> dict[tuple[type, str], Family]:
+    """Return the family of each class and category of cases: no two families share both."""
+    return {(type(case), case.category): family for family, cases in _cases_by_family() for case in cases}
 
 
 def family_of(case: AnyCase) -> Family:
     """Return the family that a case belongs to; KeyError where the suite has no such cases."""
-    return _families_by_kind()[type(case)]
+    return _families_by_kind()[type(case), case.category]
 
 
 @cache

@@ -1,19 +1,20 @@
-"""What a family of cases is: one kind of case, with what it takes to plan and to judge it.
+"""Cases and families of cases: the interfaces, and the families that are tables of axes.
 
-The suite is made of families (`vkgroup.conformance.families`). Everything around them (names,
-filters, workers, results, reports) knows no more of a case than this.
+The suite is made of families (`vkgroup.conformance.families`). Everything around them (names, filters,
+workers, results, reports) uses `AnyCase` and `Family` alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
 
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.execute import Executor
 from vkgroup.device import Capabilities
 
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
-    from vkgroup.conformance.verdict import Verdict
+Axes = TypeVar("Axes", bound=tuple[Any, ...])
 
 
 class AnyCase(Protocol):
@@ -37,23 +38,118 @@ class Family(Protocol):
 
     @property
     def name(self) -> str:
-        """The family's name, unique among the families; workers are told it."""
+        """The family's name, unique among the families, by which workers find it."""
 
     def cases(self) -> Iterable[AnyCase]:
         """Return every case of the family, in the order in which they are listed; needs no device."""
 
-    def missing(self, case: Any, capabilities: Capabilities) -> list[str]:
+    def missing(self, case: Any, capabilities: Capabilities, /) -> list[str]:
         """Return what a case needs and the device does not declare, by Vulkan's names; empty if nothing."""
 
-    def batch_key(self, case: Any) -> Hashable:
+    def batch_key(self, case: Any, /) -> Hashable:
         """Return what all cases of a batch share."""
 
-    def batch_size(self, case: Any, capabilities: Capabilities) -> int:
+    def batch_size(self, case: Any, capabilities: Capabilities, /) -> int:
         """Return how many cases of a case's kind a batch may have on a device."""
 
-    def judge(self, executor: Executor, cases: list[Any]) -> list[Verdict]:
+    def judge(self, executor: Executor, cases: list[Any], /) -> list[Verdict]:
         """Judge the cases of a batch, in their order.
 
         A `VkgroupError` other than a lost device splits the batch; where one case is left, it fails.
         Every module goes through `Executor.transform_module` on its way to the device.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class TableCase(Generic[Axes]):
+    """A case of a family that is a table: one value of each axis, which make its name.
+
+    Attributes
+    ----------
+    category : the first part of the name.
+    axes : the family's NamedTuple of values, most of them keys of its tables. A value is a part of the name,
+        or a tuple of such parts; "" is left out of the name.
+    sentence : what the case tests, in one sentence.
+    """
+
+    category: str
+    axes: Axes
+    sentence: str = field(compare=False)
+
+    @property
+    def name(self) -> str:
+        """The case's name, unique in the suite."""
+        parts = [self.category]
+        for value in self.axes:
+            parts += value if isinstance(value, tuple) else (value,)
+        return ".".join(filter(None, parts))
+
+
+@dataclass(frozen=True)
+class TableFamily(Generic[Axes]):
+    """A family whose cases are a table of axes, with the functions that plan and judge them.
+
+    Attributes
+    ----------
+    name, missing, judge : see `Family`.
+    table : yields every case.
+    batch_key : see `Family`; by default each case is alone in its batch.
+    batch, llvm_batch : cases of a batch at most, and on lavapipe, whose compiler's time grows faster than the
+        shader; 0 where that makes no difference.
+    """
+
+    name: str
+    table: Callable[[], Iterable[TableCase[Axes]]]
+    missing: Callable[[TableCase[Axes], Capabilities], list[str]]
+    judge: Callable[[Executor, list[TableCase[Axes]]], list[Verdict]]
+    batch_key: Callable[[TableCase[Axes]], Hashable] = lambda case: case
+    batch: int = 32
+    llvm_batch: int = 0
+
+    def cases(self) -> tuple[TableCase[Axes], ...]:
+        """Return every case, in the order in which they are listed."""
+        return tuple(self.table())
+
+    def batch_size(self, case: TableCase[Axes], capabilities: Capabilities) -> int:
+        """Return how many cases a batch may have."""
+        llvm = capabilities.driver_name == "llvmpipe"
+        return self.llvm_batch if llvm and self.llvm_batch else self.batch
+
+
+@dataclass(frozen=True)
+class JointFamily:
+    """Several families under one name.
+
+    Attributes
+    ----------
+    parts : families by the first value of their cases' axes; under "" that of all other cases.
+    """
+
+    name: str
+    parts: Mapping[str, Family]
+
+    def cases(self) -> tuple[AnyCase, ...]:
+        """Return every case, part by part."""
+        return tuple(case for part in self.parts.values() for case in part.cases())
+
+    def _part(self, case: AnyCase) -> Family:
+        """Return the part that a case belongs to."""
+        first = case.axes[0] if isinstance(case, TableCase) else ""
+        return self.parts[first if first in self.parts else ""]
+
+    def missing(self, case: AnyCase, capabilities: Capabilities) -> list[str]:
+        """Return what the device does not declare."""
+        return self._part(case).missing(case, capabilities)
+
+    def batch_key(self, case: AnyCase) -> Hashable:
+        """Return the part, and what its batches share."""
+        part = self._part(case)
+        return part.name, part.batch_key(case)
+
+    def batch_size(self, case: AnyCase, capabilities: Capabilities) -> int:
+        """Return how many cases a batch may have."""
+        return self._part(case).batch_size(case, capabilities)
+
+    def judge(self, executor: Executor, cases: list[Any]) -> list[Verdict]:
+        """Judge the cases of a batch, all of one part."""
+        return self._part(cases[0]).judge(executor, cases)

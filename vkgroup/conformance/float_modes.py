@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.intrinsics import EXTENSION
 
 # Execution modes (SPIR-V, Execution Mode): capability and mode of each promise that special data needs.

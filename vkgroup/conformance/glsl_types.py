@@ -1,4 +1,4 @@
-"""How a value of each GLSL type crosses a buffer of 32-bit words, in GLSL and in NumPy.
+"""Encoding of every GLSL type in 32-bit words, in GLSL and in NumPy.
 
 Values travel as the words of their bytes, little endian, and are made into their type by shifts, conversions
 and bit casts, so that a case needs the arithmetic type alone and no 8- or 16-bit storage feature. A Boolean

@@ -1,8 +1,8 @@
-"""Which invocations were active together: dynamic instances of a batch's operations.
+"""Dynamic instances of a batch's operations: the invocations that were active together.
 
-Read from what the shader recorded, never assumed: how a device forms subgroups, and which invocations it
-keeps together in divergent control flow, is its own affair. What is required is that its answers agree
-with each other (KHR_shader_subgroup: subgroupBallot has the bits of the active invocations alone).
+They are read from what the shader recorded, never assumed. A device is free in how it forms subgroups and in
+which invocations it keeps together in divergent control flow. Its answers must agree with each other
+(KHR_shader_subgroup: subgroupBallot has the bits of the active invocations alone).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.program import SLOT_PLANES, Program
 from vkgroup.conformance.shapes import WORKGROUPS
-from vkgroup.conformance.stages import Found
+from vkgroup.conformance.stages import Recorded
 
 Words = NDArray[np.uint32]
 Indices = NDArray[np.int64]
@@ -33,15 +33,15 @@ class Instances:
     ----------
     size : subgroup size.
     slot, group, subgroup : (rows,) where the instance was met; a group is a workgroup in compute.
-    number : (rows,) where its subgroup begins in the data; see `Stage.places`.
+    number : (rows,) from which the places of its subgroup in the data follow; see `Stage.places`.
     subgroups : for each group the distinct numbers of its subgroups, ascending.
     member : (rows, size) invocation index of each lane; 0 where the lane left no record.
     place : (rows, size) where each lane's values lie in the data.
     active : (rows, size) lanes that executed the instance.
     recorded : (rows, size) lanes that left their results: all active ones but helper invocations.
     mask : (rows, 4) the active mask as the device gave it (or as found, where it has no ballots).
-    faults : what contradicts the specification, in words; empty if nothing does.
-    shown : the lanes of an instance of which a fault is, as `vkgroup.conformance.evidence` has them.
+    faults : contradictions to the specification, one sentence each.
+    shown : the lanes of the instance with the fault, as `vkgroup.conformance.evidence` has them.
     """
 
     size: int
@@ -82,29 +82,30 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
         taken to be active together, which holds in uniform control flow.
     """
     stage, n, size = program.stage, program.invocations, program.subgroup_size
-    found = stage.found(outputs[: stage.record_planes * n].reshape(stage.record_planes, n))
-    faults = [*found.faults, *_layout_faults(found, size)]
+    invocations = stage.recorded(outputs[: stage.record_planes * n].reshape(stage.record_planes, n))
+    faults = [*invocations.faults, *_layout_faults(invocations, size)]
     if faults:
         return _empty(size, faults)
-    index, lane, subgroup, group = found.index, found.lane, found.subgroup, found.group
+    index, lane = invocations.index, invocations.lane
+    subgroup, group = invocations.subgroup, invocations.group
     slots = program.pattern.slots
     planes = outputs[program.slots_at :][: slots * SLOT_PLANES * n].reshape(slots, SLOT_PLANES, n)[..., index]
-    slot, one = np.nonzero(planes[:, 0])
-    masks = planes[slot, 1:, one]
+    slot, record = np.nonzero(planes[:, 0])
+    masks = planes[slot, 1:, record]
     if not ballot:
         masks = np.zeros_like(masks)
-    keys = np.column_stack([slot, group[one], subgroup[one], masks]).astype(np.int64)
+    keys = np.column_stack([slot, group[record], subgroup[record], masks]).astype(np.int64)
     rows, first, row_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     row_of = row_of.ravel()
     member = np.zeros((len(rows), size), np.int64)
     recorded = np.zeros((len(rows), size), np.bool_)
-    member[row_of, lane[one]] = index[one]
-    recorded[row_of, lane[one]] = True
+    member[row_of, lane[record]] = index[record]
+    recorded[row_of, lane[record]] = True
     reported = pack(recorded)
     mask = rows[:, 3:].astype(np.uint32) if ballot else reported
-    number = found.number[one[first]]
+    number = invocations.number[record[first]]
     everyone = pack(np.ones(recorded.shape, np.bool_))
-    unseen = everyone if program.pattern.demotes else found.unseen[one[first]] & everyone
+    unseen = everyone if program.pattern.demotes else invocations.unseen[record[first]] & everyone
     fault = _mask_fault(program, rows, number, mask, reported, unseen)
     faults, shown = ([], None) if fault is None else ([fault.words], fault.lanes)
     if program.pattern.uniform:
@@ -112,7 +113,7 @@ def read(program: Program, outputs: Words, ballot: bool) -> Instances:
     place = stage.places(rows[:, 1], number, member)
     return Instances(
         size=size, slot=rows[:, 0], group=rows[:, 1], subgroup=rows[:, 2], number=number,
-        subgroups=tuple(np.unique(subgroup[group == one]) for one in range(WORKGROUPS)),
+        subgroups=tuple(np.unique(subgroup[group == workgroup]) for workgroup in range(WORKGROUPS)),
         member=member, place=place, active=unpack(mask, size), recorded=recorded, mask=mask,
         faults=tuple(faults), shown=shown,
     )  # fmt: skip
@@ -127,48 +128,51 @@ def _empty(size: int, faults: list[str]) -> Instances:
     )  # fmt: skip
 
 
-def _layout_faults(found: Found, size: int) -> list[str]:
-    """Check that the built-in variables give each invocation a place of its own.
+def _layout_faults(invocations: Recorded, size: int) -> list[str]:
+    """Check that no two invocations report the same lane, without which nothing can be judged.
 
-    Without that nothing can be judged. That gl_SubgroupID and gl_NumSubgroups agree is for their own cases.
+    The cases of gl_SubgroupID and gl_NumSubgroups check that these agree.
     """
-    faults = []
-    lane, subgroup, sizes, group = found.lane, found.subgroup, found.size, found.group
-    if np.any(sizes != size):
-        wrong = int(sizes[sizes != size][0])
-        faults.append(
-            f"{int((sizes == POISON).sum())} invocations left no record"
-            if wrong == POISON
-            else f"gl_SubgroupSize is {wrong} where the device declares {size}"
-        )
-    elif np.any(lane >= size):
-        faults.append(f"gl_SubgroupInvocationID {int(lane.max())} is not below the subgroup size {size}")
-    if faults:
+    lane, sizes = invocations.lane, invocations.size
+    subgroup, group = invocations.subgroup, invocations.group
+    wrong = sizes[sizes != size]
+    if len(wrong) and wrong[0] == POISON:
+        return [f"{int((sizes == POISON).sum())} invocations left no record"]
+    if faults := lane_faults(lane, sizes, size):
         return faults
-    places = np.column_stack([group, subgroup, lane])
-    if len(np.unique(places, axis=0)) != len(places):
-        faults.append("two invocations share subgroup and gl_SubgroupInvocationID")
-    return faults
+    lanes = np.column_stack([group, subgroup, lane])
+    if len(np.unique(lanes, axis=0)) != len(lanes):
+        return ["two invocations share subgroup and gl_SubgroupInvocationID"]
+    return []
+
+
+def lane_faults(lane: NDArray[Any], sizes: NDArray[Any], size: int) -> list[str]:
+    """Return how recorded lanes and sizes contradict the device's subgroup size; empty if they do not."""
+    if (sizes != size).any():
+        return [f"gl_SubgroupSize is {int(sizes[sizes != size][0])} where the device declares {size}"]
+    if (lane >= size).any():
+        return [f"gl_SubgroupInvocationID {int(lane.max())} is not below the subgroup size {size}"]
+    return []
 
 
 def _mask_fault(
-    program: Program, rows: Indices, number: Indices, mask: Words, found: Words, unseen: Words
+    program: Program, rows: Indices, number: Indices, mask: Words, reported: Words, unseen: Words
 ) -> Fault | None:
     """Check that each active mask names exactly the invocations that reported it.
 
     It may name others of `unseen` as well: helper invocations, whose reports have no effect.
     """
-    wrong = np.nonzero(np.any((found & ~mask) | (mask & ~found & ~unseen), axis=1))[0]
+    wrong = np.nonzero(np.any((reported & ~mask) | (mask & ~reported & ~unseen), axis=1))[0]
     if not len(wrong):
         return None
     row = int(wrong[0])
-    where = program.stage.whereabouts(int(rows[row, 1]), int(number[row]))
+    where = program.stage.subgroup_name(int(rows[row, 1]), int(number[row]))
     words = (
-        f"subgroupBallot(true) gave {hex_of(mask[row])} to lanes {hex_of(found[row])} of {where}: an active "
-        "mask must name the lanes that execute together, each of which must see the same"
+        f"subgroupBallot(true) gave {hex_of(mask[row])} to lanes {hex_of(reported[row])} of {where}: an "
+        "active mask must name the lanes that execute together, each of which must see the same"
     )
     size = program.subgroup_size
-    got, there, open_ = (unpack(one[row : row + 1], size)[0] for one in (mask, found, unseen))
+    got, there, open_ = (unpack(masks[row : row + 1], size)[0] for masks in (mask, reported, unseen))
     wrong_lanes = there & ~got | got & ~there & ~open_
     lanes = evidence.of_lanes(
         where,

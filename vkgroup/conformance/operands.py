@@ -32,7 +32,7 @@ class Operand:
     Attributes
     ----------
     name : the choice's part in the name of a case.
-    sentence : the choice in words, to complete "with …".
+    sentence : a phrase for the choice, to complete "with …".
     literal : subgroup size → the constant that is written into the shader, or None.
     expression : GLSL over `lane`, `size` and, of a partition, `mask` (the active lanes) and ``{word}`` (the
         invocation's word of the table), where the operand differs between lanes; or None.

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from vkgroup.conformance.barriers import BARRIERS, SEEN_TO_HANG
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.families import family_named, family_of
 from vkgroup.conformance.family import AnyCase
 from vkgroup.device import Capabilities
@@ -105,5 +105,7 @@ def _order_key(seed: int, case: AnyCase) -> bytes:
 
 
 def neighbours(case: Any) -> tuple[str, ...]:
-    """Return the sort key of a case within its group: cases of one type read the same data."""
-    return (case.type, case.operation, case.operand) if isinstance(case, Case) else ()
+    """Return what brings cases together in a batch: those of one type read the same data."""
+    if not isinstance(case, Case) or case.is_spelled:
+        return ()
+    return case.type, case.operation, case.operand

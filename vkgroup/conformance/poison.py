@@ -1,4 +1,4 @@
-"""What outputs hold before they are written, so that a result that is missing shows."""
+"""Poison: the contents of outputs before they are written, so that a missing result shows."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from vkgroup.conformance import barriers, data, long_vectors
 from vkgroup.conformance.arguments import Argument, Arguments
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Memory
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.float_modes import execution_modes
 from vkgroup.conformance.glsl_types import planes, reader, to_planes, writer
 from vkgroup.conformance.intrinsics import EXTENSION, Intrinsic, intrinsic_of
@@ -131,7 +131,7 @@ def _call(case: Case, arguments: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a program puts the questions of its cases: in the words of KHR_shader_subgroup, or in older ones.
+    """How a program writes the operations of its cases: as in KHR_shader_subgroup, or in another way.
 
     Attributes
     ----------
@@ -333,6 +333,20 @@ def _code(builder: _Builder, ballot: bool) -> str:
     return text
 
 
+def _declarations(builder: _Builder, cases: list[Case]) -> list[str]:
+    """Return the GLSL outside of `main`, after the constants of every program."""
+    read = {feed.type.name for _, feed in builder.feeds.values()}
+    long = [case for case in cases if long_vectors.is_long(case.glsl_type)]
+    lines = [builder.stage.declarations, builder.spelling.declarations]
+    lines += [*builder.arguments.declarations, *builder.intrinsics]
+    lines += long_vectors.declarations((SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in long)
+    lines += [reader(type_named(name)) for name in sorted(read)]
+    lines += [writer(type_) for _, type_ in sorted(builder.types.items())]
+    if builder.declarations:
+        lines += barriers.constants(builder.stage, builder.size) + builder.declarations
+    return lines
+
+
 def build(
     cases: list[Case],
     *,
@@ -351,32 +365,19 @@ def build(
     seed : seed of all data.
     ballot : whether the device has ballots, to record active masks with.
     denormals : widths of floating-point types whose denormals the device can be told to preserve.
-    spelling : how the program puts the cases' questions.
+    spelling : how the program writes the cases' operations.
     """
     builder = _Builder(cases[0], size, seed, denormals, spelling)
     for case in cases:
         builder.add(case)
-    read = {feed.type.name for _, feed in builder.feeds.values()}
-    declarations = [builder.stage.declarations, spelling.declarations]
-    declarations += [*builder.arguments.declarations, *builder.intrinsics]
-    long = [case for case in cases if long_vectors.is_long(case.glsl_type)]
-    declarations += long_vectors.declarations(
-        (SUBGROUP_OPERATIONS[case.operation], case.glsl_type) for case in long
-    )
-    declarations += [reader(type_named(name)) for name in sorted(read)]
-    declarations += [writer(type_) for _, type_ in sorted(builder.types.items())]
-    if builder.declarations:
-        declarations += barriers.constants(builder.stage, size) + builder.declarations
     resets = [line for line in builder.resets if line]
     planes_ = builder.output_words // builder.invocations
+    extensions = sorted({*_extensions(cases, ballot), *spelling.extensions, *builder.stage.extensions})
     source = _TEMPLATE.format(
         title=f"{len(cases)} conformance cases executed {builder.pattern.sentence}.",
-        extensions="\n".join(
-            f"#extension {name} : require"
-            for name in sorted({*_extensions(cases, ballot), *spelling.extensions, *builder.stage.extensions})
-        ),
+        extensions="\n".join(f"#extension {name} : require" for name in extensions),
         modes="\n".join(execution_modes(cases, denormals)),
-        declarations="\n".join(declarations),
+        declarations="\n".join(_declarations(builder, cases)),
         storage=builder.stage.storage(planes_),
         finish=builder.stage.finish(planes_),
         invocations=builder.stage.stride,

@@ -1,97 +1,45 @@
-"""Shaders of several stages in which every invocation records some words, each stage a row of a table.
+"""Recorder: planes of words in which the invocations of a compute, vertex or fragment shader record results.
 
-The first planes say who recorded: `RECORD`. What a family observes comes behind them, by
-``record(plane, word)`` in GLSL. Invocations that leave no record (helper invocations) are left out of what is
-returned.
+`source`, `run` and `description` are for shaders that only record. Their first planes say who recorded:
+`RECORD`. The results of a family come behind them, by ``record(plane, word)`` in GLSL. Invocations that leave
+no record (helper invocations) are left out of the returned planes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Description, Flags, Index
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
-from vkgroup.dispatch import DrawState
 from vkgroup.spec.limits import QUAD_SIZE
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
-    from vkgroup.spirv import Module
+from vkgroup.spirv import Module
 
 Words = NDArray[np.uint32]
+Indices = NDArray[np.int64]
+Rows = Mapping[str, Iterable[str | None]]
 
-RECORD = ("recorded", "lane", "subgroup")
-"""The first planes: 1, gl_SubgroupInvocationID, and a number that the invocations of a subgroup share."""
+STAGES = ("compute", "vertex", "fragment")
+"""The stages in which invocations record."""
 
-WORKGROUPS, LOCAL_SIZE = 64, 128
-_WIDTH, _HEIGHT, _VERTICES = 64, 32, 1024
+STORES = {"vertex": "vertexPipelineStoresAndAtomics", "fragment": "fragmentStoresAndAtomics"}
+"""The features with which a stage writes to buffers."""
 
-
-@dataclass(frozen=True)
-class RecordingStage:
-    """A stage in which invocations record.
-
-    Attributes
-    ----------
-    name : Vulkan's.
-    invocations : words of a plane.
-    declarations : GLSL outside of `main`.
-    index : GLSL of the invocation's place in a plane.
-    subgroup : GLSL of the number of its subgroup.
-    end : GLSL at the end of `main`.
-    feature : what the device must have to write from it; empty if nothing.
-    least_size : of the subgroup.
-    """
-
-    name: str
-    invocations: int
-    declarations: str
-    index: str
-    subgroup: str
-    end: str = ""
-    feature: str = ""
-    least_size: int = 1
-
-
-_FIRST = "subgroupBroadcastFirst(index)"
-
-_TABLE = (
-    RecordingStage(
-        "compute",
-        WORKGROUPS * LOCAL_SIZE,
-        f"layout(local_size_x = {LOCAL_SIZE}) in;",
-        "gl_GlobalInvocationID.x",
-        "gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID",
-    ),
-    RecordingStage(
-        "vertex",
-        _VERTICES,
-        "",
-        "uint(gl_VertexIndex)",
-        _FIRST,
-        "gl_Position = vec4(0.0, 0.0, 0.0, 1.0);\n    gl_PointSize = 1.0;",
-        "vertexPipelineStoresAndAtomics",
-        QUAD_SIZE,
-    ),
-    RecordingStage(
-        "fragment",
-        _WIDTH * _HEIGHT,
-        "layout(location = 0) out uint color;",
-        f"uint(gl_FragCoord.y) * {_WIDTH}u + uint(gl_FragCoord.x)",
-        _FIRST,
-        "color = 1u;",
-        "fragmentStoresAndAtomics",
-        QUAD_SIZE,
-    ),
-)
-
-STAGES: dict[str, RecordingStage] = {stage.name: stage for stage in _TABLE}
-"""All by name."""
+WRITE_NOTHING = {
+    "compute": "",
+    "vertex": "gl_Position = vec4(0.0, 0.0, 0.0, 1.0);\n    gl_PointSize = 1.0;",
+    "fragment": "color = 1u;",
+}
+"""GLSL of the outputs of a stage that only records."""
 
 _PLAIN_FRAGMENT = """#version 460
 // Of points whose vertices are what is recorded.
@@ -100,15 +48,129 @@ void main() { color = 1u; }
 """
 
 
+@dataclass(frozen=True)
+class Recorder:
+    """Planes at binding 0 in which every invocation of a stage has a word.
+
+    Attributes
+    ----------
+    stage : one of `STAGES`.
+    planes : number of planes.
+    shape : of a plane; one word for each invocation.
+    zeroed : planes that hold zeros before the shader runs; the others hold `POISON`.
+    groups : workgroups of a dispatch.
+    size : pixels of a draw in x and y.
+    """
+
+    stage: str
+    planes: int
+    shape: tuple[int, ...]
+    zeroed: tuple[int, ...] = (0,)
+    groups: int = 0
+    size: tuple[int, int] = (1, 1)
+
+    @property
+    def invocations(self) -> int:
+        """Words of a plane."""
+        return prod(self.shape)
+
+    @property
+    def function(self) -> str:
+        """GLSL of ``record(plane, word)``, which finds the invocation's place in a plane in `index`."""
+        words = self.invocations
+        return f"void record(uint plane, uint word) {{ outputs[plane * {words}u + index] = word; }}"
+
+    @property
+    def declaration(self) -> str:
+        """GLSL of the workgroup's size, or of the output of fragments."""
+        return {
+            "compute": f"layout(local_size_x = {self.invocations // max(self.groups, 1)}) in;",
+            "vertex": "",
+            "fragment": "layout(location = 0) out uint color;",
+        }[self.stage]
+
+    def index(self, vertex: str = "gl_VertexIndex") -> str:
+        """Return the GLSL of the invocation's place in a plane; `vertex` is the variable with its number."""
+        return {
+            "compute": "gl_GlobalInvocationID.x",
+            "vertex": f"uint({vertex})",
+            "fragment": f"uint(gl_FragCoord.y) * {self.size[0]}u + uint(gl_FragCoord.x)",
+        }[self.stage]
+
+    def blank(self) -> Words:
+        """Return the planes before the shader runs."""
+        words = poisoned(self.planes, *self.shape)
+        words[list(self.zeroed)] = 0
+        return words
+
+    def run(
+        self,
+        executor: Executor,
+        module: Module,
+        bindings: Mapping[int, Any] | None = None,
+        *,
+        fragment: Module | None = None,
+        **draw: Any,
+    ) -> tuple[Words, Mapping[Any, Any]]:
+        """Run a shader of the stage.
+
+        Parameters
+        ----------
+        bindings : further bindings.
+        fragment : the fragment shader of a draw whose vertices record; a plain one unless given.
+        **draw : further arguments of `Device.draw`.
+
+        Returns
+        -------
+        The planes, (planes, *shape), and the results of the dispatch or the draw.
+        """
+        blank, device, timeout = self.blank(), executor.device, executor.timeout
+        outputs = executor.buffer("records", blank.nbytes)
+        outputs.write(blank)
+        bound: dict[Any, Any] = {0: outputs, **(bindings or {})}
+        if self.stage == "compute":
+            results: Mapping[Any, Any] = device.run(module, self.groups, bound, timeout=timeout)
+        elif self.stage == "vertex":
+            fragment = fragment or executor.plain(_PLAIN_FRAGMENT, "fragment")
+            draw |= {"vertex": module, "count": self.invocations, "topology": "points"}
+            results = device.draw(fragment, self.size, bound, **draw, timeout=timeout)
+        else:
+            results = device.draw(module, self.size, bound, **draw, timeout=timeout)
+        return outputs.read(np.uint32, blank.size).reshape(blank.shape), results
+
+
+RECORD = ("recorded", "lane", "subgroup")
+"""The first planes: 1, gl_SubgroupInvocationID, and a number that the invocations of a subgroup share."""
+
+WORKGROUPS, LOCAL_SIZE = 64, 128
+_WIDTH, _HEIGHT, _VERTICES = 64, 32, 1024
+
+_SUBGROUP = {
+    "compute": "gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID",
+    "vertex": "subgroupBroadcastFirst(index)",
+    "fragment": "subgroupBroadcastFirst(index)",
+}
+"""GLSL of the number that the invocations of a subgroup share."""
+
+
+def recorder_of(stage: str, planes: int = 0) -> Recorder:
+    """Return the recorder of a shader that only records, with so many planes behind `RECORD`."""
+    planes += len(RECORD)
+    if stage == "compute":
+        return Recorder(stage, planes, (WORKGROUPS * LOCAL_SIZE,), groups=WORKGROUPS)
+    if stage == "vertex":
+        return Recorder(stage, planes, (_VERTICES,))
+    return Recorder(stage, planes, (_WIDTH * _HEIGHT,), size=(_WIDTH, _HEIGHT))
+
+
 def missing(stage: str, capabilities: Capabilities) -> list[str]:
     """Return what a device lacks to record from a stage, by Vulkan's names."""
-    row, subgroup = STAGES[stage], capabilities.subgroup
     needs = lacking_stages((stage,), capabilities)
     needs += lacking_operations(("basic",) if stage == "compute" else ("ballot", "basic"), capabilities)
-    if row.feature and row.feature not in capabilities.features:
-        needs.append(row.feature)
-    if subgroup.size < row.least_size:
-        needs.append(f"subgroups of at least {row.least_size} invocations, to draw")
+    if stage in STORES and STORES[stage] not in capabilities.features:
+        needs.append(STORES[stage])
+    if stage != "compute" and capabilities.subgroup.size < QUAD_SIZE:
+        needs.append(f"subgroups of at least {QUAD_SIZE} invocations, to draw")
     return needs
 
 
@@ -120,55 +182,57 @@ def source(stage: str, title: str, extensions: tuple[str, ...], declarations: st
     title : what it observes, for its first line.
     body : statements of `main`; they may use `index`, the invocation's place, and ``record(plane, word)``.
     """
-    row = STAGES[stage]
+    recorder = recorder_of(stage)
     ballot = () if stage == "compute" else ("GL_KHR_shader_subgroup_ballot",)
     names = ("GL_KHR_shader_subgroup_basic", *ballot, *extensions)
     return f"""#version 460
 // {title}
-// Binding 0: planes of {row.invocations} words, one for each invocation.
+// Binding 0: planes of {recorder.invocations} words, one for each invocation.
 {chr(10).join(f"#extension {name} : require" for name in names)}
-{row.declarations}
+{recorder.declaration}
 layout(std430, binding = 0) buffer Outputs {{ uint outputs[]; }};
 uint index;
-void record(uint plane, uint word) {{ outputs[plane * {row.invocations}u + index] = word; }}
+{recorder.function}
 {declarations}
 
 void main() {{
-    index = {row.index};
-    uint subgroup = {row.subgroup};
+    index = {recorder.index()};
+    uint subgroup = {_SUBGROUP[stage]};
     record(0u, 1u);
     record(1u, gl_SubgroupInvocationID);
     record(2u, subgroup);
     {body}
-    {row.end}
+    {WRITE_NOTHING[stage]}
 }}
 """
 
 
 def run(executor: Executor, stage: str, module: Module, planes: int) -> Words:
-    """Run a shader of a stage.
+    """Run a shader of `source`; return (len(RECORD) + planes, invocations that left a record)."""
+    words, _ = recorder_of(stage, planes).run(executor, module)
+    return np.ascontiguousarray(words[:, words[0] == 1])
 
-    Returns
-    -------
-    (len(RECORD) + planes, invocations that left a record)
+
+def description(
+    words: Words, line: Callable[[int], str], rows: Callable[[Indices], Rows], code: str
+) -> Description:
+    """Return how to describe invocations that recorded something wrong.
+
+    Parameters
+    ----------
+    words : (planes, invocations) what was recorded.
+    line : says what is wrong with an invocation.
+    rows : the rows of the evidence for some invocations.
+    code : what the shader's line contains that makes the values.
     """
-    row, device = STAGES[stage], executor.device
-    words = poisoned(len(RECORD) + planes, row.invocations)
-    words[0] = 0
-    bindings = {"Outputs": words.reshape(-1)}
-    if stage == "compute":
-        found = device.run(module, WORKGROUPS, bindings, timeout=executor.timeout)
-    elif stage == "vertex":
-        found = device.draw(
-            executor.plain(_PLAIN_FRAGMENT, "fragment"),
-            (1, 1),
-            bindings,
-            vertex=module,
-            count=row.invocations,
-            state=DrawState(topology="points"),
-            timeout=executor.timeout,
-        )
-    else:
-        found = device.draw(module, (_WIDTH, _HEIGHT), bindings, timeout=executor.timeout)
-    recorded = np.asarray(found["Outputs"]).reshape(words.shape)
-    return np.ascontiguousarray(recorded[:, recorded[0] == 1])
+    lane, subgroup = (words[RECORD.index(name)].astype(np.int64) for name in ("lane", "subgroup"))
+
+    def whole_line(index: Index) -> str:
+        return f"subgroup {subgroup[index]} lane {lane[index]}: {line(index[0])}"
+
+    def shown(wrong: Flags) -> dict[str, Any]:
+        same = evidence.together(wrong, subgroup)
+        size, where = int(lane[same].max()) + 1, f"subgroup {subgroup[same[0]]}"
+        return evidence.of_lanes(where, lane[same], wrong[same], rows(same), size=size, code=code)
+
+    return Description("invocations", whole_line, shown, shown=1)

@@ -5,25 +5,24 @@ Cases of one stage, pattern, shape and subgroup size make one program, and one d
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
 
 from vkgroup.conformance import support
 from vkgroup.conformance.barriers import BARRIERS, SEEN_TO_HANG
-from vkgroup.conformance.cases import Case, subgroup_cases
+from vkgroup.conformance.case import Case
+from vkgroup.conformance.cases import subgroup_cases
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.glsl_types import planes
 from vkgroup.conformance.instances import Instances, read
 from vkgroup.conformance.long_vectors import is_long
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.program import Program, build, result_type
+from vkgroup.conformance.program import Program, Spelling, build, result_type
 from vkgroup.conformance.run_program import Words, run_program
 from vkgroup.conformance.stages import FRAMEBUFFER
-from vkgroup.conformance.verdict import Verdict, judge
+from vkgroup.conformance.verdict import judge
 from vkgroup.device import Capabilities
 from vkgroup.spirv import Module
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 BATCH = 32
 """Cases a batch: compiling many operations in one shader costs far less than one shader each."""
@@ -53,13 +52,26 @@ HEADER = 8
 
 
 class SubgroupFamily:
-    """The built-in functions and variables of KHR_shader_subgroup."""
+    """The built-in functions and variables of KHR_shader_subgroup; a subclass spells them differently.
+
+    Attributes
+    ----------
+    batch, llvm_batch : cases of a shader that is spelled differently, and of such a shader on lavapipe, whose
+        compiler's time grows faster than the shader.
+    special_floats : whether the module can ask for denormals to be preserved.
+    """
 
     name = "subgroup"
+    batch, llvm_batch = BATCH, LLVM_BATCH
+    special_floats = True
 
-    def cases(self) -> Iterable[Case]:
+    def cases(self) -> tuple[Case, ...]:
         """Return every case, by category."""
         return subgroup_cases()
+
+    def core(self, case: Case) -> Case:
+        """Return the case of KHR_shader_subgroup that has the same result."""
+        return case
 
     def missing(self, case: Case, capabilities: Capabilities) -> list[str]:
         """Return what the device does not declare; see `vkgroup.conformance.support`."""
@@ -80,6 +92,8 @@ class SubgroupFamily:
 
     def batch_size(self, case: Case, capabilities: Capabilities) -> int:
         """Return how many cases one shader has."""
+        if case.is_spelled:
+            return self.llvm_batch if capabilities.driver_name == "llvmpipe" else self.batch
         if case.operation in BARRIERS:
             alone = capabilities.is_gpu and (case.stage, case.pattern) in SEEN_TO_HANG
             return 1 if alone else BARRIER_BATCH // patterns_of(case.stage)[case.pattern].slots
@@ -90,24 +104,33 @@ class SubgroupFamily:
             return LLVM_BATCH
         return GPU_BATCH if capabilities.is_gpu and case.stage != "fragment" else BATCH
 
+    def spelling(self, cases: list[Case]) -> Spelling:
+        """Return how the operations of a batch are written."""
+        return Spelling()
+
+    def program(self, executor: Executor, cases: list[Case]) -> Program:
+        """Return the program of a batch for a device."""
+        capabilities = executor.capabilities
+        core = [self.core(case) for case in cases]
+        return build(
+            core,
+            size=support.subgroup_size(core[0], capabilities),
+            seed=executor.seed,
+            ballot=support.has_ballot(capabilities),
+            denormals=support.preserved_denormals(capabilities) if self.special_floats else frozenset(),
+            spelling=self.spelling(cases),
+        )
+
+    def compiled(self, executor: Executor, program: Program, case: Case) -> Module:
+        """Return the module of a program, of whose cases one is given."""
+        return executor.compile(program.source, stage=program.stage.name)
+
     def judge(self, executor: Executor, cases: list[Case]) -> list[Verdict]:
         """Judge a batch: program, module, dispatch, who was active together, verdicts."""
-        program = program_of(executor, cases)
-        module = executor.compile(program.source, stage=program.stage.name)
+        program = self.program(executor, cases)
+        module = self.compiled(executor, program, cases[0])
         outputs, instances = observed(executor, program, module)
         return [judge(entry, program, instances, outputs) for entry in program.entries]
-
-
-def program_of(executor: Executor, cases: list[Case]) -> Program:
-    """Return the program of a batch for a device."""
-    capabilities = executor.capabilities
-    return build(
-        cases,
-        size=support.subgroup_size(cases[0], capabilities),
-        seed=executor.seed,
-        ballot=support.has_ballot(capabilities),
-        denormals=support.preserved_denormals(capabilities),
-    )
 
 
 def observed(executor: Executor, program: Program, module: Module) -> tuple[Words, Instances]:

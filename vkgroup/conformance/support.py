@@ -1,9 +1,9 @@
-"""What a device must declare for a case; what it does not declare is never judged."""
+"""Requirements of a case on a device; a case is never judged on what the device does not declare."""
 
 from __future__ import annotations
 
 from vkgroup.conformance.barriers import BARRIERS
-from vkgroup.conformance.cases import Case
+from vkgroup.conformance.case import Case
 from vkgroup.conformance.declared import lacking_stages
 from vkgroup.conformance.long_vectors import is_long
 from vkgroup.conformance.operands import choices

@@ -1,8 +1,8 @@
-"""The verdict on one case: what the specification requires of each lane against what the device gave."""
+"""Verdicts on cases of subgroup operations, lane by lane."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance import barriers, evidence
 from vkgroup.conformance.barriers import BARRIERS, ROUNDS, Barrier
+from vkgroup.conformance.comparison import Description, Expected, Verdict, legal, verdict_of
 from vkgroup.conformance.glsl_types import from_planes
 from vkgroup.conformance.instances import Instances, hex_of
 from vkgroup.conformance.program import Entry, Program, result_type
@@ -25,35 +26,14 @@ Array = NDArray[Any]
 Flags = NDArray[np.bool_]
 Words = NDArray[np.uint32]
 
-SHOWN_LANES = 4
-"""Wrong lanes that a failure shows."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What the specification allows of each lane.
-
-    Attributes
-    ----------
-    low, high : (rows, size, components) the least and greatest legal value; the same array where one value
-        alone is legal.
-    defined : the same shape; False where any value is legal.
-    bits : whether values must agree in every bit, and not only as numbers.
-    """
-
-    low: Array
-    high: Array
-    defined: Flags
-    bits: bool
-
 
 @dataclass(frozen=True)
 class JudgedLanes:
-    """What a case was judged by, lane by lane: for who wants to show it.
+    """The recorded and the expected values of every lane of one case.
 
     Attributes
     ----------
-    got, expected : (rows, size, components), what the lanes recorded, and what they may.
+    got, expected : (rows, size, components), what the lanes recorded, and what the specification allows.
     wrong : the same shape; which components are wrong.
     """
 
@@ -65,23 +45,54 @@ class JudgedLanes:
     expected: Expected
     wrong: Flags
 
+    def where(self, row: int) -> str:
+        """Return the subgroup of an instance in words."""
+        instances = self.instances
+        return self.program.stage.subgroup_name(int(instances.group[row]), int(instances.number[row]))
 
-@dataclass(frozen=True)
-class Verdict:
-    """Status, judged lanes and, for a failure, the words for it and the lanes of one subgroup.
+    def line(self, index: tuple[int, ...]) -> str:
+        """Describe one lane: where it is, its active mask and inputs, what it must have and what it has."""
+        (row, lane), instances = index, self.instances
+        mask = hex_of(instances.mask[row])
+        text = f"{self.where(row)} lane {lane} slot {instances.slot[row]} active {mask}:"
+        for name, texts in self._inputs(row).items():
+            text += f" {name} {texts[lane]}"
+        return f"{text} expected {self.expected.text(index, _show)} got {_show(self.got[index])}"
 
-    Attributes
-    ----------
-    evidence : of a failure, as JSON data; see `vkgroup.conformance.evidence`.
-    lanes : all that was judged, lane by lane, where that was how.
-    """
+    def evidence(self, wrong: Flags) -> dict[str, Any]:
+        """Return the evidence of the first instance with a wrong lane; `wrong` has (rows, size)."""
+        row = int(np.argwhere(wrong)[0][0])
+        instances = self.instances
+        lanes = np.arange(instances.size)
+        defined = np.all(self.expected.defined[row], axis=-1)
+        rows: dict[str, list[str | None]] = {
+            **self._inputs(row),
+            "expected": [
+                self.expected.text((row, lane), _show) if defined[lane] else None for lane in lanes.tolist()
+            ],
+            "got": [_show(value) for value in self.got[row]],
+        }
+        recorded = np.flatnonzero(instances.recorded[row])
+        return evidence.of_lanes(
+            self.where(row),
+            lanes[recorded],
+            wrong[row, recorded],
+            {name: [texts[lane] for lane in recorded.tolist()] for name, texts in rows.items()},
+            size=instances.size,
+            active=instances.active[row],
+            slot=int(instances.slot[row]),
+        )
 
-    status: Status
-    defined: int
-    undefined: int
-    detail: str = ""
-    evidence: dict[str, Any] | None = field(default=None, compare=False)
-    lanes: JudgedLanes | None = field(default=None, compare=False, repr=False)
+    def _inputs(self, row: int) -> dict[str, list[str | None]]:
+        """Return the input and the operand of each lane of an instance, by name, where it has them."""
+        entry, instances = self.entry, self.instances
+        rows: dict[str, list[str | None]] = {}
+        if entry.feed is not None:
+            rows["input"] = [_show(value) for value in entry.feed.values[instances.place[row]]]
+        if entry.argument is not None:
+            operands = entry.argument.of_lanes(instances.place, instances.active)[row]
+            rows["operand"] = [hex_of(value) if value.shape else str(value) for value in operands]
+        return rows
 
 
 def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) -> Verdict:
@@ -91,22 +102,23 @@ def judge(entry: Entry, program: Program, instances: Instances, outputs: Words) 
     got, sound = _results(entry, program, instances, outputs)
     expected = expected_of(entry, instances, got)
     recorded = instances.recorded[..., None]
-    lanes = np.all(expected.defined, axis=-1) & instances.recorded
-    wrong = ~legal(got, expected) | ~sound
-    wrong &= expected.defined & recorded
-    defined = int(lanes.sum())
-    undefined = int(instances.recorded.sum()) - defined
-    by_lane = JudgedLanes(entry, program, instances, outputs, got, expected, wrong)
-    if wrong.any():
-        any_wrong = np.any(wrong, axis=-1)
-        detail = _describe(entry, program, instances, got, expected, any_wrong)
-        shown = _evidence(entry, program, instances, got, expected, any_wrong)
-        return Verdict(Status.FAIL, defined, undefined, detail, shown, by_lane)
-    judged = bool(np.any(expected.defined & recorded))
-    if not judged and not instances.recorded.any():
+    judged = expected.defined & recorded
+    if not judged.any() and not instances.recorded.any():
         return Verdict(Status.FAIL, 0, 0, "no invocation executed the operation, where some had to")
-    status = Status.PASS if judged else Status.UNDEFINED
-    return Verdict(status, defined, undefined, lanes=by_lane)
+    lanes = JudgedLanes(
+        entry, program, instances, outputs, got, expected, (~legal(got, expected) | ~sound) & judged
+    )
+    total = int(instances.recorded.sum())
+    defined = int((np.all(expected.defined, axis=-1) & instances.recorded).sum())
+    return verdict_of(
+        np.any(lanes.wrong, axis=-1),
+        Description("active lanes", lanes.line, lanes.evidence),
+        defined=defined,
+        undefined=total - defined,
+        total=total,
+        passed=bool(judged.any()),
+        lanes=lanes,
+    )
 
 
 def _results(entry: Entry, program: Program, instances: Instances, outputs: Words) -> tuple[Array, Flags]:
@@ -143,8 +155,8 @@ def expected_of(entry: Entry, instances: Instances, got: Array) -> Expected:
         assert value is not None
         assert operation.operator is not None
         assert operation.group_operation is not None
-        legal = precision.interval(operation.operator, operation.group_operation, value, active, *others)
-        return Expected(legal.low, legal.high, legal.defined, bits=False)
+        interval = precision.interval(operation.operator, operation.group_operation, value, active, *others)
+        return Expected(interval.low, interval.high, interval.defined, bits=False)
     arguments = [active, *others] if value is None else [value, active, *others]
     lanes: Lanes = reference_of(operation.name)(*arguments)
     as_number = operation.operator is not None and case.glsl_type.scalar.kind == "float"
@@ -166,12 +178,12 @@ def _expected_variable(entry: Entry, instances: Instances) -> Expected:
     rows, size = instances.active.shape
     name = entry.case.operation
     if name in ("gl_NumSubgroups", "gl_SubgroupID"):
-        found = [instances.subgroups[workgroup] for workgroup in instances.group]
+        numbers = [instances.subgroups[workgroup] for workgroup in instances.group]
         if name == "gl_NumSubgroups":
-            of_row = np.array([len(ids) for ids in found])
+            of_row = np.array([len(ids) for ids in numbers])
         else:
             # In the range 0 to gl_NumSubgroups - 1: the least that occurs is 0, the next 1, and so on.
-            pairs = zip(found, instances.subgroup, strict=True)
+            pairs = zip(numbers, instances.subgroup, strict=True)
             of_row = np.array([np.searchsorted(ids, one) for ids, one in pairs])
         value = np.broadcast_to(of_row.reshape(-1, 1, 1).astype(np.uint32), (rows, size, 1))
         defined = np.broadcast_to(instances.active[..., None], value.shape)
@@ -209,68 +221,6 @@ def _expected_barrier(barrier: Barrier, instances: Instances, got: Array) -> Exp
         defined[..., 2 * number] = instances.recorded & ((flag != 0) | (barrier.kind == "exchange"))
         defined[..., 2 * number + 1] = (flag == 1) & written & instances.recorded
     return Expected(value, value, defined, bits=True)
-
-
-def legal(got: Array, expected: Expected) -> Flags:
-    """Whether each component has a legal value."""
-    low, high = expected.low, expected.high
-    if expected.bits or got.dtype.kind != "f":
-        if got.dtype.kind == "f":
-            unsigned = f"u{got.dtype.itemsize}"
-            return np.asarray(got.view(unsigned) == np.ascontiguousarray(low).view(unsigned))
-        return np.asarray(got == low)
-    # As numbers: the sign of zero is left open by sums and minima, and one NaN is as good as another.
-    if low is high:
-        return np.asarray((got == low) | (np.isnan(got) & np.isnan(low)))
-    return np.asarray((got >= low) & (got <= high))
-
-
-def _describe(
-    entry: Entry, program: Program, instances: Instances, got: Array, expected: Expected, wrong: Flags
-) -> str:
-    """Say which lanes are wrong: the first of them with input, mask, expected and got."""
-    lines = [f"{int(wrong.sum())} of {int(instances.recorded.sum())} active lanes are wrong"]
-    for row, lane in np.argwhere(wrong)[:SHOWN_LANES]:
-        where = program.stage.whereabouts(int(instances.group[row]), int(instances.number[row]))
-        text = f"{where} lane {lane} slot {instances.slot[row]} active {hex_of(instances.mask[row])}:"
-        if entry.feed is not None:
-            text += f" input {_show(entry.feed.values[instances.place[row, lane]])}"
-        if entry.argument is not None:
-            operand = entry.argument.of_lanes(instances.place, instances.active)[row, lane]
-            text += f" operand {hex_of(operand) if operand.shape else operand}"
-        low, high = expected.low[row, lane], expected.high[row, lane]
-        between = "" if expected.low is expected.high else f" … {_show(high)}"
-        lines.append(f"{text} expected {_show(low)}{between} got {_show(got[row, lane])}")
-    return "\n".join(lines)
-
-
-def _evidence(
-    entry: Entry, program: Program, instances: Instances, got: Array, expected: Expected, wrong: Flags
-) -> dict[str, Any]:
-    """Return the lanes of the first subgroup that is wrong."""
-    row = int(np.argwhere(wrong)[0][0])
-    recorded, defined = instances.recorded[row], np.all(expected.defined[row], axis=-1)
-    low, high = expected.low[row], expected.high[row]
-    ranged = expected.low is not expected.high
-    rows: dict[str, list[str | None]] = {}
-    if entry.feed is not None:
-        rows["input"] = [_show(value) for value in entry.feed.values[instances.place[row]]]
-    if entry.argument is not None:
-        operands = entry.argument.of_lanes(instances.place, instances.active)[row]
-        rows["operand"] = [hex_of(one) if one.shape else str(one) for one in operands]
-    rows["expected"] = [
-        (_show(low[lane]) + (f" … {_show(high[lane])}" if ranged else "")) if defined[lane] else None
-        for lane in range(instances.size)
-    ]
-    rows["got"] = [_show(value) for value in got[row]]
-    return evidence.of_subgroup(
-        program.stage.whereabouts(int(instances.group[row]), int(instances.number[row])),
-        int(instances.slot[row]),
-        instances.active[row],
-        recorded,
-        wrong[row],
-        rows,
-    )
 
 
 def _show(value: Array) -> str:

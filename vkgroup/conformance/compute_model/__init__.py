@@ -5,9 +5,3 @@
 an invocation's own stores), `litmus` (memory barriers), `atomics`, `counters`, `dispatches` (with `indirect`
 and `drawing`).
 """
-
-from __future__ import annotations
-
-from vkgroup.conformance.compute_model.family import ComputeModelFamily
-
-__all__ = ["ComputeModelFamily"]

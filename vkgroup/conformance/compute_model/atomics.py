@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import linear
-from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.work import lacking_invocations, run
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Values = NDArray[Any]
 Check = Callable[[Values, Values, Values, Values], str]
@@ -91,10 +90,10 @@ def _cases() -> Iterator[ModelCase]:
                 start = f"{name} of {type_} in {memory} memory {function.words}"
                 for use, words in (("returned", "results used"), ("unused", "results not used")):
                     variant = (memory, type_, use)
-                    yield ModelCase("atomics", function.name, variant, f"{start}: by {who}, {words}.")
+                    yield model_case("atomics", function.name, variant, f"{start}: by {who}, {words}.")
     for memory in MEMORIES:
         sentence = f"A loop of compare-and-swaps in {memory} memory counts every invocation once."
-        yield ModelCase("atomics", "compare_and_swap_loop", (memory, "uint"), sentence)
+        yield model_case("atomics", "compare_and_swap_loop", (memory, "uint"), sentence)
 
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
@@ -106,11 +105,11 @@ def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
 
 
 def _judge_one(executor: Executor, case: ModelCase) -> Verdict:
-    if case.test == "compare_and_swap_loop":
-        return _judge_loop(executor, case.variant[0])
-    function = FUNCTIONS[case.test]
-    memory, type_, use = case.variant
-    number = list(FUNCTIONS).index(case.test)
+    if case.axes.test == "compare_and_swap_loop":
+        return _judge_loop(executor, case.axes.variant[0])
+    function = FUNCTIONS[case.axes.test]
+    memory, type_, use = case.axes.variant
+    number = list(FUNCTIONS).index(case.axes.test)
     first, given = data_of(function, type_, np.random.default_rng([executor.seed, number]))
     text = source(function, memory, type_, use == "returned")
     after, returned = _run(executor, text, memory, first, given)
@@ -285,8 +284,8 @@ def _run(executor: Executor, text: str, memory: str, first: Values, given: Value
     }
     cells = "pixels" if memory == "image" else "Cells"
     bindings[cells] = first.reshape(1, -1) if memory == "image" else first
-    found = run(executor, text, GROUPS, bindings)
-    return found[cells].reshape(-1), found["Returned"]
+    recorded = run(executor, text, GROUPS, bindings)
+    return recorded[cells].reshape(-1), recorded["Returned"]
 
 
-ATOMICS_TOPIC = Topic("atomics", _cases, _missing, _judge)
+ATOMICS_TOPIC = TableFamily("atomics", _cases, _missing, _judge)

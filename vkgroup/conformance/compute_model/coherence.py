@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.exchange_table import HASH, hashed
 from vkgroup.conformance.compute_model.work import compare, lacking_invocations, run
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
 
@@ -61,7 +60,7 @@ def _cases() -> Iterator[ModelCase]:
         for coherent in ("coherent", "plain") if memory != "shared" else ("plain",):
             kind = "coherent" if coherent == "coherent" else "no qualifier"
             sentence = f"An invocation reads what it last wrote to {memory} memory; no barriers ({kind})."
-            yield ModelCase("coherence", "own_stores", (memory, coherent), sentence)
+            yield model_case("coherence", "own_stores", (memory, coherent), sentence)
     for memory, barriers in _BARRIERS.items():
         for barrier in barriers:
             for side, words in _SIDES.items():
@@ -69,18 +68,18 @@ def _cases() -> Iterator[ModelCase]:
                     f"What a workgroup wrote to a coherent {memory} is there for all of it, with {barrier}()"
                     f" {words}."
                 )
-                yield ModelCase("coherence", "exchange", (memory, barrier, side), sentence)
+                yield model_case("coherence", "exchange", (memory, barrier, side), sentence)
         sentence = (
             f"How often an invocation misses what another wrote to a {memory} that is not coherent, with"
             " memoryBarrier() and barrier(); nothing is promised."
         )
-        yield ModelCase("coherence", "incoherent_exchange", (memory,), sentence)
+        yield model_case("coherence", "incoherent_exchange", (memory,), sentence)
         for barrier in barriers[:2]:
             sentence = (
                 f"The last workgroup to arrive sees what all others wrote to a coherent {memory} before"
                 f" {barrier}() and their arrival."
             )
-            yield ModelCase("coherence", "last_workgroup", (memory, barrier), sentence)
+            yield model_case("coherence", "last_workgroup", (memory, barrier), sentence)
 
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
@@ -94,7 +93,7 @@ def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
         "incoherent_exchange": _judge_incoherent,
         "last_workgroup": _judge_last,
     }
-    return [judges[case.test](executor, *case.variant) for case in cases]
+    return [judges[case.axes.test](executor, *case.axes.variant) for case in cases]
 
 
 def _shader(comment: str, memory: str, coherent: bool, body: str) -> str:
@@ -130,7 +129,7 @@ _AXES = ("workgroup", "round", "invocation")
 
 
 def _judge_own(executor: Executor, memory: str, coherent: str) -> Verdict:
-    """Judge stores to cells that nobody else touches, each read back at once and before the next."""
+    """Judge stores to cells that no other invocation touches, each read back at once and before the next."""
     _, write, read = _CELLS[memory]
     body = f"""
         uint cell = (index * 37u + group) % {LOCAL}u;
@@ -179,10 +178,12 @@ def _judge_exchange(executor: Executor, memory: str, barrier: str, side: str) ->
 
 
 def _judge_incoherent(executor: Executor, memory: str) -> Verdict:
-    found = _found(executor, _exchange(memory, "memoryBarrier", "both", False), memory)
-    missed = int(np.count_nonzero(found != _exchanged()))
-    detail = f"{missed} of {found.size} reads missed what another invocation had written; nothing is promised"
-    return Verdict(Status.UNDEFINED, 0, found.size, detail)
+    recorded = _found(executor, _exchange(memory, "memoryBarrier", "both", False), memory)
+    missed = int(np.count_nonzero(recorded != _exchanged()))
+    detail = (
+        f"{missed} of {recorded.size} reads missed what another invocation had written; nothing is promised"
+    )
+    return Verdict(Status.UNDEFINED, 0, recorded.size, detail)
 
 
 def _judge_last(executor: Executor, memory: str, barrier: str) -> Verdict:
@@ -218,10 +219,10 @@ void main() {{
         bindings["Cells"] = np.zeros(groups * LOCAL, np.uint32)
     else:
         bindings["pixels"] = np.zeros((groups, LOCAL), np.uint32)
-    found = run(executor, source, groups, bindings)["Found"].reshape(groups, LOCAL)
+    recorded = run(executor, source, groups, bindings)["Found"].reshape(groups, LOCAL)
     group, index = np.indices((groups, LOCAL), dtype=np.uint32)
     expected = hashed(index, np.zeros_like(index), group)
-    return compare(found, expected, "what the last workgroup collected", ("workgroup", "invocation"))
+    return compare(recorded, expected, "what the last workgroup collected", ("workgroup", "invocation"))
 
 
-COHERENCE_TOPIC = Topic("coherence", _cases, _missing, _judge)
+COHERENCE_TOPIC = TableFamily("coherence", _cases, _missing, _judge)

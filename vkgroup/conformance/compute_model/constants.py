@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.shapes import exceeded, local_size
 from vkgroup.conformance.compute_model.work import compare, run
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_limits
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 _SIZES = ("1x1x1", "64x1x1", "31x3x1", "3x5x7", "max_all")
 
@@ -39,21 +37,21 @@ def _cases() -> Iterator[ModelCase]:
             "gl_WorkGroupSize: it sizes shared and private arrays, stands in constant expressions"
             f" and has the shader's local size, {size.replace('_', ' ')}."
         )
-        yield ModelCase("constants", "gl_WorkGroupSize", (size,), sentence)
+        yield model_case("constants", "gl_WorkGroupSize", (size,), sentence)
     for name in LIMITS:
-        yield ModelCase("constants", name, (), f"{name} is the device's limit, and a constant expression.")
+        yield model_case("constants", name, (), f"{name} is the device's limit, and a constant expression.")
 
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
-    if not case.variant:
+    if not case.axes.variant:
         return []
-    return exceeded(local_size(case.variant[0], capabilities.limits), (1, 1, 1), capabilities.limits)
+    return exceeded(local_size(case.axes.variant[0], capabilities.limits), (1, 1, 1), capabilities.limits)
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
     return [
-        _judge_size(executor, case.variant[0]) if case.variant else _judge_limit(executor, case.test)
-        for case in cases
+        _judge_size(executor, axes.variant[0]) if axes.variant else _judge_limit(executor, axes.test)
+        for axes in (case.axes for case in cases)
     ]
 
 
@@ -91,9 +89,9 @@ void main() {{
 """
     count = x * y * z
     expected = [count, y, z, z - 1, count * (count - 1) // 2, y, x + 1, y + 1, z + 1, x]
-    found = run(executor, source, 1, {"Found": poisoned(len(expected))})["Found"]
+    recorded = run(executor, source, 1, {"Found": poisoned(len(expected))})["Found"]
     what = "lengths of three arrays, their sums, the size plus one, the size in a label"
-    return compare(found, np.array(expected, np.uint32), what)
+    return compare(recorded, np.array(expected, np.uint32), what)
 
 
 def _judge_limit(executor: Executor, name: str) -> Verdict:
@@ -118,8 +116,8 @@ def _judge_limit(executor: Executor, name: str) -> Verdict:
     value = next(limit.value for limit in limits if limit.constant == name)
     values = np.array(value if isinstance(value, tuple) else [value], np.int32)
     expected = np.stack([values, values // 2], axis=1).reshape(-1)
-    found = run(executor, source, 1, {"Found": poisoned(2 * width).view(np.int32)})["Found"]
-    return compare(found, expected, f"{name} and its half")
+    recorded = run(executor, source, 1, {"Found": poisoned(2 * width).view(np.int32)})["Found"]
+    return compare(recorded, expected, f"{name} and its half")
 
 
-CONSTANTS_TOPIC = Topic("constants", _cases, _missing, _judge)
+CONSTANTS_TOPIC = TableFamily("constants", _cases, _missing, _judge)

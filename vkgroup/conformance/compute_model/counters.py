@@ -1,30 +1,29 @@
 """Atomic counters: numbers handed out once, totals, reads, and the order of barriers (GLSL 4.20, 8.10).
 
-Counters have no stores but increments, so ordering is seen as a race between two of them: who raises the
-second counter has raised the first before, and nobody who reads the second and then the first finds the first
-behind.
+Counters have no stores but increments, so ordering is seen as a race between two of them. An invocation that
+raises the second counter has raised the first before. An invocation that reads the second and then the first
+must not find the first behind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.compiler.gl.interface import COUNTER_BINDINGS
 from vkgroup.conformance import evidence
-from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.work import compare, merged, pipeline_of
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
 
@@ -48,8 +47,8 @@ _ORDERED = {
 
 def _cases() -> Iterator[ModelCase]:
     for name, sentence in _PLAIN.items():
-        yield ModelCase("counters", name, (), f"{sentence[0].upper()}{sentence[1:]}.")
-    yield ModelCase(
+        yield model_case("counters", name, (), f"{sentence[0].upper()}{sentence[1:]}.")
+    yield model_case(
         "counters", "coherence", (), "Who reads a rising counter twice never finds it lower the second time."
     )
     for barrier, placements in _ORDERED.items():
@@ -59,10 +58,10 @@ def _cases() -> Iterator[ModelCase]:
                 f"A counter that is raised first, with {barrier}() behind, is never seen behind one that is"
                 f" raised second: invocations {where}."
             )
-            yield ModelCase("counters", "message_passing", (barrier, placement), sentence)
+            yield model_case("counters", "message_passing", (barrier, placement), sentence)
     for placement in ("workgroup", "device"):
         sentence = f"How often the second counter is seen ahead without barriers ({placement}); allowed."
-        yield ModelCase("counters", "message_passing", ("none", placement), sentence)
+        yield model_case("counters", "message_passing", ("none", placement), sentence)
 
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
@@ -79,7 +78,7 @@ def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
         "coherence": _judge_coherence,
         "message_passing": _judge_order,
     }
-    return [judges[case.test](executor, *case.variant) for case in cases]
+    return [judges[case.axes.test](executor, *case.axes.variant) for case in cases]
 
 
 def _shader(comment: str, declarations: Sequence[str], body: str) -> str:
@@ -118,11 +117,11 @@ def _run(
 
 def _judge_increment(executor: Executor) -> Verdict:
     source = _shader("Everybody takes a number.", _ONE, "found[index] = atomicCounterIncrement(counter);")
-    found, after = _run(executor, source, {0: np.array([5], np.uint32)}, TOTAL)
+    recorded, after = _run(executor, source, {0: np.array([5], np.uint32)}, TOTAL)
     numbers = np.arange(5, 5 + TOTAL, dtype=np.uint32)
     return merged(
         [
-            compare(np.sort(found), numbers, "the numbers handed out, sorted"),
+            compare(np.sort(recorded), numbers, "the numbers handed out, sorted"),
             compare(after[0], np.array([5 + TOTAL], np.uint32), "the counter"),
         ]
     )
@@ -130,11 +129,11 @@ def _judge_increment(executor: Executor) -> Verdict:
 
 def _judge_decrement(executor: Executor) -> Verdict:
     source = _shader("Everybody gives one back.", _ONE, "found[index] = atomicCounterDecrement(counter);")
-    found, after = _run(executor, source, {0: np.array([5 + TOTAL], np.uint32)}, TOTAL)
+    recorded, after = _run(executor, source, {0: np.array([5 + TOTAL], np.uint32)}, TOTAL)
     numbers = np.arange(5, 5 + TOTAL, dtype=np.uint32)
     return merged(
         [
-            compare(np.sort(found), numbers, "the numbers after each decrement, sorted"),
+            compare(np.sort(recorded), numbers, "the numbers after each decrement, sorted"),
             compare(after[0], np.array([5], np.uint32), "the counter"),
         ]
     )
@@ -153,10 +152,10 @@ def _judge_mixed(executor: Executor) -> Verdict:
 
 def _judge_read(executor: Executor) -> Verdict:
     source = _shader("Everybody reads the counter.", _ONE, "found[index] = atomicCounter(counter);")
-    found, after = _run(executor, source, {0: np.array([77], np.uint32)}, TOTAL)
+    recorded, after = _run(executor, source, {0: np.array([77], np.uint32)}, TOTAL)
     return merged(
         [
-            compare(found, np.full(TOTAL, 77, np.uint32), "what was read"),
+            compare(recorded, np.full(TOTAL, 77, np.uint32), "what was read"),
             compare(after[0], np.array([77], np.uint32), "the counter"),
         ]
     )
@@ -194,8 +193,8 @@ def _judge_coherence(executor: Executor) -> Verdict:
         found[(number * {TOTAL}u + index) * 2u + 1u] = second;
     }}"""
     source = _shader("Everybody counts, and reads the counter twice.", _ONE, body)
-    found, after = _run(executor, source, {0: np.zeros(1, np.uint32)}, 2 * ROUNDS * TOTAL)
-    first, second = found.reshape(ROUNDS, TOTAL, 2).transpose(2, 0, 1).astype(np.int64)
+    recorded, after = _run(executor, source, {0: np.zeros(1, np.uint32)}, 2 * ROUNDS * TOTAL)
+    first, second = recorded.reshape(ROUNDS, TOTAL, 2).transpose(2, 0, 1).astype(np.int64)
     # A reader's own increments are counted when it reads.
     own = np.arange(1, ROUNDS + 1)[:, None]
     wrong = (second < first) | (first < own) | (second > ROUNDS * TOTAL)
@@ -204,13 +203,13 @@ def _judge_coherence(executor: Executor) -> Verdict:
         detail = f"{np.count_nonzero(wrong)} of {wrong.size} pairs of reads went back, or missed an increment"
         rows = {"first read": first, "second read": second}
         shown = evidence.of_values("pairs of reads", rows, wrong, ("round", "invocation"))
-        return Verdict(Status.FAIL, found.size, 0, detail, shown)
+        return Verdict(Status.FAIL, recorded.size, 0, detail, shown)
     total = compare(after[0], np.array([ROUNDS * TOTAL], np.uint32), "the counter")
-    return replace(total, defined=found.size + 1)
+    return replace(total, defined=recorded.size + 1)
 
 
 def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
-    """Judge that nobody sees the second counter ahead of the first."""
+    """Judge that no invocation sees the second counter ahead of the first."""
     fence = "" if barrier == "none" else f"{barrier}();"
     groups = 1 if placement == "workgroup" else GROUPS
     declarations = (
@@ -234,8 +233,8 @@ def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
         found[at + 1u] = b;
     }}"""
     source = _shader("Two counters, one raised after the other.", declarations, body)
-    found, after = _run(executor, source, {0: np.zeros(2, np.uint32)}, 2 * trials, groups)
-    first, second = found.reshape(-1, 2).T.astype(np.int64)
+    recorded, after = _run(executor, source, {0: np.zeros(2, np.uint32)}, 2 * trials, groups)
+    first, second = recorded.reshape(-1, 2).T.astype(np.int64)
     ahead = int(np.count_nonzero(second > first))
     counts = f"{trials} trials, the first counter ahead by {(first - second).max()} at most"
     if barrier == "none":
@@ -250,4 +249,4 @@ def _judge_order(executor: Executor, barrier: str, placement: str) -> Verdict:
     return replace(total, defined=trials + 2, detail=total.detail or counts)
 
 
-COUNTERS_TOPIC = Topic("counters", _cases, _missing, _judge)
+COUNTERS_TOPIC = TableFamily("counters", _cases, _missing, _judge)

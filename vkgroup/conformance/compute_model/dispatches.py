@@ -8,20 +8,19 @@ device keeps it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import drawing, indirect
-from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.work import compare, dispatch, merged, pipeline_of
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
 
@@ -44,17 +43,17 @@ _SENTENCES = {
 
 def _cases() -> Iterator[ModelCase]:
     for name, sentence in _SENTENCES.items():
-        yield ModelCase("dispatches", name, (), f"{sentence}.")
+        yield model_case("dispatches", name, (), f"{sentence}.")
     yield from indirect.cases()
     yield from drawing.cases()
 
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
-    return drawing.missing(case, capabilities) if case.test in drawing.SENTENCES else []
+    return drawing.missing(case, capabilities) if case.axes.test in drawing.SENTENCES else []
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
-    return [(_JUDGES | indirect.JUDGES | drawing.JUDGES)[case.test](executor) for case in cases]
+    return [(_JUDGES | indirect.JUDGES | drawing.JUDGES)[case.axes.test](executor) for case in cases]
 
 
 def _start() -> Words:
@@ -120,16 +119,16 @@ void main() {{
 def _judge_swapped_buffers(executor: Executor) -> Verdict:
     device = executor.device
     with pipeline_of(executor, _BUFFERS) as pipeline:
-        one, two = device.buffer(_start()), device.buffer(poisoned(TOTAL))
-        there = pipeline.bind({"From": one, "To": two})
-        back = pipeline.bind({"From": two, "To": one})
+        first, second = device.buffer(_start()), device.buffer(poisoned(TOTAL))
+        there = pipeline.bind({"From": first, "To": second})
+        back = pipeline.bind({"From": second, "To": first})
         verdicts = []
         for number in range(STEPS):
             (back if number % 2 else there).dispatch(GROUPS, timeout=executor.timeout)
             if number % 10 == 9:
-                found = (one if number % 2 else two).read(np.uint32, TOTAL)
-                verdicts.append(compare(found, _after(number + 1), f"after {number + 1} dispatches"))
-        for opened in (there, back, one, two):
+                recorded = (first if number % 2 else second).read(np.uint32, TOTAL)
+                verdicts.append(compare(recorded, _after(number + 1), f"after {number + 1} dispatches"))
+        for opened in (there, back, first, second):
             opened.close()
     return merged(verdicts)
 
@@ -137,16 +136,16 @@ def _judge_swapped_buffers(executor: Executor) -> Verdict:
 def _judge_swapped_images(executor: Executor) -> Verdict:
     device = executor.device
     with pipeline_of(executor, _IMAGES) as pipeline:
-        one = device.image(_start().reshape(-1, 64))
-        two = device.image(poisoned(TOTAL).reshape(-1, 64))
-        there = pipeline.bind({"from": one, "to": two})
-        back = pipeline.bind({"from": two, "to": one})
+        first = device.image(_start().reshape(-1, 64))
+        second = device.image(poisoned(TOTAL).reshape(-1, 64))
+        there = pipeline.bind({"from": first, "to": second})
+        back = pipeline.bind({"from": second, "to": first})
         for number in range(STEPS):
             (back if number % 2 else there).dispatch(GROUPS, timeout=executor.timeout)
-        found = (two if STEPS % 2 else one).read().reshape(-1)
-        for opened in (there, back, one, two):
+        recorded = (second if STEPS % 2 else first).read().reshape(-1)
+        for opened in (there, back, first, second):
             opened.close()
-    return compare(found, _after(STEPS), f"after {STEPS} dispatches")
+    return compare(recorded, _after(STEPS), f"after {STEPS} dispatches")
 
 
 def _judge_one_submission(executor: Executor, image: bool) -> Verdict:
@@ -168,8 +167,8 @@ def _judge_one_submission(executor: Executor, image: bool) -> Verdict:
     source = _TICKETS.format(where=where, declaration=declaration, body=body)
     with pipeline_of(executor, source) as pipeline, pipeline.bind(bindings) as bound:
         bound.timed(GROUPS, timeout=executor.timeout, repeat=STEPS)
-        found = bound.results()
-    cells = found["pixels" if image else "Cells"].reshape(2, TOTAL)
+        recorded = bound.results()
+    cells = recorded["pixels" if image else "Cells"].reshape(2, TOTAL)
     expected = np.stack([_after(STEPS - STEPS % 2), _after(STEPS - 1 + STEPS % 2)])
     if STEPS % 2:
         expected = expected[::-1]
@@ -185,21 +184,21 @@ void main() { cells[gl_GlobalInvocationID.x] = ~cells[gl_GlobalInvocationID.x]; 
 """
     )
     with pipeline_of(executor, _BUFFERS) as step, pipeline_of(executor, other) as flip:
-        one, two = (executor.device.buffer(values) for values in (_start(), poisoned(TOTAL)))
+        first, second = (executor.device.buffer(values) for values in (_start(), poisoned(TOTAL)))
         expected = _start()
         bounds = [
-            step.bind({"From": one, "To": two}),
-            flip.bind({"Cells": two}),
-            step.bind({"From": two, "To": one}),
-            flip.bind({"Cells": one}),
+            step.bind({"From": first, "To": second}),
+            flip.bind({"Cells": second}),
+            step.bind({"From": second, "To": first}),
+            flip.bind({"Cells": first}),
         ]
         for number in range(4 * (STEPS // 4)):
             bounds[number % 4].dispatch(GROUPS, timeout=executor.timeout)
             expected = ~expected if number % 2 else _step(expected)
-        found = one.read(np.uint32, TOTAL)
-        for opened in (*bounds, one, two):
+        recorded = first.read(np.uint32, TOTAL)
+        for opened in (*bounds, first, second):
             opened.close()
-    return compare(found, expected, "after steps of two shaders in turn")
+    return compare(recorded, expected, "after steps of two shaders in turn")
 
 
 def _judge_storage_then_uniform(executor: Executor) -> Verdict:
@@ -212,12 +211,12 @@ void main() {{ uint i = gl_GlobalInvocationID.x; found[i] = block[i / 4u][i % 4u
 """
     )
     with pipeline_of(executor, _BUFFERS) as write, pipeline_of(executor, reading) as read:
-        one, two = (executor.device.buffer(values) for values in (_start(), poisoned(TOTAL)))
-        dispatch(executor, write, GROUPS, {"From": one, "To": two})
-        found = dispatch(executor, read, GROUPS, {"Block": two, "Found": poisoned(TOTAL)})["Found"]
-        one.close()
-        two.close()
-    return compare(found, _after(1), "what the uniform block held")
+        first, second = (executor.device.buffer(values) for values in (_start(), poisoned(TOTAL)))
+        dispatch(executor, write, GROUPS, {"From": first, "To": second})
+        recorded = dispatch(executor, read, GROUPS, {"Block": second, "Found": poisoned(TOTAL)})["Found"]
+        first.close()
+        second.close()
+    return compare(recorded, _after(1), "what the uniform block held")
 
 
 def _judge_image_then_texture(executor: Executor) -> Verdict:
@@ -234,15 +233,15 @@ void main() {
     )
     device = executor.device
     with pipeline_of(executor, _IMAGES) as write, pipeline_of(executor, reading) as read:
-        one = device.image(_start().reshape(-1, 64))
-        two = device.image(poisoned(TOTAL).reshape(-1, 64))
-        dispatch(executor, write, GROUPS, {"from": one, "to": two})
+        first = device.image(_start().reshape(-1, 64))
+        second = device.image(poisoned(TOTAL).reshape(-1, 64))
+        dispatch(executor, write, GROUPS, {"from": first, "to": second})
         nearest = device.sampler(filter="nearest")
-        bindings = {"texels": (two, nearest), "Found": poisoned(TOTAL)}
-        found = dispatch(executor, read, GROUPS, bindings)["Found"]
-        one.close()
-        two.close()
-    return compare(found, _after(1), "what the texture held")
+        bindings = {"texels": (second, nearest), "Found": poisoned(TOTAL)}
+        recorded = dispatch(executor, read, GROUPS, bindings)["Found"]
+        first.close()
+        second.close()
+    return compare(recorded, _after(1), "what the texture held")
 
 
 def _judge_atomics(executor: Executor) -> Verdict:
@@ -255,10 +254,10 @@ void main() { atomicAdd(cells[gl_GlobalInvocationID.x % 7u], gl_GlobalInvocation
     )
     with pipeline_of(executor, source) as pipeline, pipeline.bind({"Cells": np.zeros(7, np.uint32)}) as bound:
         bound.timed(GROUPS, timeout=executor.timeout, repeat=STEPS)
-        found = bound.results()["Cells"]
+        recorded = bound.results()["Cells"]
     numbers = np.arange(TOTAL, dtype=np.uint32)
     expected = np.bincount(numbers % 7, numbers, 7).astype(np.uint32) * np.uint32(STEPS)
-    return compare(found, expected, f"the totals of {STEPS} dispatches")
+    return compare(recorded, expected, f"the totals of {STEPS} dispatches")
 
 
 _JUDGES: dict[str, Callable[[Executor], Verdict]] = {
@@ -272,4 +271,4 @@ _JUDGES: dict[str, Callable[[Executor], Verdict]] = {
     "atomics_add_up": _judge_atomics,
 }
 
-DISPATCHES_TOPIC = Topic("dispatches", _cases, _missing, _judge)
+DISPATCHES_TOPIC = TableFamily("dispatches", _cases, _missing, _judge)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.compute_model.case import ModelCase
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.work import compare, compiled, dispatch, merged, pipeline_of
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.reference.device.capabilities import DRIVER_NAME
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
 
@@ -36,7 +34,7 @@ SENTENCES = {
 def cases() -> Iterator[ModelCase]:
     """Yield the cases with draws."""
     for name, sentence in SENTENCES.items():
-        yield ModelCase("dispatches", name, (), f"{sentence}, {ROUNDS} times.")
+        yield model_case("dispatches", name, (), f"{sentence}, {ROUNDS} times.")
 
 
 def missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
@@ -44,7 +42,10 @@ def missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
     needs = []
     if capabilities.driver_name == DRIVER_NAME and "fragment" not in capabilities.subgroup.supported_stages:
         needs.append("the fragment stage (the reference device draws with quads in one subgroup)")
-    if case.test.startswith("dispatch_reads") and "fragmentStoresAndAtomics" not in capabilities.features:
+    if (
+        case.axes.test.startswith("dispatch_reads")
+        and "fragmentStoresAndAtomics" not in capabilities.features
+    ):
         needs.append("fragmentStoresAndAtomics")
     return needs
 

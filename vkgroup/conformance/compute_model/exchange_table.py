@@ -185,5 +185,5 @@ CONTROLS: dict[str, tuple[str, str]] = {
         "else {{\n{write}\nbarrier();\n{read}\n}}",
     ),
 }
-"""Where the barrier stands, in words and in GLSL with {write} and {read}: always uniform control flow.
+"""Places of the barrier: sentence, and GLSL with {write} and {read}; always uniform control flow.
 `settings` holds 2 and 1."""

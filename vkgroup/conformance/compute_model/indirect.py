@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.compute_model.case import ModelCase
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.work import compare, dispatch, merged, pipeline_of
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.verdict import Verdict
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
 
@@ -33,7 +31,7 @@ _SENTENCES = {
 def cases() -> Iterator[ModelCase]:
     """Yield the cases of indirect dispatches and of zero workgroups."""
     for name, sentence in _SENTENCES.items():
-        yield ModelCase("dispatches", name, (), f"{sentence}.")
+        yield model_case("dispatches", name, (), f"{sentence}.")
 
 
 _COUNT = """#version 430
@@ -56,11 +54,11 @@ def _counted(groups: tuple[int, int, int]) -> Words:
     return box.reshape(-1)
 
 
-def _compare_counts(found: dict[Any, Any], groups: tuple[int, int, int]) -> Verdict:
-    counts = compare(found["Counts"], _counted(groups), f"invocations of {groups} workgroups")
+def _compare_counts(recorded: dict[Any, Any], groups: tuple[int, int, int]) -> Verdict:
+    counts = compare(recorded["Counts"], _counted(groups), f"invocations of {groups} workgroups")
     if 0 in groups:
-        return merged([counts, compare(found["Sizes"], poisoned(3), "a dispatch of nothing wrote")])
-    return merged([counts, compare(found["Sizes"], np.array(groups, np.uint32), "gl_NumWorkGroups")])
+        return merged([counts, compare(recorded["Sizes"], poisoned(3), "a dispatch of nothing wrote")])
+    return merged([counts, compare(recorded["Sizes"], np.array(groups, np.uint32), "gl_NumWorkGroups")])
 
 
 def _counting() -> dict[str, Words]:
@@ -134,8 +132,8 @@ def _judge_zero(executor: Executor) -> Verdict:
     verdicts = []
     with pipeline_of(executor, _COUNT) as pipeline:
         for groups in _NOTHING:
-            found = dispatch(executor, pipeline, groups, _counting())
-            verdicts.append(_compare_counts(found, groups))
+            recorded = dispatch(executor, pipeline, groups, _counting())
+            verdicts.append(_compare_counts(recorded, groups))
     return merged(verdicts)
 
 

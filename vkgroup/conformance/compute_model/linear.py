@@ -62,9 +62,9 @@ def _monotone(
     key : of each returned value, rising with each change.
     """
     changes = apply(returned, given) != returned
-    found = _chain(given[changes], returned[changes], before, after, apply, key[changes])
-    if found:
-        return found
+    recorded = _chain(given[changes], returned[changes], before, after, apply, key[changes])
+    if recorded:
+        return recorded
     states = np.concatenate([before, returned[changes], after])
     strange = ~np.isin(returned, states)
     return f"{returned[strange][0]} was returned, a value that was never there" if strange.any() else ""
@@ -96,7 +96,7 @@ def disjunction(given: Values, returned: Values, before: Values, after: Values) 
 
 
 def exclusive(given: Values, returned: Values, before: Values, after: Values) -> str:
-    """Exclusive ors, each with one bit of its own: the value gathers changed bits."""
+    """Exclusive ors, each with a different bit: the value gathers changed bits."""
     return _monotone(given, returned, before, after, np.bitwise_xor, _bits(returned ^ before))
 
 

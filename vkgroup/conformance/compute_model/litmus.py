@@ -15,14 +15,15 @@ Without a barrier (*none*) nothing is promised either, but for tests of one loca
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import SHOWN, Verdict
 from vkgroup.conformance.compute_model import litmus_shader
-from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.litmus_shader import (
     APART,
     IMAGE_WIDTH,
@@ -35,15 +36,13 @@ from vkgroup.conformance.compute_model.litmus_shader import (
     cells_of_round,
 )
 from vkgroup.conformance.compute_model.litmus_table import LITMUS, Litmus, Outcome
-from vkgroup.conformance.compute_model.work import SHOWN, dispatch, pipeline_of
+from vkgroup.conformance.compute_model.work import dispatch, pipeline_of
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Pipeline
 from vkgroup.results.record import Status
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 BARRIERS: dict[str, tuple[str, ...]] = {
     "memoryBarrier": ("shared", "buffer", "image"),
@@ -59,7 +58,7 @@ PLACEMENTS = {
     "workgroup": "of different subgroups of one workgroup",
     "device": "of different workgroups",
 }
-"""How far apart the two invocations are, in words."""
+"""Distances between the two invocations, as phrases."""
 
 _MEMORIES = (("shared", "shared"), ("buffer", "buffer"), ("image", "image"))
 _MIXED = (("buffer", "image"), ("image", "buffer"), ("shared", "buffer"), ("buffer", "shared"))
@@ -100,7 +99,7 @@ def _cases() -> Iterator[ModelCase]:
             memory = "_".join(dict.fromkeys(writing.memories))
             for placement in _placements(writing.memories, writing.barrier):
                 variant = (writing.flavour, memory, writing.barrier or "none", placement)
-                yield ModelCase("litmus", test.name, variant, _sentence(test, writing, placement))
+                yield model_case("litmus", test.name, variant, _sentence(test, writing, placement))
 
 
 def _sentence(test: Litmus, writing: Writing, placement: str) -> str:
@@ -125,7 +124,7 @@ def _is_promised(test: Litmus, writing: Writing) -> bool:
 
 
 def _writing_of(case: ModelCase) -> Writing:
-    flavour, memory, barrier, _ = case.variant
+    flavour, memory, barrier, _ = case.axes.variant
     first, _, second = memory.partition("_")
     return Writing((first, second or first), "" if barrier == "none" else barrier, flavour)
 
@@ -139,7 +138,7 @@ def _setting(capabilities: Capabilities) -> Setting:
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
     setting, needs = _setting(capabilities), []
-    if case.variant[-1] == "subgroup" and setting.subgroup < 2:
+    if case.axes.variant[-1] == "subgroup" and setting.subgroup < 2:
         needs.append("a subgroup size of at least 2 (for two invocations of one subgroup)")
     if setting.local > capabilities.limits["maxComputeWorkGroupInvocations"]:
         needs.append(f"maxComputeWorkGroupInvocations of at least {setting.local}")
@@ -148,15 +147,15 @@ def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
 
 def _batch_key(case: ModelCase) -> Hashable:
     """All placements of a test run one shader."""
-    return case.topic, case.test, case.variant[:-1]
+    return case.axes.topic, case.axes.test, case.axes.variant[:-1]
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
-    test, writing = LITMUS[cases[0].test], _writing_of(cases[0])
+    test, writing = LITMUS[cases[0].axes.test], _writing_of(cases[0])
     setting = _setting(executor.capabilities)
     text = litmus_shader.source(test, writing, setting)
     with pipeline_of(executor, text) as pipeline:
-        return [_trials(executor, pipeline, test, writing, setting, case.variant[-1]) for case in cases]
+        return [_trials(executor, pipeline, test, writing, setting, case.axes.variant[-1]) for case in cases]
 
 
 def plan_of(placement: str, setting: Setting) -> NDArray[np.uint32]:
@@ -191,15 +190,15 @@ def _trials(
         bindings["CellsBuffer"] = np.zeros(words, np.uint32)
     if "image" in writing.memories:
         bindings["cells_image"] = np.zeros((words // IMAGE_WIDTH, IMAGE_WIDTH), np.uint32)
-    found = dispatch(executor, pipeline, setting.groups, bindings)
-    results = found["Results"]
+    recorded = dispatch(executor, pipeline, setting.groups, bindings)
+    results = recorded["Results"]
     values = {register: results[:, ("r0", "r1").index(register)] for register in test.registers}
     for location in test.finals:
         which = "xy".index(location)
         if writing.memory(location) == "shared":
             values[location] = results[:, 2 + which]
         else:
-            memory = found["CellsBuffer" if writing.memory(location) == "buffer" else "cells_image"]
+            memory = recorded["CellsBuffer" if writing.memory(location) == "buffer" else "cells_image"]
             values[location] = memory.reshape(-1)[_places(which, plan, setting)]
     return verdict_of(test, writing, {name: decoded(value) for name, value in values.items()})
 
@@ -256,7 +255,7 @@ def _histogram(outcome: Outcome) -> str:
     return label + " = " + ", ".join(f"({', '.join(map(str, row))}) {count}×" for count, row in shown)
 
 
-LITMUS_TOPIC = Topic("litmus", _cases, _missing, _judge, _batch_key)
+LITMUS_TOPIC = TableFamily("litmus", _cases, _missing, _judge, _batch_key)
 
 
 def _shown(outcome: Outcome, wrong: NDArray[np.bool_]) -> dict[str, Any]:

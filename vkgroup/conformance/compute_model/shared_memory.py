@@ -6,22 +6,20 @@ ARB_compute_shader, section 4.3.7 ("Shared") and 8.15 ("Shader Invocation Contro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.compute_model import exchange_table, sizes
-from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.exchange_table import CONTROLS, HASH, PATTERNS, TYPES
 from vkgroup.conformance.compute_model.shapes import LOCAL_SIZES, Shape, exceeded, local_size
 from vkgroup.conformance.compute_model.work import compare, run
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
 
@@ -29,7 +27,7 @@ ROUNDS = 8
 """Exchanges of a case, each with other values."""
 
 GROUPS = 4
-"""Workgroups, each with values of its own."""
+"""Workgroups, each with different values."""
 
 _PLAIN = ("rotate", "uint", "main", "8x8x1")
 
@@ -45,16 +43,16 @@ def _cases() -> Iterator[ModelCase]:
             f"After barrier() {CONTROLS[control][0]}, each invocation reads {PATTERNS[pattern].sentence}, of"
             f" type {type_}, as it was written: {local.replace('_', ' ')} invocations, {ROUNDS} rounds."
         )
-        yield ModelCase("shared", "exchange", variant, sentence)
+        yield model_case("shared", "exchange", variant, sentence)
     yield from sizes.cases()
 
 
 def _shape(case: ModelCase, capabilities: Capabilities) -> Shape:
-    return Shape(local_size(case.variant[3], capabilities.limits), (GROUPS, 1, 1))
+    return Shape(local_size(case.axes.variant[3], capabilities.limits), (GROUPS, 1, 1))
 
 
 def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
-    if case.test != "exchange":
+    if case.axes.test != "exchange":
         return sizes.missing(case, capabilities)
     shape = _shape(case, capabilities)
     return exceeded(shape.local, shape.groups, capabilities.limits)
@@ -62,7 +60,7 @@ def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
     return [
-        _judge_exchange(executor, case) if case.test == "exchange" else sizes.judge(executor, case)
+        _judge_exchange(executor, case) if case.axes.test == "exchange" else sizes.judge(executor, case)
         for case in cases
     ]
 
@@ -101,19 +99,19 @@ def source(variant: tuple[str, ...], shape: Shape) -> str:
 
 
 def _judge_exchange(executor: Executor, case: ModelCase) -> Verdict:
-    pattern, type_, _, _ = case.variant
+    pattern, type_, _, _ = case.axes.variant
     shape = _shape(case, executor.capabilities)
     words = len(TYPES[type_].words)
     bindings = {
         "Settings": np.array([2, 1], np.uint32),
         "Found": poisoned(GROUPS * ROUNDS * shape.in_group * words),
     }
-    found = run(executor, source(case.variant, shape), GROUPS, bindings)["Found"]
+    recorded = run(executor, source(case.axes.variant, shape), GROUPS, bindings)["Found"]
     group, number, index = np.indices((GROUPS, ROUNDS, shape.in_group), dtype=np.uint32)
     cell = PATTERNS[pattern].source(index, number, shape.in_group).astype(np.uint32)
     expected = np.stack(TYPES[type_].expected(exchange_table.hashed(cell, number, group)), axis=-1)
     axes = ("workgroup", "round", "invocation", "word")
-    return compare(found.reshape(expected.shape), expected, "what was read after the barrier", axes)
+    return compare(recorded.reshape(expected.shape), expected, "what was read after the barrier", axes)
 
 
-SHARED_TOPIC = Topic("shared", _cases, _missing, _judge)
+SHARED_TOPIC = TableFamily("shared", _cases, _missing, _judge)

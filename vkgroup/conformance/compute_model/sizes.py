@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.compute_model.case import ModelCase
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.exchange_table import HASH, hashed
 from vkgroup.conformance.compute_model.work import compare, invocations_limit, run
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Words = NDArray[np.uint32]
 
@@ -46,13 +43,13 @@ def cases() -> Iterator[ModelCase]:
             if layout == "several" and (SIZES[name] < 1024 and name != "limit"):
                 continue
             sentence = f"Shared memory of {size}, in {words}, holds what was written before barrier()."
-            yield ModelCase("shared", "size", (name, layout), sentence)
+            yield model_case("shared", "size", (name, layout), sentence)
     for name in TREES:
         count = "as many invocations as the device has" if name == "limit" else f"{name} invocations"
         sentence = f"A tree with barrier() at each level adds up the values of {count}."
-        yield ModelCase("shared", "tree", (name,), sentence)
+        yield model_case("shared", "tree", (name,), sentence)
     sentence = f"Sums that wander through a workgroup are right after {_MANY} rounds of two barriers."
-    yield ModelCase("shared", "many_rounds", (), sentence)
+    yield model_case("shared", "many_rounds", (), sentence)
 
 
 def _words(name: str, capabilities: Capabilities) -> int:
@@ -66,21 +63,23 @@ def _tree(name: str, capabilities: Capabilities) -> int:
 def missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
     """Return the limits that a case is over."""
     limits = capabilities.limits
-    if case.test == "size":
-        nbytes = 4 * _words(case.variant[0], capabilities)
+    if case.axes.test == "size":
+        nbytes = 4 * _words(case.axes.variant[0], capabilities)
         over = nbytes > limits["maxComputeSharedMemorySize"]
         return [f"maxComputeSharedMemorySize of at least {nbytes}"] if over else []
-    if case.test == "tree" and _tree(case.variant[0], capabilities) > invocations_limit(limits):
-        return [f"maxComputeWorkGroupInvocations of at least {_tree(case.variant[0], capabilities)}"]
+    if case.axes.test == "tree" and _tree(case.axes.variant[0], capabilities) > invocations_limit(limits):
+        return [f"maxComputeWorkGroupInvocations of at least {_tree(case.axes.variant[0], capabilities)}"]
     return []
 
 
 def judge(executor: Executor, case: ModelCase) -> Verdict:
     """Judge one case."""
-    if case.test == "size":
-        return _judge_size(executor, _words(case.variant[0], executor.capabilities), case.variant[1])
-    if case.test == "tree":
-        return _judge_tree(executor, _tree(case.variant[0], executor.capabilities))
+    if case.axes.test == "size":
+        return _judge_size(
+            executor, _words(case.axes.variant[0], executor.capabilities), case.axes.variant[1]
+        )
+    if case.axes.test == "tree":
+        return _judge_tree(executor, _tree(case.axes.variant[0], executor.capabilities))
     return _judge_rounds(executor)
 
 
@@ -128,11 +127,11 @@ void main() {{
     }}
 }}
 """
-    found = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * _ROUNDS * words)})["Found"]
+    recorded = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * _ROUNDS * words)})["Found"]
     group, number, index = np.indices((_GROUPS, _ROUNDS, words), dtype=np.uint32)
     expected = hashed(index, number, group)
     axes = ("workgroup", "round", "word")
-    return compare(found.reshape(expected.shape), expected, "what shared memory held", axes)
+    return compare(recorded.reshape(expected.shape), expected, "what shared memory held", axes)
 
 
 def _judge_tree(executor: Executor, count: int) -> Verdict:
@@ -154,15 +153,15 @@ void main() {{
     found[group * {count}u + index] = sums[0];
 }}
 """
-    found = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * count)})["Found"]
+    recorded = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * count)})["Found"]
     group, index = np.indices((_GROUPS, count), dtype=np.uint32)
     totals = hashed(index, np.zeros_like(index), group).sum(axis=1, dtype=np.uint32)
     expected = np.repeat(totals[:, None], count, axis=1)
-    return compare(found.reshape(expected.shape), expected, "the sum", ("workgroup", "invocation"))
+    return compare(recorded.reshape(expected.shape), expected, "the sum", ("workgroup", "invocation"))
 
 
 def _judge_rounds(executor: Executor) -> Verdict:
-    """Hand values on to the next invocation many times, each adding something of its own."""
+    """Hand values on to the next invocation many times; each invocation adds a different number."""
     source = f"""#version 430
 // Values wander through the workgroup, {_MANY} times one place on.
 layout(local_size_x = {_LOCAL}) in;
@@ -180,10 +179,10 @@ void main() {{
     found[group * {_LOCAL}u + index] = sum;
 }}
 """
-    found = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * _LOCAL)})["Found"]
+    recorded = run(executor, source, _GROUPS, {"Found": poisoned(_GROUPS * _LOCAL)})["Found"]
     group, index = np.indices((_GROUPS, _LOCAL), dtype=np.uint32)
     sums = np.zeros_like(index)
     for number in range(_MANY):
         cells = sums ^ hashed(index, np.full_like(index, number), group)
         sums = np.roll(cells, -1, axis=1) * np.uint32(3) + index
-    return compare(found.reshape(sums.shape), sums, "the sum", ("workgroup", "invocation"))
+    return compare(recorded.reshape(sums.shape), sums, "the sum", ("workgroup", "invocation"))

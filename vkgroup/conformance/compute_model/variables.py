@@ -7,21 +7,19 @@ variables there, so that no wrong variable can hide by misplacing what it wrote.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.compute_model.case import ModelCase, Topic
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.compute_model.case import ModelCase, model_case
 from vkgroup.conformance.compute_model.shapes import DISPATCHES, Shape, exceeded, local_size
 from vkgroup.conformance.compute_model.work import compare, pipeline_of
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.poison import poisoned
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Record = NDArray[np.uint32]
 
@@ -83,14 +81,14 @@ def _cases() -> Iterator[ModelCase]:
                 shape = "x".join(map(str, counts))
                 size = f"a local size of {local}" if "x" in local else f"the largest local size ({local})"
                 sentence = f"{words}: {shape} workgroups with {size.replace('_', ' ')}."
-                yield ModelCase("builtins", name, (local, groups), sentence)
+                yield model_case("builtins", name, (local, groups), sentence)
                 if (local, groups) in _INDIRECT:
                     sentence = f"{words}: {shape} workgroups from a buffer, with {size.replace('_', ' ')}."
-                    yield ModelCase("builtins", name, (local, groups, "indirect"), sentence)
+                    yield model_case("builtins", name, (local, groups, "indirect"), sentence)
 
 
 def _shape(case: ModelCase, capabilities: Capabilities) -> Shape:
-    local, groups = case.variant[:2]
+    local, groups = case.axes.variant[:2]
     return Shape(local_size(local, capabilities.limits), DISPATCHES[groups][0])
 
 
@@ -100,7 +98,7 @@ def _missing(case: ModelCase, capabilities: Capabilities) -> list[str]:
 
 
 def _batch_key(case: ModelCase) -> Hashable:
-    return case.variant
+    return case.axes.variant
 
 
 def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
@@ -111,15 +109,14 @@ def _judge(executor: Executor, cases: list[ModelCase]) -> list[Verdict]:
         pipeline_of(executor, _SOURCE.format(x=x, y=y, z=z, words=_WORDS)) as pipeline,
         pipeline.bind(bindings) as bound,
     ):
-        if "indirect" in cases[0].variant:
+        if "indirect" in cases[0].axes.variant:
             with executor.device.buffer(np.array([0, *shape.groups], np.uint32)) as commands:
                 bound.dispatch_indirect(commands, 4, timeout=executor.timeout)
         else:
             bound.dispatch(shape.groups, timeout=executor.timeout)
-        found = bound.results()
-    return judge_records(
-        [case.test for case in cases], shape, int(found["Tickets"][0]), found["Records"].reshape(-1, _WORDS)
-    )
+        recorded = bound.results()
+    taken, records = int(recorded["Tickets"][0]), recorded["Records"].reshape(-1, _WORDS)
+    return judge_records([case.axes.test for case in cases], shape, taken, records)
 
 
 def judge_records(tests: list[str], shape: Shape, taken: int, records: Record) -> list[Verdict]:
@@ -145,12 +142,12 @@ def _judge_one(test: str, shape: Shape, records: Record) -> Verdict:
     expected = expected_records(shape)
     if test == "every_invocation_once":
         pairs = [0, 1, 2, 4, 5, 6]
-        found = np.unique(records[:, pairs], axis=0)
-        if len(found) < shape.total:
-            detail = f"only {len(found)} of {shape.total} pairs of workgroup and local id are different"
+        recorded = np.unique(records[:, pairs], axis=0)
+        if len(recorded) < shape.total:
+            detail = f"only {len(recorded)} of {shape.total} pairs of workgroup and local id are different"
             return Verdict(Status.FAIL, shape.total, 0, detail)
         must = np.unique(expected[:, pairs], axis=0)
-        return compare(found, must, "the pairs of workgroup and local id, sorted", ("pair", "component"))
+        return compare(recorded, must, "the pairs of workgroup and local id, sorted", ("pair", "component"))
     if test == "gl_GlobalInvocationID":
         # From the variables themselves, as the formula has them, and as a whole.
         formula = records[:, 0:3] * records[:, 13:16] + records[:, 4:7]
@@ -175,4 +172,4 @@ def expected_records(shape: Shape) -> Record:
     return np.concatenate(parts, axis=1).astype(np.uint32)
 
 
-BUILTINS_TOPIC = Topic("builtins", _cases, _missing, _judge, _batch_key)
+BUILTINS_TOPIC = TableFamily("builtins", _cases, _missing, _judge, _batch_key)

@@ -8,27 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.verdict import Verdict
+from vkgroup.conformance.comparison import Description, Flags, Verdict, verdict_of
+from vkgroup.conformance.execute import Executor
 from vkgroup.device import Capabilities
 from vkgroup.device.gl_limits import gl_values
 from vkgroup.dispatch import Pipeline
 from vkgroup.results.record import Status
 from vkgroup.spirv import Module
 
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
-
 Array = NDArray[Any]
 Words = NDArray[np.uint32]
-
-SHOWN = 4
-"""Wrong places that a failure shows."""
 
 
 def compiled(executor: Executor, source: str, stage: str = "compute") -> Module:
@@ -60,28 +55,26 @@ def run(
         return dispatch(executor, pipeline, groups, bindings)
 
 
-def compare(found: Array, expected: Array, what: str, names: Sequence[str] = ()) -> Verdict:
-    """Compare every element.
+def compare(recorded: Array, expected: Array, what: str, names: Sequence[str] = ()) -> Verdict:
+    """Compare every bit of every element.
 
     Parameters
     ----------
-    found, expected : arrays of one shape; compared bit by bit.
-    what : the values in words, for a failure.
+    found, expected : arrays of one shape.
+    what : a phrase for the values, for a failure.
     names : of the axes, for a failure.
     """
-    wrong = np.ascontiguousarray(found).view(np.uint32) != np.ascontiguousarray(expected).view(np.uint32)
-    if not wrong.any():
-        return Verdict(Status.PASS, found.size, 0)
-    lines = [f"{np.count_nonzero(wrong)} of {found.size} values are wrong ({what})"]
-    for place in np.argwhere(wrong)[:SHOWN]:
-        where = ", ".join(
-            f"{names[axis] if axis < len(names) else f'axis {axis}'} {index}"
-            for axis, index in enumerate(place)
-        )
-        at = tuple(place)
-        lines.append(f"at {where}: {found[at]}, must be {expected[at]}")
-    shown = evidence.of_values(what, {"expected": expected, "got": found}, wrong, names)
-    return Verdict(Status.FAIL, found.size, 0, "; ".join(lines), shown)
+    wrong = np.ascontiguousarray(recorded).view(np.uint32) != np.ascontiguousarray(expected).view(np.uint32)
+
+    def line(index: tuple[int, ...]) -> str:
+        axes = [*names, *(f"axis {axis}" for axis in range(len(names), len(index)))]
+        where = ", ".join(f"{name} {number}" for name, number in zip(axes, index, strict=False))
+        return f"{where}: expected {expected[index]} got {recorded[index]}"
+
+    def shown(wrong: Flags) -> dict[str, Any]:
+        return evidence.of_values(what, {"expected": expected, "got": recorded}, wrong, names)
+
+    return verdict_of(wrong, Description("values", line, shown, about=what), defined=recorded.size)
 
 
 def merged(verdicts: Sequence[Verdict]) -> Verdict:

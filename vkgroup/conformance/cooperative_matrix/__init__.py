@@ -4,9 +4,3 @@
 lie in memory, `program` how a batch becomes one shader; the topics are in `memory`, `products`, `arithmetic`,
 `parts`, `conversion` and `listing`.
 """
-
-from __future__ import annotations
-
-from vkgroup.conformance.cooperative_matrix.family import CooperativeMatrixFamily
-
-__all__ = ["CooperativeMatrixFamily"]

@@ -12,8 +12,8 @@ from vkgroup.conformance.cooperative_matrix.case import (
     USES,
     MatrixCase,
     Shape,
-    Topic,
     matrices_of,
+    matrix_case,
     need_of_matrix,
 )
 from vkgroup.conformance.cooperative_matrix.component import COMPONENTS, Array, Component
@@ -29,6 +29,7 @@ from vkgroup.conformance.cooperative_matrix.program import (
     matrix_of,
     store,
 )
+from vkgroup.conformance.cooperative_matrix.topic import Topic
 
 _SCALAR = 3
 
@@ -85,7 +86,7 @@ def _cases() -> Iterator[MatrixCase]:
         for use in USES:
             for name, operation in _OPERATIONS.items():
                 for kind in ("exact", "rounding") if component.is_float and name != "negate" else ("exact",):
-                    yield MatrixCase(
+                    yield matrix_case(
                         "arithmetic",
                         (component.name,),
                         (use, name, kind),
@@ -117,7 +118,7 @@ def _numbers(
 
 
 def _add(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
-    component, (use, name, kind) = COMPONENTS[case.types[0]], case.variant
+    component, (use, name, kind) = COMPONENTS[case.axes.types[0]], case.axes.variant
     operation = _OPERATIONS[name]
     x, y = _numbers(builder.random(f"{case.name} {shape}"), component, name, kind, shape)
     place = placed(shape, "row", "tight", component.size)
@@ -147,5 +148,5 @@ def _add(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
 
 
 ARITHMETIC_TOPIC = Topic(
-    "arithmetic", _cases, lambda case: case.types, matrices_of, need_of_matrix, _add, "x = "
+    "arithmetic", _cases, lambda case: case.axes.types, matrices_of, need_of_matrix, _add, "x = "
 )

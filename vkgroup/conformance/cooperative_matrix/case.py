@@ -1,16 +1,13 @@
-"""A case of cooperative matrices as data, what a topic of them is, and which matrices a device lists."""
+"""Cases of cooperative matrices: axes, names, and the matrices that a device lists for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from vkgroup.conformance.cooperative_matrix.component import BY_VULKAN, COMPONENTS, Combination
+from vkgroup.conformance.family import TableCase
 from vkgroup.device import Capabilities, CooperativeMatrix
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.cooperative_matrix.program import Builder, Judge
 
 CATEGORY = "cooperative_matrix"
 
@@ -30,56 +27,27 @@ class Shape:
         return "×".join(str(number) for number in (self.rows, self.columns, self.inner) if number)
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixCase:
-    """One case; it is judged in every shape that the device lists for its types.
+class MatrixAxes(NamedTuple):
+    """The axes of a case, which is judged in every shape that the device lists for its types.
 
     Attributes
     ----------
     topic : key of the topic that judges it: ``"load"``, ``"multiply_add"``, ….
     types : names of `COMPONENTS`; of a product the name of a combination.
     variant : the further words of the name, each a key of a table of the topic.
-    sentence : what the case tests, in words.
     """
 
     topic: str
     types: tuple[str, ...]
     variant: tuple[str, ...]
-    sentence: str = field(compare=False)
-
-    @property
-    def category(self) -> str:
-        """First part of the name: the family's own."""
-        return CATEGORY
-
-    @property
-    def name(self) -> str:
-        """The case's name, unique in the suite."""
-        return ".".join((CATEGORY, self.topic, *self.types, *self.variant))
 
 
-@dataclass(frozen=True)
-class Topic:
-    """A group of cases that are written and judged alike.
+MatrixCase = TableCase[MatrixAxes]
 
-    Attributes
-    ----------
-    name : the second word of its cases' names.
-    cases : yields every case; needs no device.
-    components : names of the types that a case's shader works with.
-    shapes : the shapes in which a device lists what the case needs, each once; none where it lists none.
-    needs : says in words what must be listed.
-    add : adds a case in one shape to a program; returns what judges it.
-    code : what the lines of its shaders contain that do what the cases are about.
-    """
 
-    name: str
-    cases: Callable[[], Iterable[MatrixCase]]
-    components: Callable[[MatrixCase], tuple[str, ...]]
-    shapes: Callable[[MatrixCase, Capabilities], tuple[Shape, ...]]
-    needs: Callable[[MatrixCase], str]
-    add: Callable[[Builder, MatrixCase, Shape], Judge]
-    code: str
+def matrix_case(topic: str, types: tuple[str, ...], variant: tuple[str, ...], sentence: str) -> MatrixCase:
+    """Return a case."""
+    return TableCase(CATEGORY, MatrixAxes(topic, types, variant), sentence)
 
 
 def listed(capabilities: Capabilities) -> list[tuple[Combination, CooperativeMatrix]]:
@@ -115,7 +83,7 @@ def matrices(component: str, use: str, capabilities: Capabilities) -> tuple[Shap
 
 def one_matrix(case: MatrixCase) -> tuple[str, str]:
     """Return type and use of a case whose first variant is the use."""
-    return case.types[0], case.variant[0]
+    return case.axes.types[0], case.axes.variant[0]
 
 
 def matrices_of(case: MatrixCase, capabilities: Capabilities) -> tuple[Shape, ...]:
@@ -124,6 +92,6 @@ def matrices_of(case: MatrixCase, capabilities: Capabilities) -> tuple[Shape, ..
 
 
 def need_of_matrix(case: MatrixCase) -> str:
-    """Say in words which kind of matrix must be listed."""
+    """Return a phrase for the kind of matrix that must be listed."""
     component, use = one_matrix(case)
     return f"a cooperative matrix of {COMPONENTS[component].vulkan} as {USES[use]} in subgroups"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from vkgroup.conformance.cooperative_matrix import data
-from vkgroup.conformance.cooperative_matrix.case import USES, MatrixCase, Shape, Topic, matrices
+from vkgroup.conformance.cooperative_matrix.case import USES, MatrixCase, Shape, matrices, matrix_case
 from vkgroup.conformance.cooperative_matrix.component import COMPONENTS, Array, Component
 from vkgroup.conformance.cooperative_matrix.judging import exactly, in_place
 from vkgroup.conformance.cooperative_matrix.place import placed
@@ -21,6 +21,7 @@ from vkgroup.conformance.cooperative_matrix.program import (
     matrix_of,
     store,
 )
+from vkgroup.conformance.cooperative_matrix.topic import Topic
 from vkgroup.device import Capabilities
 
 _PAIRED = {"a": ("f16", "f32", "s8", "u8", "s16", "u16"), "c": ("f16", "f32", "s32", "u32")}
@@ -40,7 +41,7 @@ def _pairs(use: str) -> Iterator[tuple[str, str]]:
 def _cases() -> Iterator[MatrixCase]:
     for use in USES:
         for source, target in _pairs(use):
-            yield MatrixCase(
+            yield matrix_case(
                 "convert",
                 (source, target),
                 (use,),
@@ -61,18 +62,18 @@ def _numbers(random: np.random.Generator, source: Component, target: Component, 
 
 def _shapes(case: MatrixCase, capabilities: Capabilities) -> tuple[Shape, ...]:
     """Return the shapes that both types are listed in."""
-    both = [matrices(component, case.variant[0], capabilities) for component in case.types]
+    both = [matrices(component, case.axes.variant[0], capabilities) for component in case.axes.types]
     return tuple(shape for shape in both[0] if shape in both[1])
 
 
 def _needs(case: MatrixCase) -> str:
-    both = " and of ".join(COMPONENTS[component].vulkan for component in case.types)
-    return f"cooperative matrices of one shape of {both} as {USES[case.variant[0]]} in subgroups"
+    both = " and of ".join(COMPONENTS[component].vulkan for component in case.axes.types)
+    return f"cooperative matrices of one shape of {both} as {USES[case.axes.variant[0]]} in subgroups"
 
 
 def _add(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
-    source, target = (COMPONENTS[name] for name in case.types)
-    (use,) = case.variant
+    source, target = (COMPONENTS[name] for name in case.axes.types)
+    (use,) = case.axes.variant
     numbers = _numbers(builder.random(f"{case.name} {shape}"), source, target, shape)
     before, after = (placed(shape, "row", "tight", component.size) for component in (source, target))
     around = np.zeros((UNITS, before.extent))
@@ -92,4 +93,6 @@ def _add(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     return judge
 
 
-CONVERSION_TOPIC = Topic("convert", _cases, lambda case: case.types, _shapes, _needs, _add, "n = coopmat")
+CONVERSION_TOPIC = Topic(
+    "convert", _cases, lambda case: case.axes.types, _shapes, _needs, _add, "n = coopmat"
+)

@@ -71,13 +71,13 @@ def rounding_product(
     random: np.random.Generator, combination: Combination, shape: Shape
 ) -> tuple[Array, Array, Array]:
     """Return A, B and C of floats near 1 with all their bits, whose sums must be rounded; shapes as above."""
-    found = []
+    matrices = []
     sizes = ((1, shape.rows, shape.inner), (1, shape.inner, shape.columns), (shape.rows, shape.columns))
     for name, size in zip(combination.types, sizes, strict=False):
         component = COMPONENTS[name]
         numbers = random.uniform(0.5, 2, (UNITS, *size)) * random.choice([-1.0, 1.0], (UNITS, *size))
-        found.append(component.read(component.stored(numbers).view(np.uint8)))
-    return found[0], found[1], found[2]
+        matrices.append(component.read(component.stored(numbers).view(np.uint8)))
+    return matrices[0], matrices[1], matrices[2]
 
 
 def saturating_product(

@@ -3,40 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Description, Flags, verdict_of
 from vkgroup.conformance.cooperative_matrix.component import Array, Component
 from vkgroup.conformance.cooperative_matrix.place import Placement
 from vkgroup.conformance.cooperative_matrix.program import POISON, UNITS, Bytes, Finding
 from vkgroup.reference.interpreter.operations.precision import legal_range
 from vkgroup.spirv import ScalarType
 
-Flags = NDArray[np.bool_]
-
 _SHOWN = 3
 
 
 def _found(undefined: int, wrong: Flags, expected: Array, got: Array) -> Finding:
-    """Return what a comparison of elements comes to: (UNITS, rows, columns) each."""
-    defined = wrong.size - undefined
-    if not wrong.any():
-        return Finding(defined, undefined)
-    lanes = evidence.of_values("", {"expected": expected, "got": got}, wrong, ("subgroup", "row", "column"))
-    return Finding(defined, undefined, _first(wrong, expected, got), evidence=lanes)
+    """Return the result of comparing elements: (UNITS, rows, columns) each."""
 
+    def line(index: tuple[int, ...]) -> str:
+        unit, row, column = index
+        where = f"subgroup {unit} row {row} column {column}"
+        return f"{where}: expected {expected[index]} got {got[index]}"
 
-def _first(wrong: Flags, expected: Array, got: Array) -> str:
-    """Say which elements are wrong: (UNITS, rows, columns) each."""
-    lines = [f"{int(wrong.sum())} of {wrong.size} elements are wrong"]
-    for unit, row, column in np.argwhere(wrong)[:_SHOWN]:
-        place = unit, row, column
-        lines.append(
-            f"subgroup {unit} row {row} column {column}: expected {expected[place]} got {got[place]}"
-        )
-    return "\n".join(lines)
+    def shown(wrong: Flags) -> dict[str, Any]:
+        rows = {"expected": expected, "got": got}
+        return evidence.of_values("", rows, wrong, ("subgroup", "row", "column"))
+
+    verdict = verdict_of(
+        wrong,
+        Description("elements", line, shown, shown=_SHOWN),
+        defined=wrong.size - undefined,
+        undefined=undefined,
+        total=wrong.size,
+    )
+    return Finding(verdict.defined, undefined, verdict.detail, evidence=verdict.evidence)
 
 
 def elements(component: Component, memory: Bytes, placement: Placement) -> Array:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from vkgroup.conformance.cooperative_matrix.case import MatrixCase, listed
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.cooperative_matrix.case import MatrixCase, listed, matrix_case
 from vkgroup.conformance.cooperative_matrix.component import COMBINATIONS
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities, CooperativeMatrix
 from vkgroup.results.record import Status
 
@@ -53,8 +53,8 @@ _TESTS: dict[str, tuple[Callable[[Capabilities], str], str]] = {
 def cases() -> Iterator[MatrixCase]:
     """Yield the cases."""
     for test, (_, sentence) in _TESTS.items():
-        yield MatrixCase(TOPIC, (), (test,), sentence)
-    yield MatrixCase(
+        yield matrix_case(TOPIC, (), (test,), sentence)
+    yield matrix_case(
         TOPIC, (), ("known",), "Every entry of the list of combinations has cases; what has none is told."
     )
 
@@ -62,7 +62,7 @@ def cases() -> Iterator[MatrixCase]:
 def judge(case: MatrixCase, capabilities: Capabilities) -> Verdict:
     """Judge a device's list."""
     count = len(capabilities.cooperative_matrices)
-    (test,) = case.variant
+    (test,) = case.axes.variant
     if test == "known":
         left = unjudged(capabilities)
         note = f"{count - len(left)} of {count} entries have cases"

@@ -11,8 +11,8 @@ from vkgroup.conformance.cooperative_matrix.case import (
     USES,
     MatrixCase,
     Shape,
-    Topic,
     matrices_of,
+    matrix_case,
     need_of_matrix,
 )
 from vkgroup.conformance.cooperative_matrix.component import COMPONENTS
@@ -33,6 +33,7 @@ from vkgroup.conformance.cooperative_matrix.program import (
     store,
     view_size,
 )
+from vkgroup.conformance.cooperative_matrix.topic import Topic
 
 MEMORIES = {
     "buffer": "a storage buffer",
@@ -51,7 +52,7 @@ def _cases(topic: str, verb: str, preposition: str) -> Iterator[MatrixCase]:
                     for place, how in PLACES.items():
                         if place == "repeated" and (topic == "store" or memory != "buffer"):
                             continue
-                        yield MatrixCase(
+                        yield matrix_case(
                             topic,
                             (component,),
                             (use, layout, memory, place),
@@ -62,8 +63,8 @@ def _cases(topic: str, verb: str, preposition: str) -> Iterator[MatrixCase]:
 
 def _variant(case: MatrixCase, shape: Shape) -> tuple[str, Placement]:
     """Return the view of the memory that a case is about, and the matrix's place there."""
-    component = COMPONENTS[case.types[0]]
-    _, layout, memory, place = case.variant
+    component = COMPONENTS[case.axes.types[0]]
+    _, layout, memory, place = case.axes.variant
     view = VECTOR if memory.endswith("vec4") else component.name
     return view, placed(shape, layout, place, component.size, view_size(view))
 
@@ -74,7 +75,7 @@ def _units(placement: Placement, view: str) -> int:
 
 
 def _add_load(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
-    component, use = COMPONENTS[case.types[0]], case.variant[0]
+    component, use = COMPONENTS[case.axes.types[0]], case.axes.variant[0]
     view, placement = _variant(case, shape)
     random = builder.random(f"{case.name} {shape}")
     numbers = data.any_bits(random, component, shape.rows, shape.columns)
@@ -85,7 +86,7 @@ def _add_load(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     by_rows, by_columns = (placed(shape, layout, "tight", component.size) for layout in LAYOUTS)
     rows, columns = (builder.write(component.name, out.extent) for out in (by_rows, by_columns))
     region, fill = source, ""
-    if case.variant[2].startswith("shared"):
+    if case.axes.variant[2].startswith("shared"):
         region = builder.tile(view, source.count)
         fill = f"barrier(); {copy(region, source)} barrier();"
     builder.block(
@@ -106,7 +107,7 @@ def _add_load(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
 
 
 def _add_store(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
-    component, use = COMPONENTS[case.types[0]], case.variant[0]
+    component, use = COMPONENTS[case.axes.types[0]], case.axes.variant[0]
     view, placement = _variant(case, shape)
     random = builder.random(f"{case.name} {shape}")
     numbers = data.any_bits(random, component, shape.rows, shape.columns)
@@ -115,7 +116,7 @@ def _add_store(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     source = builder.read(component.name, memory)
     target: Region = builder.write(view, _units(placement, view))
     lines = [f"{matrix_of(component, use, shape)} m;", load("m", source, plain)]
-    if case.variant[2].startswith("shared"):
+    if case.axes.variant[2].startswith("shared"):
         poison = builder.read(view, np.full((UNITS, target.count * view_size(view)), POISON, np.uint8))
         tile = builder.tile(view, target.count)
         lines += [f"barrier(); {copy(tile, poison)} barrier();", store("m", tile, placement), "barrier();"]
@@ -133,7 +134,7 @@ def _add_store(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
 LOAD_TOPIC = Topic(
     "load",
     lambda: _cases("load", "loaded", "from"),
-    lambda case: case.types,
+    lambda case: case.axes.types,
     matrices_of,
     need_of_matrix,
     _add_load,
@@ -143,7 +144,7 @@ LOAD_TOPIC = Topic(
 STORE_TOPIC = Topic(
     "store",
     lambda: _cases("store", "stored", "to"),
-    lambda case: case.types,
+    lambda case: case.axes.types,
     matrices_of,
     need_of_matrix,
     _add_store,

@@ -11,8 +11,8 @@ from vkgroup.conformance.cooperative_matrix.case import (
     USES,
     MatrixCase,
     Shape,
-    Topic,
     matrices_of,
+    matrix_case,
     need_of_matrix,
 )
 from vkgroup.conformance.cooperative_matrix.component import COMPONENTS, Array, Component
@@ -29,6 +29,7 @@ from vkgroup.conformance.cooperative_matrix.program import (
     matrix_of,
     store,
 )
+from vkgroup.conformance.cooperative_matrix.topic import Topic
 
 _VALUES = 113
 """Numbers from 0 on that every type has."""
@@ -59,7 +60,7 @@ def _cases_of(topic: str, table: dict[str, str], words: str) -> Iterator[MatrixC
                     continue
                 text = words.format(sentence)
                 text = f"{text} ({component.name}, used as {USES[use]})."
-                yield MatrixCase(topic, (component.name,), (use, test), text)
+                yield matrix_case(topic, (component.name,), (use, test), text)
 
 
 def _input(builder: Builder, component: Component, place: Placement, numbers: Array) -> Region:
@@ -81,7 +82,7 @@ def _small(builder: Builder, case: MatrixCase, component: Component, shape: Shap
 
 
 def _add_elements(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
-    component, (use, test) = COMPONENTS[case.types[0]], case.variant
+    component, (use, test) = COMPONENTS[case.axes.types[0]], case.axes.variant
     kind, place = matrix_of(component, use, shape), _plain(component, shape)
     if test in ("length", "read"):
         return _add_observed(builder, case, shape)
@@ -118,7 +119,7 @@ def _exact(
 
 def _add_observed(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
     """Count what lanes have: `_VALUES` counters, and behind them the sum of the lengths."""
-    component, (use, test) = COMPONENTS[case.types[0]], case.variant
+    component, (use, test) = COMPONENTS[case.axes.types[0]], case.axes.variant
     place = _plain(component, shape)
     numbers = np.arange(shape.rows * shape.columns).reshape(shape.rows, shape.columns) * 37 % _VALUES
     # Numbers come unequally often, so that one for another shows.
@@ -164,7 +165,7 @@ def _add_observed(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
 
 
 def _add_fill(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
-    component, (use, test) = COMPONENTS[case.types[0]], case.variant
+    component, (use, test) = COMPONENTS[case.axes.types[0]], case.axes.variant
     kind, place = matrix_of(component, use, shape), _plain(component, shape)
     target = builder.write(component.name, place.extent)
     x = _small(builder, case, component, shape)
@@ -184,7 +185,7 @@ def _add_fill(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
 
 
 def _add_variables(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
-    component, (use, test) = COMPONENTS[case.types[0]], case.variant
+    component, (use, test) = COMPONENTS[case.axes.types[0]], case.axes.variant
     kind, place = matrix_of(component, use, shape), _plain(component, shape)
     x, y = (_small(builder, case, component, shape, number) for number in (0, 1))
     regions = [_input(builder, component, place, numbers) for numbers in (x, y)]
@@ -213,7 +214,7 @@ def _add_variables(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
 ELEMENT_TOPIC = Topic(
     "elements",
     lambda: _cases_of("elements", _ELEMENTS, "{}"),
-    lambda case: (*case.types, "u32"),
+    lambda case: (*case.axes.types, "u32"),
     matrices_of,
     need_of_matrix,
     _add_elements,
@@ -223,7 +224,7 @@ ELEMENT_TOPIC = Topic(
 FILL_TOPIC = Topic(
     "fill",
     lambda: _cases_of("fill", _FILL, "A matrix {} has it in every element"),
-    lambda case: case.types,
+    lambda case: case.axes.types,
     matrices_of,
     need_of_matrix,
     _add_fill,
@@ -233,7 +234,7 @@ FILL_TOPIC = Topic(
 VARIABLE_TOPIC = Topic(
     "variables",
     lambda: _cases_of("variables", _VARIABLES, "{}"),
-    lambda case: case.types,
+    lambda case: case.axes.types,
     matrices_of,
     need_of_matrix,
     _add_variables,

@@ -1,4 +1,4 @@
-"""Where the elements of a matrix lie in memory: by rows or by columns, with what stride, from where on."""
+"""Placement of a matrix in memory: layout by rows or columns, stride and offset."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from vkgroup.conformance.cooperative_matrix import data
-from vkgroup.conformance.cooperative_matrix.case import MatrixCase, Shape, Topic, products
+from vkgroup.conformance.cooperative_matrix.case import MatrixCase, Shape, matrix_case, products
 from vkgroup.conformance.cooperative_matrix.component import COMBINATIONS, COMPONENTS, Array, Combination
 from vkgroup.conformance.cooperative_matrix.judging import elements, exactly, in_place
 from vkgroup.conformance.cooperative_matrix.place import Placement, placed
@@ -24,6 +24,7 @@ from vkgroup.conformance.cooperative_matrix.program import (
     matrix_type,
     store,
 )
+from vkgroup.conformance.cooperative_matrix.topic import Topic
 from vkgroup.device import Capabilities
 from vkgroup.reference.semantics.cooperative import Product, multiply_add
 
@@ -49,22 +50,22 @@ def _cases() -> Iterator[MatrixCase]:
             layouts = " and ".join(
                 f"{matrix} by {_LAYOUTS[letter]}s" for matrix, letter in zip("ABC", order, strict=True)
             )
-            yield MatrixCase("multiply_add", (name,), ("exact", order), f"{said}, loaded with {layouts}.")
+            yield matrix_case("multiply_add", (name,), ("exact", order), f"{said}, loaded with {layouts}.")
         for form, words in _FORMS.items():
             if form != "zero" or not combination.saturating:
-                yield MatrixCase("multiply_add", (name,), ("exact", form), f"{said}, {words}.")
+                yield matrix_case("multiply_add", (name,), ("exact", form), f"{said}, {words}.")
         if COMPONENTS[combination.a].is_float:
             text = f"{said} of numbers whose sums must be rounded, which the specification leaves open."
-            yield MatrixCase("multiply_add", (name,), ("rounding", "rrr"), text)
+            yield matrix_case("multiply_add", (name,), ("rounding", "rrr"), text)
 
 
 def _combination(case: MatrixCase) -> Combination:
-    return COMBINATIONS[case.types[0]]
+    return COMBINATIONS[case.axes.types[0]]
 
 
 def _data(builder: Builder, case: MatrixCase, shape: Shape) -> tuple[Array, Array, Array]:
     random = builder.random(f"{case.name} {shape}")
-    combination, (kind, form) = _combination(case), case.variant
+    combination, (kind, form) = _combination(case), case.axes.variant
     if kind == "rounding":
         return data.rounding_product(random, combination, shape)
     steps = _STEPS if form == "accumulated" else 1
@@ -75,7 +76,7 @@ def _data(builder: Builder, case: MatrixCase, shape: Shape) -> tuple[Array, Arra
 
 
 def _add(builder: Builder, case: MatrixCase, shape: Shape) -> Judge:
-    combination, (kind, form) = _combination(case), case.variant
+    combination, (kind, form) = _combination(case), case.axes.variant
     kinds = [COMPONENTS[name] for name in combination.types]
     a, b, c = _data(builder, case, shape)
     order = form if form in _ORDERS else "rrr"
@@ -128,8 +129,8 @@ def _expected(combination: Combination, a: Array, b: Array, c: Array) -> Product
     result = COMPONENTS[combination.result].dtype
     value, defined = c, np.ones(c.shape, np.bool_)
     for step in range(a.shape[1]):
-        found = multiply_add(a[:, step], b[:, step], value, result, saturating=combination.saturating)
-        value, defined = found.value, defined & found.defined
+        step_result = multiply_add(a[:, step], b[:, step], value, result, saturating=combination.saturating)
+        value, defined = step_result.value, defined & step_result.defined
     return Product(value, defined)
 
 
@@ -147,7 +148,7 @@ def _write_code(
     target: Region,
 ) -> None:
     """Add the block of a case."""
-    combination, form = _combination(case), case.variant[1]
+    combination, form = _combination(case), case.axes.variant[1]
     m, n, k = str(shape.rows), str(shape.columns), str(shape.inner)
     if form == "specialized":
         m, n, k = (builder.constant(number) for number in (shape.rows, shape.columns, shape.inner))

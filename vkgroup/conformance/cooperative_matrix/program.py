@@ -1,6 +1,6 @@
-"""A batch of cases as one compute shader: each case in each shape is a block of its own, with its own memory.
+"""A batch of cases as one compute shader: each case in each shape is a separate block with separate memory.
 
-Every subgroup works on data of its own; there are `UNITS` of them. A block reads from and writes to
+Every subgroup works on different data; there are `UNITS` of them. A block reads from and writes to
 *regions*: so many elements for each unit, in the buffer of inputs or of outputs of their type, or in shared
 memory.
 """
@@ -41,7 +41,7 @@ class Finding:
     Attributes
     ----------
     defined, undefined : elements that were judged, and that the specification leaves open.
-    wrong : the first of what is wrong, in words; empty if nothing is.
+    wrong : description of the first wrong elements; empty if there are none.
     note : what else there is to say.
     evidence : a row of the matrix with what is wrong; see `vkgroup.conformance.evidence`.
     """

@@ -1,7 +1,1 @@
-"""Cases of arrays of descriptors that are indexed by what is uniform in a subgroup, and no further."""
-
-from __future__ import annotations
-
-from vkgroup.conformance.descriptor_indexing.family import DescriptorIndexingFamily
-
-__all__ = ["DescriptorIndexingFamily"]
+"""Cases of descriptor indexing: arrays of descriptors whose index is uniform in a subgroup."""

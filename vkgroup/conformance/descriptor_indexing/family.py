@@ -1,17 +1,16 @@
-"""The family of descriptor indexing: each case a kind of descriptor, an access and a way of choosing."""
+"""The family of descriptor indexing: a kind of descriptor, an access, and a way to choose the index."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.compiler import Target, compile_source
 from vkgroup.conformance import evidence, support
+from vkgroup.conformance.comparison import Description, Flags, Index, Verdict, verdict_of
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.descriptor_indexing.kinds import (
     CELLS,
@@ -33,38 +32,25 @@ from vkgroup.conformance.descriptor_indexing.shader import (
 )
 from vkgroup.conformance.descriptor_indexing.ways import WAYS, Way
 from vkgroup.conformance.evidence import Fault
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.poison import POISON, poisoned
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
 
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
-
 Words = NDArray[np.uint32]
 Indices = NDArray[np.int64]
-
-SHOWN = 4
-"""Wrong invocations that a failure shows."""
 
 _OWN_BUFFERS = 2
 
 _AXES, _FOUND = ("invocation",), "found[index] ="
 """What an array of what was found counts, and what the line contains that accesses the descriptor."""
 
-Shown = Callable[[], dict[str, Any]]
-"""Makes the evidence of a failure."""
 
+class DescriptorAxes(NamedTuple):
+    """The axes: ``"compute"`` or ``"fragment"``, a key of `KINDS`, an access, and a key of `WAYS`.
 
-@dataclass(frozen=True, slots=True)
-class DescriptorCase:
-    """One case.
-
-    Attributes
-    ----------
-    stage : ``"compute"`` or ``"fragment"``.
-    kind, way : keys of `KINDS` and `WAYS`.
-    access : ``"read"``, ``"write"`` or ``"atomic"``.
+    An access is ``"read"``, ``"write"`` or ``"atomic"``.
     """
 
     stage: str
@@ -72,78 +58,50 @@ class DescriptorCase:
     access: str
     way: str
 
-    @property
-    def category(self) -> str:
-        """The category that all these cases have."""
-        return "descriptor_indexing"
 
-    @property
-    def name(self) -> str:
-        """``descriptor_indexing.stage.kind.access.way``."""
-        return f"{self.category}.{self.stage}.{self.kind}.{self.access}.{self.way}"
-
-    @property
-    def sentence(self) -> str:
-        """What the case tests."""
-        return (
-            f"An array of {self.kind.replace('_', ' ')} descriptors is indexed by {WAYS[self.way].sentence}, "
-            f"and {SENTENCES[self.access]}, in a {self.stage} shader: Vulkan 1.4, Descriptor Set Interface; "
-            "VUID-RuntimeSpirv-subgroupSize-10149."
-        )
+DescriptorCase = TableCase[DescriptorAxes]
 
 
-@cache
-def descriptor_cases() -> tuple[DescriptorCase, ...]:
-    """Return every case, by kind."""
-    return tuple(
-        DescriptorCase(stage, kind.name, access, way)
-        for kind in KINDS.values()
-        for stage in kind.stages
-        for access in kind.accesses
-        for way in WAYS
+def _cases() -> Iterator[DescriptorCase]:
+    for kind in KINDS.values():
+        for stage in kind.stages:
+            for access in kind.accesses:
+                for way in WAYS:
+                    axes = DescriptorAxes(stage, kind.name, access, way)
+                    yield TableCase("descriptor_indexing", axes, _sentence(axes))
+
+
+def _sentence(axes: DescriptorAxes) -> str:
+    return (
+        f"An array of {axes.kind.replace('_', ' ')} descriptors is indexed by {WAYS[axes.way].sentence}, "
+        f"and {SENTENCES[axes.access]}, in a {axes.stage} shader: Vulkan 1.4, Descriptor Set Interface; "
+        "VUID-RuntimeSpirv-subgroupSize-10149."
     )
 
 
-class DescriptorIndexingFamily:
-    """Arrays of every kind of descriptor, indexed by what is uniform in a subgroup."""
-
-    name = "descriptor_indexing"
-
-    def cases(self) -> Iterable[DescriptorCase]:
-        """Return every case."""
-        return descriptor_cases()
-
-    def missing(self, case: DescriptorCase, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare."""
-        kind, way = KINDS[case.kind], WAYS[case.way]
-        subgroup = capabilities.subgroup
-        needs = lacking_stages((case.stage,), capabilities)
-        if not support.has_ballot(capabilities):
-            needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT")
-        needs += lacking_operations(way.needs, capabilities)
-        if subgroup.size < 2 and not way.nonuniform:
-            needs.append("a subgroup size of at least 2 (VUID-RuntimeSpirv-subgroupSize-10141 to 10147)")
-        how = "NonUniform" if way.nonuniform else "Dynamic"
-        features = [f"shader{kind.feature}Array{how}Indexing"]
-        if case.stage == "fragment":
-            features.append("fragmentStoresAndAtomics")
-        needs += [feature for feature in features if feature not in capabilities.features]
-        return needs + _missing_limits(kind, capabilities)
-
-    def batch_key(self, case: DescriptorCase) -> Hashable:
-        """Return the case: each has a shader of its own, so that a failure can be repeated alone."""
-        return case
-
-    def batch_size(self, case: DescriptorCase, capabilities: Capabilities) -> int:
-        """Return one."""
-        return 1
-
-    def judge(self, executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
-        """Judge the cases, each for itself."""
-        return [_judge(executor, case) for case in cases]
+def _missing(case: DescriptorCase, capabilities: Capabilities) -> list[str]:
+    """Return what the device does not declare."""
+    stage, kind, way = case.axes.stage, KINDS[case.axes.kind], WAYS[case.axes.way]
+    needs = lacking_stages((stage,), capabilities)
+    if not support.has_ballot(capabilities):
+        needs.append("VK_SUBGROUP_FEATURE_BALLOT_BIT")
+    needs += lacking_operations(way.needs, capabilities)
+    if capabilities.subgroup.size < 2 and not way.nonuniform:
+        needs.append("a subgroup size of at least 2 (VUID-RuntimeSpirv-subgroupSize-10141 to 10147)")
+    how = "NonUniform" if way.nonuniform else "Dynamic"
+    features = [f"shader{kind.feature}Array{how}Indexing"]
+    if stage == "fragment":
+        features.append("fragmentStoresAndAtomics")
+    needs += [feature for feature in features if feature not in capabilities.features]
+    return needs + _missing_limits(kind, capabilities)
 
 
-def _judge(executor: Executor, case: DescriptorCase) -> Verdict:
+def _judge(executor: Executor, cases: list[DescriptorCase]) -> list[Verdict]:
+    """Judge cases, each with a separate shader, so that a failure can be repeated alone."""
+    return [_judge_one(executor, case.axes) for case in cases]
+
+
+def _judge_one(executor: Executor, case: DescriptorAxes) -> Verdict:
     """Run the shader of a case, and judge what its invocations found and left."""
     kind = KINDS[case.kind]
     source = source_of(case.stage, case.kind, case.access, case.way)
@@ -155,8 +113,8 @@ def _judge(executor: Executor, case: DescriptorCase) -> Verdict:
     module = executor.transform_module(module, source)
     wanted = np.random.default_rng(executor.seed).integers(0, kind.count, INVOCATIONS).astype(np.uint32)
     before = [cells_of(number, executor.seed) for number in range(kind.count)]
-    found, after = _run(executor, case, module, wanted, before)
-    return _verdict(executor.seed, case, wanted, found, np.stack(before), after)
+    recorded, after = _run(executor, case, module, wanted, before)
+    return _verdict(executor.seed, case, wanted, recorded, np.stack(before), after)
 
 
 def _missing_limits(kind: Kind, capabilities: Capabilities) -> list[str]:
@@ -167,7 +125,7 @@ def _missing_limits(kind: Kind, capabilities: Capabilities) -> list[str]:
 
 
 def _run(
-    executor: Executor, case: DescriptorCase, module: Any, wanted: Words, before: list[Words]
+    executor: Executor, case: DescriptorAxes, module: Any, wanted: Words, before: list[Words]
 ) -> tuple[Words, Words | None]:
     """Run a shader; return what was found, (invocations, 2), and the cells after it of storage."""
     kind = KINDS[case.kind]
@@ -176,37 +134,47 @@ def _run(
         result = executor.device.run(module, GROUPS, bindings, timeout=executor.timeout)
     else:
         result = executor.device.draw(module, (WIDTH, HEIGHT), bindings, timeout=executor.timeout)
-    found = result[1].reshape(INVOCATIONS, 2)
+    recorded = result[1].reshape(INVOCATIONS, 2)
     if case.access == "read":
-        return found, None
-    return found, np.stack([np.asarray(cells).reshape(CELLS) for cells in result[2]])
+        return recorded, None
+    return recorded, np.stack([np.asarray(cells).reshape(CELLS) for cells in result[2]])
 
 
 def _verdict(
-    seed: int, case: DescriptorCase, wanted: Words, found: Words, before: Words, after: Words | None
+    seed: int, case: DescriptorAxes, wanted: Words, recorded: Words, before: Words, after: Words | None
 ) -> Verdict:
-    """Judge the descriptors that invocations came to, and what they read or left there."""
+    """Judge the descriptors that invocations used, and what they read or left there."""
     kind = KINDS[case.kind]
-    chosen = found[:, 0]
+    chosen = recorded[:, 0]
     if (fault := _choice_fault(WAYS[case.way], chosen, wanted, kind.count)) is not None:
         return Verdict(Status.FAIL, INVOCATIONS, 0, *fault)
     place, index = np.arange(INVOCATIONS), chosen.astype(np.int64)
     if after is None:
-        expected, names = kind.expected(index, place, seed), [f"descriptor {number}" for number in index]
-        named = [f"invocation {n}, {name}" for n, name in enumerate(names)]
-        return _compared(expected, found[:, 1], named, _of_invocations(expected, found[:, 1], chosen))
-    expected_cells = before.copy()
+        expected, got = kind.expected(index, place, seed), recorded[:, 1]
+        read = {"descriptor": chosen, "expected": expected, "got": got}
+        return _compared(
+            expected,
+            got,
+            lambda at: f"invocation {at[0]}, descriptor {index[at]}",
+            lambda wrong: evidence.of_values("words that were read", read, wrong, _AXES, _FOUND),
+        )
+    cells = before.copy()
     row = WRITE_ROW * INVOCATIONS
     if case.access == "write":
-        expected_cells[index, row + place] = written(place)
+        cells[index, row + place] = written(place)
     else:
-        np.add.at(expected_cells, (index, row + place % COUNTED_CELLS), np.uint32(1))
-    names = [f"descriptor {number}, cell {cell}" for number in range(kind.count) for cell in range(CELLS)]
-    return _compared(expected_cells.ravel(), after.ravel(), names, _of_cells(expected_cells, after))
+        np.add.at(cells, (index, row + place % COUNTED_CELLS), np.uint32(1))
+    held = {"expected": cells, "got": after}
+    return _compared(
+        cells,
+        after,
+        lambda at: f"descriptor {at[0]}, cell {at[1]}",
+        lambda wrong: evidence.of_values("", held, wrong, ("descriptor", "cell"), _FOUND),
+    )
 
 
 def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> Fault | None:
-    """Return what is wrong with the descriptors that invocations came to; None where nothing is."""
+    """Return what is wrong with the descriptors that invocations used; None where nothing is."""
     if way.wants and not np.array_equal(chosen, wanted):
         first = int(np.flatnonzero(chosen != wanted)[0])
         got = "none" if chosen[first] == POISON else chosen[first]
@@ -221,27 +189,21 @@ def _choice_fault(way: Way, chosen: Words, wanted: Words, count: int) -> Fault |
 
 
 def _of_choice(got: Words, expected: NDArray[Any], wrong: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the evidence of the descriptors that invocations came to."""
+    """Return the evidence of the descriptors that invocations used."""
     rows = {"expected": expected, "got": np.where(got == POISON, "none", got.astype(str))}
     return evidence.of_values("numbers of descriptors", rows, wrong, _AXES, _FOUND)
 
 
-def _of_invocations(expected: Words, got: Words, chosen: Words) -> Shown:
-    """Return what makes the evidence of what invocations read, each from a descriptor of its own choice."""
-    rows = {"descriptor": chosen, "expected": expected, "got": got}
-    return lambda: evidence.of_values("words that were read", rows, got != expected, _AXES, _FOUND)
+def _compared(
+    expected: Words, got: Words, line: Callable[[Index], str], shown: Callable[[Flags], dict[str, Any]]
+) -> Verdict:
+    """Compare the words that were read, or those that descriptors hold afterwards."""
+
+    def described(index: Index) -> str:
+        return f"{line(index)}: expected {expected[index]} got {got[index]}"
+
+    return verdict_of(got != expected, Description("words", described, shown), defined=got.size)
 
 
-def _of_cells(expected: Words, got: Words) -> Shown:
-    """Return what makes the evidence of the cells, (descriptors, cells), that descriptors have afterwards."""
-    rows = {"expected": expected, "got": got}
-    return lambda: evidence.of_values("", rows, got != expected, ("descriptor", "cell"), _FOUND)
-
-
-def _compared(expected: Words, got: Words, names: list[str], shown: Shown) -> Verdict:
-    wrong = np.flatnonzero(expected != got)
-    if not len(wrong):
-        return Verdict(Status.PASS, len(expected), 0)
-    lines = [f"{len(wrong)} of {len(expected)} words are wrong"]
-    lines += [f"{names[n]}: expected {expected[n]} got {got[n]}" for n in wrong[:SHOWN]]
-    return Verdict(Status.FAIL, len(expected), 0, "\n".join(lines), shown())
+DESCRIPTOR_INDEXING = TableFamily("descriptor_indexing", _cases, _missing, _judge, batch=1)
+"""Arrays of every kind of descriptor, indexed by values that are uniform in a subgroup."""

@@ -1,4 +1,4 @@
-"""What modules must say of descriptors that are not uniform, where glslang 13 does not say it."""
+"""Capability and decorations of non-uniform descriptors that glslang 13 leaves out."""
 
 from __future__ import annotations
 

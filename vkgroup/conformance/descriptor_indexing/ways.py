@@ -1,4 +1,4 @@
-"""The ways in which a shader comes to an index that is uniform in its subgroup, and in nothing larger."""
+"""Ways to compute an index that is uniform in the subgroup, and in nothing larger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Way:
     name, sentence : the latter to complete "… is indexed by …".
     code : GLSL, with ``@ACCESS`` where the descriptor `i` is used. It knows `wanted`, the descriptor that the
         invocation wants, and `turn`, a number that its subgroup shares.
-    wants : whether every invocation comes to the descriptor that it wants; else each subgroup has one.
+    wants : whether every invocation uses the descriptor that it wants; else each subgroup uses one.
     needs : categories of subgroup operations beyond ballots.
     nonuniform : whether the index is not uniform at all, and says so.
     """

@@ -1,12 +1,6 @@
-"""What is true of fragment shaders alone: quads and pixels, helper invocations, derivatives, edges, samples.
+"""Cases of fragment shaders alone: quads and pixels, helper invocations, derivatives, edges, samples.
 
-A case is a `probe` (what every fragment does and must find) on a `scene` (what is drawn). Probes of one scene
-share a shader and a draw. Subgroup operations as such, by type and data, are judged in fragment shaders by
-the family `subgroup`.
+A case is a `probe` (what every fragment does, and what it must get) on a `scene` (what is drawn). Probes of
+one scene share a shader and a draw. The family `subgroup` judges subgroup operations by type and data in
+fragment shaders.
 """
-
-from __future__ import annotations
-
-from vkgroup.conformance.fragment.family import FragmentCase, FragmentFamily
-
-__all__ = ["FragmentCase", "FragmentFamily"]

@@ -1,4 +1,4 @@
-"""What a draw left behind, and what a probe expects of it."""
+"""The record of a draw, and the probes that expect something of it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Expected
 from vkgroup.conformance.fragment.scenes import GRID, Scene
 
 Words = NDArray[np.uint32]
@@ -85,25 +86,12 @@ class Drawn:
     def at(self, flags: Flags, x: Indices, y: Indices) -> Flags:
         """Return the flags of other pixels of the same layer; False beyond the record."""
         beyond = (x < 0) | (y < 0) | (x >= GRID) | (y >= GRID)
-        found = flags[self.layer, np.where(beyond, 0, y), np.where(beyond, 0, x)]
-        return np.asarray(found & ~beyond)
+        values = flags[self.layer, np.where(beyond, 0, y), np.where(beyond, 0, x)]
+        return np.asarray(values & ~beyond)
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What a probe expects.
-
-    Attributes
-    ----------
-    values : legal values, one array each; a result must be one of them.
-    defined : where anything is required. All arrays (layers, GRID, GRID).
-    """
-
-    values: tuple[NDArray[Any], ...]
-    defined: Flags
-
-
-Expect = Callable[[Drawn], Wanted]
+Expect = Callable[[Drawn], Expected]
+"""What the specification allows of each pixel, (layers, GRID, GRID)."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +103,7 @@ class Probe:
     topic, name : parts of the name of a case.
     sentence : what must be found, with the place that says so.
     scenes : names of the scenes on which it is judged.
-    expect : see `Wanted`.
+    expect : see `Expect`.
     code : GLSL expression of the result; "" where the record itself is judged.
     result : "uint" or "float".
     source : what of the draw is judged: "" for the result, "count" or "before" for these, or "color" for the

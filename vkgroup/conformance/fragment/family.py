@@ -2,121 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict, legal, verdict_of
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
-from vkgroup.conformance.fragment.drawn import Drawn, Probe, Wanted
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.fragment.drawn import Drawn, Probe
+from vkgroup.conformance.fragment.pixels import description
 from vkgroup.conformance.fragment.probes import PROBES
-from vkgroup.conformance.fragment.scenes import GRID, SCENES, Scene
-from vkgroup.conformance.fragment.shader import blank, read, source_of
-from vkgroup.conformance.fragment.shown import legal_text, quad
-from vkgroup.conformance.verdict import Verdict
+from vkgroup.conformance.fragment.scenes import GRID, SCENES
+from vkgroup.conformance.fragment.shader import draw, source_of
 from vkgroup.device import Capabilities
-from vkgroup.dispatch import DrawState
-from vkgroup.results.record import Status
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
-
-SHOWN = 4
-"""Wrong pixels that a failure shows."""
-
-BATCH = 32
-"""Probes of one shader."""
 
 _LEAVES = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
 
 
-@dataclass(frozen=True, slots=True)
-class FragmentCase:
-    """One probe on one scene.
-
-    Attributes
-    ----------
-    probe, scene : keys of `PROBES` and `SCENES`.
-    """
+class FragmentAxes(NamedTuple):
+    """The axes: keys of `PROBES` and `SCENES`."""
 
     probe: str
     scene: str
 
-    @property
-    def category(self) -> str:
-        """The category that all these cases have."""
-        return "fragment"
 
-    @property
-    def name(self) -> str:
-        """``fragment.topic.name.scene``."""
-        return f"fragment.{self.probe}.{self.scene}"
-
-    @property
-    def sentence(self) -> str:
-        """What must be found where."""
-        return f"In {SCENES[self.scene].sentence}, {PROBES[self.probe].sentence}."
+FragmentCase = TableCase[FragmentAxes]
 
 
-class FragmentFamily:
-    """What is true of fragment shaders alone."""
-
-    name = "fragment"
-
-    def cases(self) -> Iterable[FragmentCase]:
-        """Return every probe on every scene that it is judged on."""
-        return [FragmentCase(name, scene) for name, probe in PROBES.items() for scene in probe.scenes]
-
-    def missing(self, case: FragmentCase, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare."""
-        probe, scene = PROBES[case.probe], SCENES[case.scene]
-        features = ["fragmentStoresAndAtomics"]
-        if scene.sample_shading:
-            features.append("sampleRateShading")
-        if scene.leaves in _LEAVES:
-            features.append(_LEAVES[scene.leaves])
-        needs = [feature for feature in features if feature not in capabilities.features]
-        if not int(capabilities.limits.get("framebufferColorSampleCounts", 1)) & scene.samples:
-            needs.append(f"framebufferColorSampleCounts with {scene.samples}")
-        if probe.needs:
-            needs += lacking_stages(("fragment",), capabilities)
-        return needs + lacking_operations(probe.needs, capabilities)
-
-    def batch_key(self, case: FragmentCase) -> Hashable:
-        """Return the scene, and whether a case needs subgroups at all."""
-        return case.scene, bool(PROBES[case.probe].needs)
-
-    def batch_size(self, case: FragmentCase, capabilities: Capabilities) -> int:
-        """Return the same for all."""
-        return BATCH
-
-    def judge(self, executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
-        """Draw the scene once, and judge every probe by what its fragments found."""
-        scene = SCENES[cases[0].scene]
-        probes = [PROBES[case.probe] for case in cases]
-        drawn, results = _draw(executor, scene, probes)
-        return [_verdict(probe, drawn, result) for probe, result in zip(probes, results, strict=True)]
+def _cases() -> Iterator[FragmentCase]:
+    for name, probe in PROBES.items():
+        for scene in probe.scenes:
+            sentence = f"In {SCENES[scene].sentence}, {probe.sentence}."
+            yield TableCase("fragment", FragmentAxes(name, scene), sentence)
 
 
-def _draw(executor: Executor, scene: Scene, probes: list[Probe]) -> tuple[Drawn, NDArray[np.uint32]]:
+def _missing(case: FragmentCase, capabilities: Capabilities) -> list[str]:
+    """Return what the device does not declare."""
+    probe, scene = PROBES[case.axes.probe], SCENES[case.axes.scene]
+    features = ["fragmentStoresAndAtomics"]
+    if scene.sample_shading:
+        features.append("sampleRateShading")
+    if scene.leaves in _LEAVES:
+        features.append(_LEAVES[scene.leaves])
+    needs = [feature for feature in features if feature not in capabilities.features]
+    if not int(capabilities.limits.get("framebufferColorSampleCounts", 1)) & scene.samples:
+        needs.append(f"framebufferColorSampleCounts with {scene.samples}")
+    if probe.needs:
+        needs += lacking_stages(("fragment",), capabilities)
+    return needs + lacking_operations(probe.needs, capabilities)
+
+
+def _batch_key(case: FragmentCase) -> Hashable:
+    """Return the scene, and whether a case needs subgroups at all."""
+    return case.axes.scene, bool(PROBES[case.axes.probe].needs)
+
+
+def _judge(executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
+    """Draw the scene once, and judge every probe on the results of its fragments."""
+    scene = SCENES[cases[0].axes.scene]
+    probes = [PROBES[case.axes.probe] for case in cases]
     module = executor.compile(source_of(scene, probes), stage="fragment")
-    before = blank(scene, len(probes))
-    outputs = executor.buffer("fragments", before.nbytes)
-    outputs.write(before)
-    found = executor.device.draw(
+    drawn, results = draw(
+        executor,
         module,
-        (scene.size, scene.size),
-        {0: outputs},
-        vertices=scene.vertices(),
-        colors={"color": "r32f"},
-        state=DrawState(samples=scene.samples, sample_shading=scene.sample_shading, resolve=False),
+        scene,
+        len(probes),
+        samples=scene.samples,
+        sample_shading=scene.sample_shading,
+        resolve=False,
         repeat=scene.draws,
-        timeout=executor.timeout,
     )
-    size = executor.capabilities.subgroup.size
-    return read(scene, outputs.read(np.uint32, before.size), found["color"], size)
+    return [_verdict(probe, drawn, result) for probe, result in zip(probes, results, strict=True)]
 
 
 def _got(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> NDArray[Any]:
@@ -132,26 +91,19 @@ def _got(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> NDArray[Any]
 
 
 def _verdict(probe: Probe, drawn: Drawn, result: NDArray[np.uint32]) -> Verdict:
-    wanted, got = probe.expect(drawn), _got(probe, drawn, result)
+    expected, got = probe.expect(drawn), _got(probe, drawn, result)
     judged = drawn.present if not probe.source else np.ones(got.shape, np.bool_)
-    wrong = wanted.defined & ~np.any([got == value for value in wanted.values], axis=0)
+    wrong = expected.defined & ~legal(got, expected)
     if not probe.source:
         # Where nothing was shaded there is no result to judge, and the count says so.
         wrong |= judged & (drawn.count == 0)
-    defined = int(wanted.defined.sum())
-    undefined = int((judged & ~wanted.defined).sum())
-    if wrong.any():
-        lanes = quad(drawn, got, wanted.values, wanted.defined, wrong, probe.code)
-        return Verdict(Status.FAIL, defined, undefined, _describe(drawn, wanted, got, wrong), lanes)
-    return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
+    return verdict_of(
+        wrong,
+        description(drawn, got, expected, probe.code),
+        defined=int(expected.defined.sum()),
+        undefined=int((judged & ~expected.defined).sum()),
+    )
 
 
-def _describe(drawn: Drawn, wanted: Wanted, got: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
-    lines = [f"{int(wrong.sum())} of {int(wanted.defined.sum())} pixels are wrong"]
-    for layer, y, x in np.argwhere(wrong)[:SHOWN]:
-        where = f"pixel ({x}, {y})" + (f" of layer {layer}" if len(got) > 1 else "")
-        if layer < len(drawn.lane):
-            where += f" lane {drawn.lane[layer, y, x]}"
-        legal = legal_text(wanted.values, (layer, y, x))
-        lines.append(f"{where}: expected {legal} got {got[layer, y, x].item()!r}")
-    return "\n".join(lines)
+FRAGMENT = TableFamily("fragment", _cases, _missing, _judge, _batch_key)
+"""Properties of fragment shaders alone."""

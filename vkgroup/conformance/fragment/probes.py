@@ -1,4 +1,4 @@
-"""What the fragments of a scene do, and what they must find.
+"""Probes: what every fragment of a scene computes, and the result that it must get.
 
 In GLSL every fragment has `x` and `y`, its pixel; `layer`, its record; `self`, all three in one word; `f`, a
 value that changes from pixel to pixel without rule, and `g`, one that is linear in the pixel's place; `lane`
@@ -12,7 +12,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.fragment.drawn import Drawn, Expect, Indices, Probe, Wanted
+from vkgroup.conformance.comparison import Expected
+from vkgroup.conformance.fragment.drawn import Drawn, Expect, Indices, Probe
 from vkgroup.conformance.fragment.scenes import SCENES
 from vkgroup.conformance.fragment.votes import votes
 from vkgroup.conformance.instances import unpack
@@ -35,15 +36,15 @@ def f_of(x: Indices, y: Indices) -> NDArray[np.float32]:
     return ((x * 73 + y * 151 + x * y * 29) % 256).astype(np.float32)
 
 
-def _swapped(bits: int, drawn: Drawn) -> Wanted:
+def _swapped(bits: int, drawn: Drawn) -> Expected:
     return _of_lane(drawn, drawn.lane & 3 ^ bits)
 
 
-def _broadcast(lane: int, drawn: Drawn) -> Wanted:
+def _broadcast(lane: int, drawn: Drawn) -> Expected:
     return _of_lane(drawn, np.full_like(drawn.lane, lane))
 
 
-def _of_lane(drawn: Drawn, lane: Indices) -> Wanted:
+def _of_lane(drawn: Drawn, lane: Indices) -> Expected:
     """Return the word of the pixel of another lane, which a helper invocation provides where it must."""
     x, y = drawn.of_lane(lane)
     defined = drawn.present
@@ -51,25 +52,25 @@ def _of_lane(drawn: Drawn, lane: Indices) -> Wanted:
         # Who was discarded takes part no longer, or does so as a helper invocation: that is left open.
         # Who was terminated does not.
         defined = defined & ~drawn.at(drawn.gone, x, y)
-    return Wanted((self_of(drawn, x, y),), defined)
+    return Expected.one_of((self_of(drawn, x, y),), defined)
 
 
-def _helper_flag(bits: int, drawn: Drawn) -> Wanted:
+def _helper_flag(bits: int, drawn: Drawn) -> Expected:
     x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
-    return Wanted((~drawn.at(drawn.shaded, x, y),), drawn.present)
+    return Expected.one_of((~drawn.at(drawn.shaded, x, y),), drawn.present)
 
 
-def _demoted_flag(bits: int, drawn: Drawn) -> Wanted:
+def _demoted_flag(bits: int, drawn: Drawn) -> Expected:
     x, y = drawn.of_lane(drawn.lane & 3 ^ bits)
-    return Wanted((~drawn.at(drawn.present, x, y),), drawn.present)
+    return Expected.one_of((~drawn.at(drawn.present, x, y),), drawn.present)
 
 
-def _never(drawn: Drawn) -> Wanted:
-    return Wanted((np.zeros(drawn.count.shape, np.uint32),), drawn.present)
+def _never(drawn: Drawn) -> Expected:
+    return Expected.one_of((np.zeros(drawn.count.shape, np.uint32),), drawn.present)
 
 
-def _constant(value: float, drawn: Drawn) -> Wanted:
-    return Wanted((np.full(drawn.count.shape, value, np.float32),), drawn.present)
+def _constant(value: float, drawn: Drawn) -> Expected:
+    return Expected.one_of((np.full(drawn.count.shape, value, np.float32),), drawn.present)
 
 
 def _differences(drawn: Drawn) -> dict[str, tuple[NDArray[np.float32], NDArray[np.float32]]]:
@@ -85,28 +86,30 @@ def _differences(drawn: Drawn) -> dict[str, tuple[NDArray[np.float32], NDArray[n
     }
 
 
-def _derivative(axis: str, fine: bool, drawn: Drawn) -> Wanted:
+def _derivative(axis: str, fine: bool, drawn: Drawn) -> Expected:
     values = _differences(drawn)[axis]
-    return Wanted(values[:1] if fine else values, drawn.present)
+    return Expected.one_of(values[:1] if fine else values, drawn.present)
 
 
-def _width(fine: bool, drawn: Drawn) -> Wanted:
-    found = _differences(drawn)
-    sums = tuple(np.abs(dx) + np.abs(dy) for dx in found["x"] for dy in found["y"])
-    return Wanted(sums[:1] if fine else sums, drawn.present)
+def _width(fine: bool, drawn: Drawn) -> Expected:
+    differences = _differences(drawn)
+    sums = tuple(np.abs(dx) + np.abs(dy) for dx in differences["x"] for dy in differences["y"])
+    return Expected.one_of(sums[:1] if fine else sums, drawn.present)
 
 
-def _times(drawn: Drawn) -> Wanted:
+def _times(drawn: Drawn) -> Expected:
     """Once for each draw, and nowhere else: neither helper invocations nor those gone may store."""
-    return Wanted((drawn.present * np.uint32(drawn.scene.draws),), np.ones(drawn.count.shape, np.bool_))
+    return Expected.one_of(
+        (drawn.present * np.uint32(drawn.scene.draws),), np.ones(drawn.count.shape, np.bool_)
+    )
 
 
-def _at_least_once(drawn: Drawn) -> Wanted:
+def _at_least_once(drawn: Drawn) -> Expected:
     once = np.where(drawn.present, np.maximum(drawn.count, 1), 0)
-    return Wanted((once,), np.ones(drawn.count.shape, np.bool_))
+    return Expected.one_of((once,), np.ones(drawn.count.shape, np.bool_))
 
 
-def _color(drawn: Drawn) -> Wanted:
+def _color(drawn: Drawn) -> Expected:
     """The word of the last layer that covers the pixel, in primitive order; nothing where none does."""
     layers = drawn.scene.layers
     covering = drawn.present * (np.arange(layers) + 1)[:, None, None]
@@ -119,18 +122,18 @@ def _color(drawn: Drawn) -> Wanted:
     value = np.broadcast_to(value, (drawn.scene.samples, *last.shape))
     inside = np.zeros(value.shape, np.bool_)
     inside[:, : drawn.scene.size, : drawn.scene.size] = True
-    return Wanted((value.astype(np.float32),), inside)
+    return Expected.one_of((value.astype(np.float32),), inside)
 
 
-def _centre(drawn: Drawn) -> Wanted:
-    return Wanted((8 | (drawn.y * 16 + 8) << 8,), drawn.present)
+def _centre(drawn: Drawn) -> Expected:
+    return Expected.one_of((8 | (drawn.y * 16 + 8) << 8,), drawn.present)
 
 
-def _shaded(drawn: Drawn) -> Wanted:
-    return Wanted((drawn.shaded.astype(np.uint32),), np.ones(drawn.count.shape, np.bool_))
+def _shaded(drawn: Drawn) -> Expected:
+    return Expected.one_of((drawn.shaded.astype(np.uint32),), np.ones(drawn.count.shape, np.bool_))
 
 
-def _reference(operation: str, drawn: Drawn) -> Wanted:
+def _reference(operation: str, drawn: Drawn) -> Expected:
     """What an operation on `v` gives, by the active mask that the fragment saw."""
     shape = drawn.count.shape
     active = unpack(drawn.mask.reshape(-1, 4), drawn.size)
@@ -142,7 +145,7 @@ def _reference(operation: str, drawn: Drawn) -> Wanted:
     own = drawn.lane.ravel()[rows]
     value.ravel()[rows] = lanes.value[np.arange(len(rows)), own, 0]
     defined.ravel()[rows] = lanes.defined[np.arange(len(rows)), own, 0]
-    return Wanted((value,), defined)
+    return Expected.one_of((value,), defined)
 
 
 _ALL = ("whole", "odd", "triangle", "dots", "strip", "overlap", "samples", "multisampled")
@@ -281,7 +284,8 @@ _COVERAGE = (
     ),
     Probe(
         "sample", "mask", "with sample shading gl_SampleMaskIn has the bit of gl_SampleID alone: "
-        "Vulkan 1.4, SampleMask", ("samples",), lambda drawn: Wanted((1 << drawn.layer,), drawn.present),
+        "Vulkan 1.4, SampleMask", ("samples",),
+        lambda drawn: Expected.one_of((1 << drawn.layer,), drawn.present),
         "uint(gl_SampleMaskIn[0])",
     ),
     Probe(

@@ -1,4 +1,4 @@
-"""What fragment cases draw: triangles, and which pixels they must cover.
+"""Scenes of the fragment cases: triangles, and the pixels that they must cover.
 
 Coordinates are in pixels, y down, in sixteenths: every device keeps so many subpixel bits (Vulkan 1.4,
 Required Limits, subPixelPrecisionBits is at least 4). Coverage is computed from the edges exactly. Unless a
@@ -37,10 +37,10 @@ class Scene:
     sentence : what is drawn, to complete "in …".
     triangles : corners in pixels; empty for the one triangle of `Device.draw` that covers everything.
     size : pixels in x and y.
-    layered : whether each triangle has a record of its own, for they may overlap; else all share one.
+    layered : whether each triangle has a separate record, because they may overlap; else all share one.
     shared_edges : the triangles fill the target, and edges that two share go through centres of pixels.
     samples : of a pixel.
-    sample_shading : whether each sample is shaded on its own, with a record of its own.
+    sample_shading : whether each sample is shaded separately and has a separate record.
     leaves : how some fragments leave on the way: "", "discard", "demote" or "terminate".
     draws : how many times it is drawn.
     """

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.fragment.drawn import Drawn, Probe
 from vkgroup.conformance.fragment.probes import SELF, F, G, V
 from vkgroup.conformance.fragment.scenes import GONE, GRID, Scene
-from vkgroup.conformance.poison import POISON, poisoned
+from vkgroup.conformance.poison import POISON
+from vkgroup.conformance.recording import Recorder
 from vkgroup.spec.categories import Category
+from vkgroup.spirv import Module
 
 Words = NDArray[np.uint32]
 
@@ -99,19 +103,33 @@ def source_of(scene: Scene, probes: Sequence[Probe]) -> str:
     )
 
 
-def blank(scene: Scene, probes: int) -> Words:
-    """Return the outputs before a draw: counts of zero, and poison."""
-    words = poisoned(RECORD + probes, scene.layers, GRID, GRID)
-    words[:2] = 0
-    return words.ravel()
+def draw(
+    executor: Executor,
+    module: Module,
+    scene: Scene,
+    results: int,
+    bindings: Mapping[int, Any] | None = None,
+    **control: Any,
+) -> tuple[Drawn, Words]:
+    """Draw a scene with a shader that records.
 
+    Returns the record, and the results as (results, layers, GRID, GRID).
 
-def read(scene: Scene, outputs: Words, color: NDArray[np.float32], size: int) -> tuple[Drawn, Words]:
-    """Return the record of a draw, and the results of its probes, (probes, layers, GRID, GRID)."""
-    planes = outputs.reshape(-1, scene.layers, GRID, GRID)
+    Parameters
+    ----------
+    results : planes behind the record.
+    bindings : further bindings.
+    **control : further arguments of `Device.draw`.
+    """
+    shape, size = (scene.layers, GRID, GRID), (scene.size, scene.size)
+    recorder = Recorder("fragment", RECORD + results, shape, zeroed=(0, 1), size=size)
+    planes, attachments = recorder.run(
+        executor, module, bindings, vertices=scene.vertices(), colors={"color": "r32f"}, **control
+    )
     lane = np.where(planes[2] == POISON, 0, planes[2]).astype(np.int64)
     drawn = Drawn(
-        scene=scene, count=planes[0], before=planes[1], lane=lane, size=size, color=color,
+        scene=scene, count=planes[0], before=planes[1], lane=lane, color=attachments["color"],
+        size=executor.capabilities.subgroup.size,
         mask=np.ascontiguousarray(planes[3:7].transpose(1, 2, 3, 0)),
     )  # fmt: skip
     return drawn, planes[RECORD:]

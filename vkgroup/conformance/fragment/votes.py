@@ -11,7 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from vkgroup.conformance.fragment.drawn import Drawn, Flags, Indices, Probe, Wanted
+from vkgroup.conformance.comparison import Expected
+from vkgroup.conformance.fragment.drawn import Drawn, Flags, Indices, Probe
 from vkgroup.conformance.instances import unpack
 
 _SOURCE = "KHR_shader_subgroup, section 8.18"
@@ -46,28 +47,28 @@ def _active(drawn: Drawn) -> Flags:
     return np.asarray(bits.reshape(*drawn.lane.shape, _MOST_LANES))
 
 
-def _voted(kind: str, name: str, drawn: Drawn) -> Wanted:
+def _voted(kind: str, name: str, drawn: Drawn) -> Expected:
     """Return what a vote of a predicate of the lane gives among the lanes of the mask."""
     active = _active(drawn)
     values = _VALUES[name][1](np.arange(_MOST_LANES))
     any_, all_ = (active & values).any(axis=-1), (~active | values).all(axis=-1)
-    found = {"Any": any_, "All": all_, "AllEqual": all_ | ~any_}[kind]
-    return Wanted((np.asarray(found, np.uint32),), drawn.present)
+    result = {"Any": any_, "All": all_, "AllEqual": all_ | ~any_}[kind]
+    return Expected.one_of((np.asarray(result, np.uint32),), drawn.present)
 
 
-def _agreeing(drawn: Drawn) -> Wanted:
-    return Wanted((np.full(drawn.count.shape, _ALL_AGREE, np.uint32),), drawn.present)
+def _agreeing(drawn: Drawn) -> Expected:
+    return Expected.one_of((np.full(drawn.count.shape, _ALL_AGREE, np.uint32),), drawn.present)
 
 
-def _helpers(drawn: Drawn) -> Wanted:
+def _helpers(drawn: Drawn) -> Expected:
     """Return the bits of the quad's places that are not covered and take part."""
     active, base = _active(drawn), drawn.lane & ~3
-    found = np.zeros(drawn.count.shape, np.uint32)
+    result = np.zeros(drawn.count.shape, np.uint32)
     for place in range(4):
         there = np.take_along_axis(active, (base + place)[..., None], axis=-1)[..., 0]
         x, y = drawn.of_lane(np.full_like(drawn.lane, place))
-        found |= (there & ~drawn.at(drawn.shaded, x, y)).astype(np.uint32) << np.uint32(place)
-    return Wanted((found,), drawn.present)
+        result |= (there & ~drawn.at(drawn.shaded, x, y)).astype(np.uint32) << np.uint32(place)
+    return Expected.one_of((result,), drawn.present)
 
 
 def votes(scenes: tuple[str, ...], unclipped: tuple[str, ...], leaving: tuple[str, ...]) -> tuple[Probe, ...]:
@@ -75,9 +76,9 @@ def votes(scenes: tuple[str, ...], unclipped: tuple[str, ...], leaving: tuple[st
 
     Parameters
     ----------
-    scenes : where nobody leaves.
+    scenes : those in which no fragment leaves.
     unclipped : those whose helper invocations are known.
-    leaving : where some leave on the way.
+    leaving : those in which some fragments leave.
     """
     by_mask = tuple(
         Probe(

@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Description, Expected, Flags, Index, Verdict, compare
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
-from vkgroup.conformance.fragment.shown import legal_text
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.quad_control.intrinsics import (
     DERIVATIVES as DECLARATIONS,
@@ -32,21 +34,15 @@ from vkgroup.conformance.quad_control.values import (
     f_of,
     image_levels,
 )
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
-from vkgroup.results.record import Status
 from vkgroup.sampler import Sampler
 from vkgroup.spec.categories import Category
 from vkgroup.spec.limits import QUAD_SIZE
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 Indices = NDArray[np.int64]
 Shape = tuple[int, int, int]
 
 WORKGROUPS = 2
-SHOWN = 4
 _STEMS = {"dFdx": "derivativeX", "dFdy": "derivativeY", "fwidth": "derivativeWidth"}
 _QUAD_RULES = "Vulkan 1.4, Quad (derivative groups)"
 _DERIVATIVE_RULES = "Vulkan 1.4, Derivative Operations"
@@ -217,56 +213,47 @@ void main() {{
 """
 
 
-@dataclass(frozen=True, slots=True)
-class DerivativeCase:
-    """A probe in one kind of derivative group and one shape of workgroups.
+class DerivativeAxes(NamedTuple):
+    """The axes: ``"derivative_group"``, keys of `GROUPS` and `PROBES`, and the local size as ``8x8x1``."""
 
-    Attributes
-    ----------
-    group, probe : keys of `GROUPS` and `PROBES`.
-    shape : the local size.
-    """
-
+    kind: str
     group: str
     probe: str
-    shape: Shape
+    size: str
 
     @property
-    def category(self) -> str:
-        """The family's own."""
-        return "quad_control"
-
-    @property
-    def name(self) -> str:
-        """``quad_control.derivative_group.group.probe.XxYxZ``."""
-        return f"quad_control.derivative_group.{self.group}.{self.probe}.{'x'.join(map(str, self.shape))}"
-
-    @property
-    def sentence(self) -> str:
-        """What must be found."""
-        size = " x ".join(map(str, self.shape))
-        return (
-            f"In workgroups of {size} with derivative groups ({self.group}), {PROBES[self.probe].sentence}."
-        )
+    def shape(self) -> Shape:
+        """The local size."""
+        x, y, z = map(int, self.size.split("x"))
+        return x, y, z
 
 
-def derivative_cases() -> Iterator[DerivativeCase]:
-    """Yield every probe in every shape."""
+DerivativeCase = TableCase[DerivativeAxes]
+
+
+def _cases() -> Iterator[DerivativeCase]:
     for group, shapes in GROUPS.items():
         for shape in shapes:
-            yield from (DerivativeCase(group, probe, shape) for probe in PROBES)
+            x, y, z = shape
+            for name, probe in PROBES.items():
+                axes = DerivativeAxes("derivative_group", group, name, f"{x}x{y}x{z}")
+                sentence = (
+                    f"In workgroups of {x} x {y} x {z} with derivative groups ({group}), {probe.sentence}."
+                )
+                yield TableCase("quad_control", axes, sentence)
 
 
-def missing_derivative(case: DerivativeCase, capabilities: Capabilities) -> list[str]:
+def _missing(case: DerivativeCase, capabilities: Capabilities) -> list[str]:
     """Return what the device does not declare."""
-    feature, subgroup = f"computeDerivativeGroup{case.group.title()}", capabilities.subgroup
+    invocations = prod(case.axes.shape)
+    feature, subgroup = f"computeDerivativeGroup{case.axes.group.title()}", capabilities.subgroup
     needs = [] if feature in capabilities.features else [feature]
     needs += lacking_stages(("compute",), capabilities)
     needs += lacking_operations(("quad",), capabilities)
     if subgroup.size < QUAD_SIZE:
         needs.append(f"a subgroup size of at least {QUAD_SIZE} (smaller ones hold no quad)")
-    if prod(case.shape) > int(capabilities.limits["maxComputeWorkGroupInvocations"]):
-        needs.append(f"maxComputeWorkGroupInvocations of at least {prod(case.shape)}")
+    if invocations > int(capabilities.limits["maxComputeWorkGroupInvocations"]):
+        needs.append(f"maxComputeWorkGroupInvocations of at least {invocations}")
     return needs
 
 
@@ -292,10 +279,10 @@ def source_of(group: str, shape: Shape, probes: list[Probe]) -> str:
     )
 
 
-def judge_derivatives(executor: Executor, cases: list[DerivativeCase]) -> list[Verdict]:
+def _judge(executor: Executor, cases: list[DerivativeCase]) -> list[Verdict]:
     """Run the probes of a batch, and judge each."""
-    group, shape = cases[0].group, cases[0].shape
-    probes = [PROBES[case.probe] for case in cases]
+    group, shape = cases[0].axes.group, cases[0].axes.shape
+    probes = [PROBES[case.axes.probe] for case in cases]
     module = executor.compile(source_of(group, shape, probes), stage="compute")
     blank = poisoned(WORKGROUPS * len(probes), prod(shape)).view(np.float32)
     first, *smaller = image_levels()
@@ -303,48 +290,52 @@ def judge_derivatives(executor: Executor, cases: list[DerivativeCase]) -> list[V
         result = executor.device.run(
             module, WORKGROUPS, {0: blank, 1: (image, Sampler())}, timeout=executor.timeout
         )
-    found = result[0].reshape(WORKGROUPS, len(probes), prod(shape))
+    recorded = result[0].reshape(WORKGROUPS, len(probes), prod(shape))
     layout = layout_of(group, shape)
-    return [_verdict(probe, layout, found[:, number]) for number, probe in enumerate(probes)]
+    return [_verdict(probe, layout, recorded[:, number]) for number, probe in enumerate(probes)]
 
 
 def _verdict(probe: Probe, layout: Layout, got: NDArray[np.float32]) -> Verdict:
-    legal = probe.expect(layout)
+    """Compare what a probe recorded, (workgroups, invocations)."""
+    values = probe.expect(layout)
     if probe.taken:
-        legal = tuple(np.where(layout.quad % 3 == 1, value, np.float32(777)) for value in legal)
-    wrong = ~np.any([got == value for value in legal], axis=0)
-    if not wrong.any():
-        return Verdict(Status.PASS, got.size, 0)
-    lines = [f"{int(wrong.sum())} of {got.size} invocations are wrong"]
-    for workgroup, index in np.argwhere(wrong)[:SHOWN]:
-        values = legal_text(legal, (index,))
-        lines.append(
-            f"workgroup {workgroup} local index {index}, place {layout.place[index]} of quad "
-            f"{layout.quad[index]}: expected {values} got {got[workgroup, index].item()!r}"
+        values = tuple(np.where(layout.quad % 3 == 1, value, np.float32(777)) for value in values)
+    everywhere = [np.broadcast_to(value, got.shape) for value in values]
+    expected = Expected.one_of(everywhere, np.ones(got.shape, np.bool_))
+
+    def line(at: Index) -> str:
+        workgroup, index = at
+        where = f"workgroup {workgroup} local index {index}"
+        quad = f"place {layout.place[index]} of quad {layout.quad[index]}"
+        return f"{where}, {quad}: expected {expected.text(at)} got {got[at].item()!r}"
+
+    def shown(wrong: Flags) -> dict[str, Any]:
+        """Return the evidence of the quad of the first wrong invocation."""
+        workgroup, first = np.argwhere(wrong)[0].tolist()
+        members = np.flatnonzero(layout.quad == layout.quad[first])
+        return evidence.of_lanes(
+            f"workgroup {workgroup} quad {layout.quad[first]}",
+            layout.place[members],
+            wrong[workgroup, members],
+            {
+                "local index": map(str, members.tolist()),
+                "expected": [expected.text((workgroup, index)) for index in members.tolist()],
+                "got": map(evidence.text_of, got[workgroup, members]),
+            },
+            size=QUAD_SIZE,
+            unit="place in the quad",
+            code=probe.code,
         )
-    return Verdict(Status.FAIL, got.size, 0, "\n".join(lines), _shown(probe, layout, got, legal, wrong))
+
+    return compare(got, expected, Description("invocations", line, shown))
 
 
-def _shown(
-    probe: Probe,
-    layout: Layout,
-    got: NDArray[np.float32],
-    legal: tuple[NDArray[np.float32], ...],
-    wrong: NDArray[np.bool_],
-) -> dict[str, Any]:
-    """Return the evidence of the quad of the first wrong invocation."""
-    workgroup, first = np.argwhere(wrong)[0].tolist()
-    members = np.flatnonzero(layout.quad == layout.quad[first])
-    return evidence.of_lanes(
-        f"workgroup {workgroup} quad {layout.quad[first]}",
-        layout.place[members],
-        wrong[workgroup, members],
-        {
-            "local index": map(str, members.tolist()),
-            "expected": [legal_text(legal, (index,)) for index in members.tolist()],
-            "got": map(evidence.text_of, got[workgroup, members]),
-        },
-        size=QUAD_SIZE,
-        unit="place in the quad",
-        code=probe.code,
-    )
+DERIVATIVE_GROUPS = TableFamily(
+    "derivative_group",
+    _cases,
+    _missing,
+    _judge,
+    lambda case: (case.axes.group, case.axes.shape),
+    batch=len(PROBES),
+)
+"""Probes in derivative groups of compute shaders."""

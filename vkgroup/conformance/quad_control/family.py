@@ -2,68 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from vkgroup.conformance.family import JointFamily
+from vkgroup.conformance.quad_control.derivatives import DERIVATIVE_GROUPS
+from vkgroup.conformance.quad_control.scenes import FULL_QUADS
+from vkgroup.conformance.quad_control.votes import QuadVotes
 
-from vkgroup.conformance.quad_control.derivatives import (
-    PROBES,
-    DerivativeCase,
-    derivative_cases,
-    judge_derivatives,
-    missing_derivative,
+QUAD_CONTROL = JointFamily(
+    "quad_control", {"": QuadVotes(), "scene": FULL_QUADS, "derivative_group": DERIVATIVE_GROUPS}
 )
-from vkgroup.conformance.quad_control.scene_tests import TESTS
-from vkgroup.conformance.quad_control.scenes import SceneCase, judge_scenes, missing_scene, scene_cases
-from vkgroup.conformance.quad_control.votes import VoteCase, judge_votes, missing_vote, vote_cases
-from vkgroup.conformance.verdict import Verdict
-from vkgroup.device import Capabilities
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
-
-QuadCase = VoteCase | SceneCase | DerivativeCase
-
-
-@cache
-def quad_cases() -> tuple[QuadCase, ...]:
-    """Return every case."""
-    return (*vote_cases(), *scene_cases(), *derivative_cases())
-
-
-class QuadControlFamily:
-    """VK_KHR_shader_quad_control and VK_KHR_compute_shader_derivatives."""
-
-    name = "quad_control"
-
-    def cases(self) -> Iterable[QuadCase]:
-        """Return every case."""
-        return quad_cases()
-
-    def missing(self, case: QuadCase, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare."""
-        if isinstance(case, VoteCase):
-            return missing_vote(case, capabilities)
-        if isinstance(case, SceneCase):
-            return missing_scene(case, capabilities)
-        return missing_derivative(case, capabilities)
-
-    def batch_key(self, case: QuadCase) -> Hashable:
-        """Return what makes the shader: control flow and pipeline, scene and who leaves, group and shape."""
-        if isinstance(case, VoteCase):
-            return "vote", case.stage, case.pattern, case.subgroup_size
-        if isinstance(case, SceneCase):
-            return "scene", case.scene, TESTS[case.test].after
-        return "derivative", case.group, case.shape
-
-    def batch_size(self, case: QuadCase, capabilities: Capabilities) -> int:
-        """Return as many as may share a shader."""
-        return max(len(TESTS), len(PROBES))
-
-    def judge(self, executor: Executor, cases: list[Any]) -> list[Verdict]:
-        """Judge a batch, all of one kind."""
-        if isinstance(cases[0], VoteCase):
-            return judge_votes(executor, cases)
-        if isinstance(cases[0], SceneCase):
-            return judge_scenes(executor, cases)
-        return judge_derivatives(executor, cases)
+"""VK_KHR_shader_quad_control and VK_KHR_compute_shader_derivatives."""

@@ -1,4 +1,4 @@
-"""What glslang 13 does not know of SPV_KHR_quad_control and its kin, written with GL_EXT_spirv_intrinsics."""
+"""SPV_KHR_quad_control and its kin, written with GL_EXT_spirv_intrinsics: glslang 13 lacks them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fragments of a scene do in full quads that reconverge, and what they must find.
+"""Tests of full quads that reconverge: what the fragments of a scene compute, and their results.
 
 In GLSL every fragment has `x`, `y`, its pixel, and `lane`; helper invocations have them as well. All shaders
 declare RequireFullQuadsKHR and MaximallyReconvergesKHR: each quad starts with four active invocations, and
@@ -121,8 +121,8 @@ def _there(drawn: Drawn, after: str) -> Flags:
 
 
 def _vote(kind: str, values: Flags, active: Flags) -> NDArray[np.float32]:
-    found = (values & active).any(axis=0) if kind == "Any" else (values | ~active).all(axis=0)
-    return np.asarray(found, np.float32)
+    result = (values & active).any(axis=0) if kind == "Any" else (values | ~active).all(axis=0)
+    return np.asarray(result, np.float32)
 
 
 # --- what is expected ---------------------------------------------------------------------------------------
@@ -135,18 +135,18 @@ def _voted(kind: str, name: str, after: str, drawn: Drawn) -> Legal:
 def _divergent(kind: str, name: str, after: str, drawn: Drawn) -> Legal:
     x, y = _pixels(drawn)
     active = _there(drawn, after) & _branch(x, y)
-    found = _vote(kind, _predicate(name, drawn, after), active)
-    return (np.where(_branch(drawn.x, drawn.y), found, np.float32(7)),)
+    result = _vote(kind, _predicate(name, drawn, after), active)
+    return (np.where(_branch(drawn.x, drawn.y), result, np.float32(7)),)
 
 
 def _looped(kind: str, drawn: Drawn) -> Legal:
     x, y = _pixels(drawn)
     values, trips = _hash(x, y), (x + y) % 3
-    found = np.zeros(drawn.x.shape, np.float32)
+    result = np.zeros(drawn.x.shape, np.float32)
     for trip in range(3):
         bit = _vote(kind, values, trips >= trip) * np.float32(1 << trip)
-        found += np.where((drawn.x + drawn.y) % 3 >= trip, bit, np.float32(0))
-    return (found,)
+        result += np.where((drawn.x + drawn.y) % 3 >= trip, bit, np.float32(0))
+    return (result,)
 
 
 def _ballot(after: str, drawn: Drawn) -> Legal:
@@ -190,13 +190,13 @@ def _call(kind: str, name: str) -> str:
 
 
 def _votes(after: str, names: tuple[str, ...]) -> list[SceneTest]:
-    found = []
+    result = []
     for name in names:
         scenes = _COVERED if name in ("helper", "covered") or after else _SCENES
         for kind in ("Any", "All"):
             prefix = f"{after}_{kind.lower()}" if after else kind.lower()
             sentence = f"quad{kind} of the predicate {name!r} is that of the invocations that are there"
-            found.append(
+            result.append(
                 SceneTest(
                     f"{prefix}.{name}",
                     f"{sentence}{_WORDS[after]}: {_SOURCE}",
@@ -206,7 +206,7 @@ def _votes(after: str, names: tuple[str, ...]) -> list[SceneTest]:
                     after,
                 )
             )
-    return found
+    return result
 
 
 def _divergences(after: str, names: tuple[str, ...]) -> list[SceneTest]:

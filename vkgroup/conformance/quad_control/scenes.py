@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Expected, Verdict, legal, verdict_of
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.conformance.fragment.drawn import Drawn
+from vkgroup.conformance.fragment.pixels import description
 from vkgroup.conformance.fragment.scenes import GONE, GRID, SCENES, Scene
-from vkgroup.conformance.fragment.shader import RECORD, blank, read
-from vkgroup.conformance.fragment.shown import legal_text, quad
+from vkgroup.conformance.fragment.shader import RECORD, draw
 from vkgroup.conformance.quad_control.intrinsics import EXTENSION, MAXIMAL_RECONVERGENCE, QUAD_MODES, VOTES
 from vkgroup.conformance.quad_control.scene_tests import LEAVES, TESTS, SceneTest
 from vkgroup.conformance.quad_control.values import image_levels
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
-from vkgroup.results.record import Status
 from vkgroup.sampler import Sampler
 from vkgroup.spec.categories import Category
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
-
-SHOWN = 4
-"""Wrong pixels that a failure shows."""
 
 _CATEGORIES = (Category.BASIC, Category.BALLOT, Category.QUAD)
 
@@ -62,44 +56,28 @@ void main() {{
 """
 
 
-@dataclass(frozen=True, slots=True)
-class SceneCase:
-    """A test on a scene.
+class SceneAxes(NamedTuple):
+    """The axes: ``"scene"``, and keys of `TESTS` and of the fragment cases' scenes."""
 
-    Attributes
-    ----------
-    test, scene : keys of `TESTS` and of the fragment cases' scenes.
-    """
-
+    kind: str
     test: str
     scene: str
 
-    @property
-    def category(self) -> str:
-        """The family's own."""
-        return "quad_control"
 
-    @property
-    def name(self) -> str:
-        """``quad_control.scene.test.scene``."""
-        return f"quad_control.scene.{self.test}.{self.scene}"
-
-    @property
-    def sentence(self) -> str:
-        """What must be found where."""
-        return f"In {SCENES[self.scene].sentence}, {TESTS[self.test].sentence}."
+SceneCase = TableCase[SceneAxes]
 
 
-def scene_cases() -> Iterator[SceneCase]:
-    """Yield every test on every scene that it is judged on."""
+def _cases() -> Iterator[SceneCase]:
     for name, test in TESTS.items():
-        yield from (SceneCase(name, scene) for scene in test.scenes)
+        for scene in test.scenes:
+            sentence = f"In {SCENES[scene].sentence}, {test.sentence}."
+            yield TableCase("quad_control", SceneAxes("scene", name, scene), sentence)
 
 
-def missing_scene(case: SceneCase, capabilities: Capabilities) -> list[str]:
+def _missing(case: SceneCase, capabilities: Capabilities) -> list[str]:
     """Return what the device does not declare."""
     features = ["shaderQuadControl", "shaderMaximalReconvergence", "fragmentStoresAndAtomics"]
-    after = TESTS[case.test].after
+    after = TESTS[case.axes.test].after
     features += {
         "terminate": ["shaderTerminateInvocation"],
         "demote": ["shaderDemoteToHelperInvocation"],
@@ -107,6 +85,11 @@ def missing_scene(case: SceneCase, capabilities: Capabilities) -> list[str]:
     needs = [feature for feature in features if feature not in capabilities.features]
     needs += lacking_stages(("fragment",), capabilities)
     return needs + lacking_operations((category.value for category in _CATEGORIES), capabilities)
+
+
+def _batch_key(case: SceneCase) -> Hashable:
+    """Return the scene, and how fragments leave."""
+    return case.axes.scene, TESTS[case.axes.test].after
 
 
 def source_of(scene: Scene, tests: Sequence[SceneTest], after: str) -> str:
@@ -137,25 +120,13 @@ def source_of(scene: Scene, tests: Sequence[SceneTest], after: str) -> str:
     )
 
 
-def judge_scenes(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
-    """Draw the scene once, and judge every test by what its fragments found."""
-    scene, tests = SCENES[cases[0].scene], [TESTS[case.test] for case in cases]
+def _judge(executor: Executor, cases: list[SceneCase]) -> list[Verdict]:
+    """Draw the scene once, and judge every test on the results of its fragments."""
+    scene, tests = SCENES[cases[0].axes.scene], [TESTS[case.axes.test] for case in cases]
     module = executor.compile(source_of(scene, tests, tests[0].after), stage="fragment")
-    before = blank(scene, len(tests))
-    outputs = executor.buffer("fragments", before.nbytes)
-    outputs.write(before)
     first, *smaller = image_levels()
     with executor.device.image(first, levels=smaller, sampled=True) as image:
-        found = executor.device.draw(
-            module,
-            (scene.size, scene.size),
-            {0: outputs, 1: (image, Sampler())},
-            vertices=scene.vertices(),
-            colors={"color": "r32f"},
-            timeout=executor.timeout,
-        )
-    size = executor.capabilities.subgroup.size
-    drawn, results = read(scene, outputs.read(np.uint32, before.size), found["color"], size)
+        drawn, results = draw(executor, module, scene, len(tests), {1: (image, Sampler())})
     return [_verdict(test, drawn, result) for test, result in zip(tests, results, strict=True)]
 
 
@@ -164,17 +135,11 @@ def _verdict(test: SceneTest, drawn: Drawn, result: NDArray[np.uint32]) -> Verdi
     y, x = np.indices((GRID, GRID))
     left = (x * 7 + y * 3 + x * y) % 5 == 0 if test.after else np.zeros((GRID, GRID), np.bool_)
     present = drawn.shaded & ~left
-    legal, got = test.expect(drawn), result.view(np.float32)
-    wrong = present & (~np.any([got == value for value in legal], axis=0) | (drawn.count == 0))
-    defined = int(present.sum())
-    if not wrong.any():
-        return Verdict(Status.PASS, defined, 0)
-    lines = [f"{int(wrong.sum())} of {defined} pixels are wrong"]
-    for layer, row, column in np.argwhere(wrong)[:SHOWN]:
-        values = legal_text(legal, (layer, row, column))
-        lines.append(
-            f"pixel ({column}, {row}) of layer {layer}, lane {drawn.lane[layer, row, column]}: expected "
-            f"{values} got {got[layer, row, column].item()!r}"
-        )
-    lanes = quad(drawn, got, legal, present, wrong, test.code)
-    return Verdict(Status.FAIL, defined, 0, "\n".join(lines), lanes)
+    got, values = result.view(np.float32), test.expect(drawn)
+    expected = Expected.one_of(values, present)
+    wrong = present & (~legal(got, expected) | (drawn.count == 0))
+    return verdict_of(wrong, description(drawn, got, expected, test.code), defined=int(present.sum()))
+
+
+FULL_QUADS = TableFamily("scene", _cases, _missing, _judge, _batch_key, batch=len(TESTS))
+"""Tests of full quads on the scenes of the fragment cases."""

@@ -53,7 +53,7 @@ def derivatives_of(name: str, values: Floats, lane: Indices) -> tuple[Floats, ..
         across = lane ^ (3 - axis)
         both.append([at(one | axis) - at(one & (3 - axis)) for one in (lane, across)])
     if name.startswith("fwidth"):
-        found = [np.abs(dx) + np.abs(dy) for dx in both[0] for dy in both[1]]
+        results = [np.abs(dx) + np.abs(dy) for dx in both[0] for dy in both[1]]
     else:
-        found = both[0 if name.startswith("dFdx") else 1]
-    return tuple(found[:1] if name.endswith("Fine") else found)
+        results = both[0 if name.startswith("dFdx") else 1]
+    return tuple(results[:1] if name.endswith("Fine") else results)

@@ -1,121 +1,80 @@
-"""Votes of quads in every stage and pattern: the core's clustered And and Or of four, asked of the quad.
+"""Votes of quads in every stage and pattern: the core's clustered And and Or of four lanes.
 
 A quad is the four lanes from a multiple of four on (Vulkan 1.4, "Quad"), so OpGroupNonUniformQuadAllKHR of a
-predicate is its clustered And with four lanes each, QuadAny the Or. Programs, data and verdicts are those of
-the core's cases. Fragment shaders declare maximal reconvergence: the recorded masks then hold helper
-invocations, which take part.
+predicate is its clustered And with four lanes each, QuadAny the Or. Fragment shaders declare maximal
+reconvergence: the recorded masks then hold helper invocations, which take part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 
 from vkgroup.conformance import support
-from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES, Case
-from vkgroup.conformance.instances import read
+from vkgroup.conformance.case import Case
+from vkgroup.conformance.cases import REQUIRED_SIZES, STAGES
 from vkgroup.conformance.patterns import patterns_of
-from vkgroup.conformance.program import Spelling, build
+from vkgroup.conformance.program import Spelling
 from vkgroup.conformance.quad_control.intrinsics import EXTENSION, MAXIMAL_RECONVERGENCE, VOTES
-from vkgroup.conformance.run_program import run_program
-from vkgroup.conformance.verdict import Verdict, judge
+from vkgroup.conformance.subgroup import SubgroupFamily
 from vkgroup.device import Capabilities
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spec.stages import QUAD_STAGES
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 _CORE = {"subgroupQuadAll": "subgroupClusteredAnd", "subgroupQuadAny": "subgroupClusteredOr"}
 _SPELLED = {"subgroupClusteredAnd": "quadAll", "subgroupClusteredOr": "quadAny"}
 
 
-@dataclass(frozen=True, slots=True)
-class VoteCase:
-    """A vote in a stage and a pattern.
+class QuadVotes(SubgroupFamily):
+    """Votes of quads, the part of the family `quad_control` that has the programs of subgroup operations."""
 
-    Attributes
-    ----------
-    stage, pattern, subgroup_size : as of the core's cases.
-    operation : ``"subgroupQuadAll"`` or ``"subgroupQuadAny"``, as EXT_shader_quad_control names them.
-    """
+    name = "quad_control"
+    special_floats = False
 
-    stage: str
-    operation: str
-    pattern: str
-    subgroup_size: int = 0
+    def cases(self) -> tuple[Case, ...]:
+        """Return every vote, in the core's stages and patterns; at required sizes where all take part."""
+        return tuple(_cases())
 
-    @property
-    def category(self) -> str:
-        """The family's own."""
-        return "quad_control"
-
-    @property
-    def name(self) -> str:
-        """``quad_control.stage.operation.pattern[.sizeN]``."""
-        size = [f"size{self.subgroup_size}"] if self.subgroup_size else []
-        return ".".join((self.category, self.stage, self.operation, self.pattern, *size))
-
-    @property
-    def sentence(self) -> str:
-        """What the case tests."""
-        executed = patterns_of(self.stage)[self.pattern].sentence
-        size = f", a required subgroup size of {self.subgroup_size}" if self.subgroup_size else ""
-        instruction = f"OpGroupNonUniformQuad{self.operation[-3:]}KHR"
-        return (
-            f"{self.operation} votes among the active invocations of the quad, executed {executed} "
-            f"({self.stage.replace('_', ' ')}{size}): SPV_KHR_quad_control, {instruction}."
+    def core(self, case: Case) -> Case:
+        """Return the case of KHR_shader_subgroup that has the same result."""
+        return replace(
+            case,
+            category="clustered",
+            operation=_CORE[case.operation],
+            type="bool",
+            data="exact",
+            operand=f"c{QUAD_SIZE}",
         )
 
-    @property
-    def core(self) -> Case:
-        """The case of the core that has the same answer."""
-        return Case(
-            "clustered", self.stage, _CORE[self.operation], "bool", self.pattern, "exact", "c4",
-            subgroup_size=self.subgroup_size,
-        )  # fmt: skip
+    def missing(self, case: Case, capabilities: Capabilities) -> list[str]:
+        """Return what the device does not declare."""
+        needs = [need for need in support.missing(self.core(case), capabilities) if "CLUSTERED" not in need]
+        wanted = ["shaderQuadControl", *(["shaderMaximalReconvergence"] if case.stage == "fragment" else [])]
+        needs += [feature for feature in wanted if feature not in capabilities.features]
+        return needs + support.lacking_quads(case.stage, capabilities)
+
+    def batch_key(self, case: Case) -> Hashable:
+        """Return what makes the control flow and the pipeline."""
+        return case.stage, case.pattern, case.subgroup_size
+
+    def spelling(self, cases: list[Case]) -> Spelling:
+        """Return the calls of SPV_KHR_quad_control, declared by their instructions."""
+        fragment = cases[0].stage == "fragment"
+        declared = [VOTES, *([MAXIMAL_RECONVERGENCE] if fragment else [])]
+
+        def call(core: Case, arguments: Sequence[str]) -> str:
+            return f"{_SPELLED[core.operation]}({arguments[0]})"
+
+        return Spelling(call, (EXTENSION,), "\n".join(declared))
 
 
-def vote_cases() -> Iterator[VoteCase]:
-    """Yield every vote, in the core's stages and patterns; at required sizes where all take part."""
+def _cases() -> Iterator[Case]:
     for stage in STAGES:
         for operation in _CORE:
             for pattern in patterns_of(stage):
-                yield VoteCase(stage, operation, pattern)
+                case = Case("quad_control", stage, operation, "", pattern, "")
+                yield case
                 if pattern == "all" and stage in QUAD_STAGES:
                     yield from (
-                        VoteCase(stage, operation, pattern, size)
-                        for size in REQUIRED_SIZES
-                        if size >= QUAD_SIZE
+                        replace(case, subgroup_size=size) for size in REQUIRED_SIZES if size >= QUAD_SIZE
                     )
-
-
-def missing_vote(case: VoteCase, capabilities: Capabilities) -> list[str]:
-    """Return what the device does not declare."""
-    needs = [need for need in support.missing(case.core, capabilities) if "CLUSTERED" not in need]
-    wanted = ["shaderQuadControl", *(["shaderMaximalReconvergence"] if case.stage == "fragment" else [])]
-    needs += [feature for feature in wanted if feature not in capabilities.features]
-    return needs + support.lacking_quads(case.stage, capabilities)
-
-
-def judge_votes(executor: Executor, cases: list[VoteCase]) -> list[Verdict]:
-    """Judge a batch by the rules of the core's cases."""
-    first = cases[0]
-    size = support.subgroup_size(first.core, executor.capabilities)
-    program = build(
-        [case.core for case in cases], size=size, seed=executor.seed, spelling=_spelling(first.stage)
-    )
-    module = executor.compile(program.source, stage=first.stage)
-    outputs = run_program(executor, program, module, first.subgroup_size)
-    instances = read(program, outputs, ballot=True)
-    return [judge(entry, program, instances, outputs) for entry in program.entries]
-
-
-def _spelling(stage: str) -> Spelling:
-    declared = [VOTES, *([MAXIMAL_RECONVERGENCE] if stage == "fragment" else [])]
-
-    def call(core: Case, arguments: Sequence[str]) -> str:
-        return f"{_SPELLED[core.operation]}({arguments[0]})"
-
-    return Spelling(call, (EXTENSION,), "\n".join(declared))

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from vkgroup.conformance.reconvergence.family import ReconvergenceFamily
-from vkgroup.conformance.reconvergence.termination_family import TerminationFamily
+from vkgroup.conformance.reconvergence.termination_family import TERMINATED_FRAGMENTS
 
-__all__ = ["ReconvergenceFamily", "TerminationFamily"]
+__all__ = ["TERMINATED_FRAGMENTS", "ReconvergenceFamily"]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.instances import hex_of
 from vkgroup.conformance.reconvergence import evidence
 from vkgroup.conformance.reconvergence.shader import ELECTED, data_of, render, salt_of
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.programs.invocation_sets import Layout, to_flags
 from vkgroup.programs.nodes import Program
 from vkgroup.programs.simulator import Event, Simulator

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.conformance.reconvergence.comparison import expect, judge, layout_of
 from vkgroup.conformance.reconvergence.shader import CONSTANTS, HEADS, inputs_of, render, words_of
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.programs.invocation_sets import Layout, linear
 from vkgroup.programs.nodes import Program
 from vkgroup.results.record import Status

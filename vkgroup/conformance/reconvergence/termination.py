@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vkgroup.conformance.family import TableCase
 from vkgroup.conformance.fragment.scenes import SCENES, Scene
 from vkgroup.programs.nodes import Promise
 
@@ -159,54 +161,43 @@ _REMAINING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TerminationCase:
-    """One test on one scene.
+class TerminationAxes(NamedTuple):
+    """Axes: a key of `TESTS`, a key of `SCENES`, and ``"full_quads"`` or "".
 
-    Attributes
-    ----------
-    test : a key of `TESTS`.
-    scene_name : a key of `vkgroup.conformance.fragment.scenes.SCENES`.
-    full_quads : whether the shader asks for full quads (SPV_KHR_quad_control).
+    With ``"full_quads"`` the shader requests full quads (SPV_KHR_quad_control).
     """
 
     test: str
     scene_name: str
-    full_quads: bool
-
-    @property
-    def category(self) -> str:
-        """First part of the name."""
-        return "reconvergence"
-
-    @property
-    def name(self) -> str:
-        """``reconvergence.TEST.SCENE[.full_quads]``."""
-        return f"reconvergence.{self.test}.{self.scene_name}{'.full_quads' * self.full_quads}"
+    full_quads: str
 
     @property
     def scene(self) -> Scene:
         """Scene that is drawn."""
         return SCENES[self.scene_name]
 
-    @property
-    def sentence(self) -> str:
-        """Requirement that the case tests."""
-        test = TESTS[self.test]
-        full = ", with full quads" * self.full_quads
-        left = {"demote": "demoted", "terminate": "terminated", "discard": "discarded"}[test.verb]
-        selection = SELECTIONS[test.selection].sentence
-        return (
-            f"In {self.scene.sentence}{full}, {selection} are {left}{_FLOWS[test.flow]} and write "
-            f"nothing more; the remaining fragments {_REMAINING[test.probe]}."
-        )
+
+TerminationCase = TableCase[TerminationAxes]
+
+
+def _sentence(axes: TerminationAxes) -> str:
+    """Return the requirement that a case tests."""
+    test = TESTS[axes.test]
+    full = ", with full quads" if axes.full_quads else ""
+    left = {"demote": "demoted", "terminate": "terminated", "discard": "discarded"}[test.verb]
+    selection = SELECTIONS[test.selection].sentence
+    return (
+        f"In {axes.scene.sentence}{full}, {selection} are {left}{_FLOWS[test.flow]} and write "
+        f"nothing more; the remaining fragments {_REMAINING[test.probe]}."
+    )
 
 
 def all_cases() -> Iterator[TerminationCase]:
     """Yield every test with every scene, with full quads and without."""
     for name, test in TESTS.items():
         for scene in _SCENES:
-            for full_quads in (False, True):
+            for full_quads in ("", "full_quads"):
                 # Votes in quads belong to the same extension as full quads.
                 if full_quads or test.probe != "quad_any":
-                    yield TerminationCase(name, scene, full_quads)
+                    axes = TerminationAxes(name, scene, full_quads)
+                    yield TableCase("reconvergence", axes, _sentence(axes))

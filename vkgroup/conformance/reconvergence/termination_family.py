@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Description, Flags, Index, Verdict
 from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableFamily
 from vkgroup.conformance.fragment.scenes import GRID
 from vkgroup.conformance.instances import hex_of, pack, unpack
 from vkgroup.conformance.poison import poisoned
@@ -25,17 +26,13 @@ from vkgroup.conformance.reconvergence.termination import (
     all_cases,
 )
 from vkgroup.conformance.reconvergence.termination_shader import COUNT, LEAVES, PLANES, VALUE, source_of
-from vkgroup.conformance.verdict import Verdict
+from vkgroup.conformance.recording import Recorder
 from vkgroup.device import Capabilities
 from vkgroup.programs.nodes import Promise
 from vkgroup.results.record import Status
 
 Words = NDArray[np.uint32]
-Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
-
-BATCH = 8
-"""Cases in a batch; each is a separate shader and draw."""
 
 _LEAST_SIZE = 4
 _FEATURES = {
@@ -45,73 +42,59 @@ _FEATURES = {
 _VERBS = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
 
 
-class TerminationFamily:
-    """Fragments that are demoted, terminated or discarded, and the masks of the remaining ones."""
-
-    name = "leaving"
-
-    def cases(self) -> Iterable[TerminationCase]:
-        """Return every case."""
-        return all_cases()
-
-    def missing(self, case: TerminationCase, capabilities: Capabilities) -> list[str]:
-        """Return the requirements that the device does not declare."""
-        test = TESTS[case.test]
-        needs = lacking_stages(("fragment",), capabilities)
-        features = ["fragmentStoresAndAtomics"]
-        if test.promise is not None:
-            features.append(_FEATURES[test.promise])
-        if test.verb in _VERBS:
-            features.append(_VERBS[test.verb])
-        if case.full_quads:
-            features.append("shaderQuadControl")
-        needs += [feature for feature in features if feature not in capabilities.features]
-        categories = ["basic", "ballot"] + ["vote"] * (test.probe == "any_left")
-        needs += lacking_operations(categories, capabilities)
-        if capabilities.subgroup.size < _LEAST_SIZE:
-            needs.append(f"a subgroup size of at least {_LEAST_SIZE}, which holds a quad")
-        return needs
-
-    def batch_key(self, case: TerminationCase) -> Hashable:
-        """Return the statement by which fragments leave."""
-        return TESTS[case.test].verb
-
-    def batch_size(self, case: TerminationCase, capabilities: Capabilities) -> int:
-        """Return the size, the same for all cases."""
-        return BATCH
-
-    def judge(self, executor: Executor, cases: list[TerminationCase]) -> list[Verdict]:
-        """Draw and judge one case after the other."""
-        return [_judge(executor, case) for case in cases]
+def _missing(case: TerminationCase, capabilities: Capabilities) -> list[str]:
+    """Return the requirements that the device does not declare."""
+    test = TESTS[case.axes.test]
+    needs = lacking_stages(("fragment",), capabilities)
+    features = ["fragmentStoresAndAtomics"]
+    if test.promise is not None:
+        features.append(_FEATURES[test.promise])
+    if test.verb in _VERBS:
+        features.append(_VERBS[test.verb])
+    if case.axes.full_quads:
+        features.append("shaderQuadControl")
+    needs += [feature for feature in features if feature not in capabilities.features]
+    categories = ["basic", "ballot"] + ["vote"] * (test.probe == "any_left")
+    needs += lacking_operations(categories, capabilities)
+    if capabilities.subgroup.size < _LEAST_SIZE:
+        needs.append(f"a subgroup size of at least {_LEAST_SIZE}, which holds a quad")
+    return needs
 
 
-def _judge(executor: Executor, case: TerminationCase) -> Verdict:
-    scene = case.scene
+def _judge(executor: Executor, cases: list[TerminationCase]) -> list[Verdict]:
+    """Draw and judge one case after the other."""
+    return [_judge_one(executor, case) for case in cases]
+
+
+TERMINATED_FRAGMENTS = TableFamily(
+    "leaving", all_cases, _missing, _judge, lambda case: TESTS[case.axes.test].verb, batch=8
+)
+"""Fragments that are demoted, terminated or discarded, and the masks of the remaining ones."""
+
+
+def _judge_one(executor: Executor, case: TerminationCase) -> Verdict:
+    scene = case.axes.scene
     module = executor.compile(source_of(case), stage="fragment")
-    blank = poisoned(COUNT, GRID * GRID)
-    blank[[PLANES["started"], PLANES["ended"]]] = 0
-    outputs = executor.buffer("fragments", blank.nbytes)
-    outputs.write(blank)
+    zeroed = PLANES["started"], PLANES["ended"]
+    recorder = Recorder("fragment", COUNT, (GRID, GRID), zeroed, size=(scene.size, scene.size))
     vertices = {name: value for name, value in scene.vertices().items() if name == "position"}
-    images = executor.device.draw(
+    planes, results = recorder.run(
+        executor,
         module,
-        (scene.size, scene.size),
-        {0: outputs, 1: np.array([VALUE, 0], np.uint32)},
+        {1: np.array([VALUE, 0], np.uint32)},
         vertices=vertices or None,
         colors={"color": poisoned(scene.size, scene.size)},
-        timeout=executor.timeout,
     )
-    planes = outputs.read(np.uint32, blank.size).reshape(COUNT, GRID, GRID)
     color = poisoned(GRID, GRID)
-    color[: scene.size, : scene.size] = np.asarray(images["color"]).reshape(scene.size, scene.size)
+    color[: scene.size, : scene.size] = np.asarray(results["color"]).reshape(scene.size, scene.size)
     return _Record(
-        TESTS[case.test], planes, color, scene.covered[0], executor.capabilities.subgroup.size
+        TESTS[case.axes.test], planes, color, scene.covered[0], executor.capabilities.subgroup.size
     ).verdict()
 
 
 @dataclass(frozen=True)
 class _Record:
-    """Values that a draw recorded.
+    """The record of a draw, of the pixels that the scene covers.
 
     Attributes
     ----------
@@ -179,37 +162,30 @@ class _Record:
             return Fault("gl_SubgroupSize and gl_SubgroupInvocationID contradict each other or the device")
         there, real = self._of_subgroup(np.ones(int(self.covered.sum()), np.bool_)), self._masks("real")
         wrong = (real != there).any(axis=1)
-        return self._of_masks(
-            wrong, "real", real, there, there, "before anybody left, fragments that are none"
-        )
+        return self._of_masks(wrong, "real", real, there, there, "masks of fragments before any left")
 
     def _ending_fault(self, survivors: Flags) -> Fault | None:
         """Check that only the remaining fragments finished and wrote their color."""
         ended = self._at("ended") == 1
-        wrong = ended != survivors
-        if wrong.any():
-            words = f"{self._where(wrong)} {'did not go on' if survivors[wrong][0] else 'went on'}"
-            ways = np.array(["leaves", "goes on"])
-            return Fault(
-                words,
-                self._lanes(
-                    wrong, ways[survivors.astype(int)], ways[ended.astype(int)], LEAVES[self.test.verb]
-                ),
-            )
+        ways = np.array(["leaves", "goes on"])
+        fault = self._fault(
+            ended != survivors,
+            ways[survivors.astype(int)],
+            ways[ended.astype(int)],
+            LEAVES[self.test.verb],
+        )
+        if fault is not None:
+            return fault
         expected = poisoned(*self.color.shape)
         y, x = np.nonzero(self.covered)
         expected[y[survivors], x[survivors]] = (y * GRID + x + 1)[survivors]
-        if (self.color != expected).any():
-            at = tuple(np.argwhere(self.color != expected)[0])
-            words = f"pixel {at[::-1]} has color {self.color[at]} where it must have {expected[at]}"
-            got, wanted = self.color[self.covered], expected[self.covered]
-            lanes = (
-                self._lanes(got != wanted, wanted, got, "color = index + 1u")
-                if (got != wanted).any()
-                else None
-            )
-            return Fault(words, lanes)
-        return None
+        wanted, got = expected[self.covered], self.color[self.covered]
+        fault = self._fault(wanted != got, wanted, got, "color = index + 1u", about="color")
+        outside = (self.color != expected) & ~self.covered
+        if fault is None and outside.any():
+            index = tuple(np.argwhere(outside)[0].tolist())
+            fault = Fault(f"pixel {index[::-1]} is not covered and has color {self.color[index]}")
+        return fault
 
     def _certain(self) -> Flags:
         """Whether the active invocations of each pixel are known afterwards, (pixels,)."""
@@ -224,7 +200,7 @@ class _Record:
         left, recorded = self._masks("real") & ~gone, self._masks("left")
         wrong = judged & (recorded != left).any(axis=1)
         if wrong.any():
-            return self._of_masks(wrong, "left", recorded, left, left, "fragments that are left")
+            return self._of_masks(wrong, "left", recorded, left, left, "masks of fragments that are left")
         most = self._masks("before")
         if self.test.verb == "terminate":
             most &= ~gone
@@ -234,39 +210,55 @@ class _Record:
                 most &= self._masks("real")
         after = self._masks("after")
         wrong = judged & ((after & ~most) | (left & ~after)).any(axis=1)
-        return self._of_masks(wrong, "after", after, left, most, "who is active in the end, at most")
+        return self._of_masks(wrong, "after", after, left, most, "masks of active invocations, at most")
 
     def _probe_fault(self, survivors: Flags) -> Fault | None:
         """Check the values that the remaining fragments probed."""
         expected, got = VALUE if self.test.probe == "read" else 0, self._at("probe")
-        wrong = survivors & (got != expected)
-        if not self.test.probe or not wrong.any():
-            return None
-        words = f"{self._where(wrong)} found {got[wrong][0]} where it must find {expected}"
-        return Fault(
-            words, self._lanes(wrong, np.where(survivors, str(expected), "any"), got, "uint probe =")
-        )
+        wrong = survivors & (got != expected) & bool(self.test.probe)
+        return self._fault(wrong, np.where(survivors, str(expected), "any"), got, "uint probe =")
 
-    def _where(self, wrong: Flags) -> str:
+    def _fault(
+        self,
+        wrong: Flags,
+        expected: NDArray[Any],
+        got: NDArray[Any],
+        code: str,
+        about: str = "",
+        masks: list[dict[str, str]] | None = None,
+    ) -> Fault | None:
+        """Return the fault in the values of the covered pixels, (pixels,) each; None if there is none.
+
+        Parameters
+        ----------
+        code : text in the shader line that computes the values.
+        about : description of the values.
+        masks : masks for the evidence.
+        """
+        if not wrong.any():
+            return None
         y, x = np.nonzero(self.covered)
-        lane = self._at("lane")[wrong][0]
-        first = f"pixel ({x[wrong][0]}, {y[wrong][0]}) lane {lane}"
-        return f"{int(wrong.sum())} of {len(wrong)} pixels are wrong: {first}"
+        lane = self._at("lane")
+
+        def line(index: Index) -> str:
+            where = f"pixel ({x[index]}, {y[index]}) lane {lane[index]}"
+            return f"{where}: expected {expected[index]} got {got[index]}"
+
+        description = Description(
+            "pixels", line, lambda flags: self._lanes(flags, expected, got, code, masks), about=about
+        )
+        return Fault(description.text(wrong, len(wrong)), description.evidence(wrong))
 
     def _of_masks(
-        self, wrong: Flags, name: str, got: Flags, least: Flags, most: Flags, what: str
+        self, wrong: Flags, name: str, got: Flags, least: Flags, most: Flags, about: str
     ) -> Fault | None:
         """Return the fault of the masks of a name, (pixels, size); None if there is none."""
         if not wrong.any():
             return None
-        recorded, wanted = ([hex_of(row) for row in pack(masks)] for masks in (got, most))
-        first = int(np.flatnonzero(wrong)[0])
-        words = f"{self._where(wrong)}: {what}: expected {wanted[first]} got {recorded[first]}"
+        wanted, recorded = (np.array([hex_of(row) for row in pack(sets)]) for sets in (most, got))
         same = self._together(wrong)
         masks = evidence.masks_of(self._at("lane")[same], got[same], least[same], most[same])
-        return Fault(
-            words, self._lanes(wrong, np.array(wanted), np.array(recorded), f"uvec4 {name} = ", masks)
-        )
+        return self._fault(wrong, wanted, recorded, f"uvec4 {name} = ", about, masks)
 
     def _together(self, wrong: Flags) -> Indices:
         """Return the indices of the covered pixels in the subgroup of the first wrong one."""

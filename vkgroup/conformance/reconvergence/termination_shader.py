@@ -129,15 +129,15 @@ def pixels(scene: Scene) -> int:
 
 def source_of(case: TerminationCase) -> str:
     """Return the GLSL of a case."""
-    test = TESTS[case.test]
+    axes, test = case.axes, TESTS[case.axes.test]
     return _TEMPLATE.format(
         title=case.name,
         extensions="\n".join(
-            f"#extension {name} : require" for name in sorted(_names(test, case.full_quads))
+            f"#extension {name} : require" for name in sorted(_names(test, bool(axes.full_quads)))
         ),
-        modes="\n".join(_modes(test, case.full_quads)),
+        modes="\n".join(_modes(test, bool(axes.full_quads))),
         grid=GRID,
-        pixels=pixels(case.scene),
+        pixels=pixels(axes.scene),
         selected=SELECTIONS[test.selection].glsl,
         flow=FLOWS[test.flow].format(leave=LEAVES[test.verb]),
         now_helper="helperInvocationEXT()" if test.verb == "demote" else "gl_HelperInvocation",

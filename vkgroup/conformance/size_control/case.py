@@ -1,12 +1,16 @@
-"""A case of the subgroup size as data: what a pipeline asks for, and what it must get."""
+"""Cases of the subgroup size: what a pipeline asks for, and the sizes that it may then have."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from vkgroup.compiler import Target
+from vkgroup.conformance.family import TableCase
 from vkgroup.device import Capabilities
+
+_FULL = "_full"
 
 
 @dataclass(frozen=True)
@@ -38,49 +42,51 @@ SIZES: dict[str, SizeChoice] = {
 """All choices by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class SizeCase:
-    """One case.
+class SizeAxes(NamedTuple):
+    """The axes of a case that runs pipelines.
 
     Attributes
     ----------
-    category : ``"size_control"`` or ``"multiple_dispatches"``.
     stage : key of the stages that are observed; see `vkgroup.conformance.size_control.stages`.
-    size : key of `SIZES`.
-    full : whether full subgroups are demanded.
-    spirv16 : whether the module is of SPIR-V 1.6, and not of 1.5.
-    framebuffer : whether what is seen leaves through attachments, and not through a buffer.
+    mode : key of `SIZES`, with ``_full`` behind it where full subgroups are demanded.
+    version : ``"spirv16"`` for a module of SPIR-V 1.6, "" for one of 1.5.
+    output : `FRAMEBUFFER` where the records leave through attachments, "" where through a buffer.
     """
 
-    category: str
     stage: str
-    size: str
-    full: bool = False
-    spirv16: bool = False
-    framebuffer: bool = False
+    mode: str
+    version: str = ""
+    output: str = ""
 
     @property
-    def name(self) -> str:
-        """``category.stage.size[_full][.spirv16][.framebuffer]``."""
-        parts = [self.category, self.stage, self.size + "_full" * self.full]
-        parts += ["spirv16"] * self.spirv16 + ["framebuffer"] * self.framebuffer
-        return ".".join(parts)
+    def full(self) -> bool:
+        """Whether full subgroups are demanded."""
+        return self.mode.endswith(_FULL)
+
+    @property
+    def spirv16(self) -> bool:
+        """Whether the module is of SPIR-V 1.6."""
+        return bool(self.version)
+
+    @property
+    def framebuffer(self) -> bool:
+        """Whether the records leave through attachments."""
+        return bool(self.output)
 
     @property
     def choice(self) -> SizeChoice:
         """What its pipelines say of the subgroup size."""
-        return SIZES[self.size]
+        return SIZES[self.mode.removesuffix(_FULL)]
 
-    @property
-    def sentence(self) -> str:
-        """What the case tests."""
+    def sentence(self, several: bool) -> str:
+        """Return what a case tests, over several dispatches or in one."""
         full = " and demands full subgroups" if self.full else ""
         version = "SPIR-V 1.6" if self.spirv16 else "SPIR-V 1.5"
         where = ", seen through its attachments" if self.framebuffer else ""
-        what = "over several dispatches " if self.category == "multiple_dispatches" else ""
+        dispatches = "over several dispatches " if several else ""
         return (
             f"A pipeline {self.choice.sentence}{full}, of {version}, has the subgroup sizes that it may have "
-            f"{what}({self.stage.replace('_', ' ')}{where}): Vulkan 1.4, Varying Subgroup Size, Full"
+            f"{dispatches}({self.stage.replace('_', ' ')}{where}): Vulkan 1.4, Varying Subgroup Size, Full"
             " Subgroups."
         )
 
@@ -110,3 +116,6 @@ class SizeCase:
     def must_be_full(self, local_size: tuple[int, int, int], size: int) -> bool:
         """Whether subgroups of a size must be full (Vulkan 1.4, Full Subgroups)."""
         return (self.full or self.spirv16) and local_size[0] % size == 0
+
+
+SizeCase = TableCase[SizeAxes]

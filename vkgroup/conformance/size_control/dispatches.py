@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.size_control.case import SizeCase
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.size_control.case import SizeAxes
 from vkgroup.conformance.size_control.records import Seen, judge
 from vkgroup.conformance.size_control.shaders import MOST_RECORDS, workgroup_shader
 from vkgroup.conformance.size_control.stages import control_of, emptied, recorded
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.dispatch import Dispatch
 from vkgroup.results.record import Status
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
 
 GROUPS = (1, 3, 2, 5, 1)
 """Workgroups of the dispatches of one pipeline, one after another in one submission."""
 
 
-def local_sizes(case: SizeCase, capabilities: Capabilities) -> list[int]:
+def local_sizes(case: SizeAxes, capabilities: Capabilities) -> list[int]:
     """Return the sizes of 1-D workgroups that a case dispatches: powers of two, as the device allows."""
     limits, control = capabilities.limits, capabilities.size_control
     most = min(int(limits["maxComputeWorkGroupInvocations"]), int(limits["maxComputeWorkGroupSize"][0]))
@@ -35,7 +32,7 @@ def local_sizes(case: SizeCase, capabilities: Capabilities) -> list[int]:
     return [1 << bit for bit in range(most.bit_length()) if least <= 1 << bit <= most]
 
 
-def judge_dispatches(executor: Executor, case: SizeCase) -> Verdict:
+def judge_dispatches(executor: Executor, case: SizeAxes) -> Verdict:
     """Dispatch one pipeline of each local size several times, and judge each dispatch for itself."""
     capabilities = executor.capabilities
     seen: list[Seen] = []
@@ -48,7 +45,7 @@ def judge_dispatches(executor: Executor, case: SizeCase) -> Verdict:
     return verdict
 
 
-def _dispatched(executor: Executor, case: SizeCase, shape: tuple[int, int, int]) -> list[Seen]:
+def _dispatched(executor: Executor, case: SizeAxes, shape: tuple[int, int, int]) -> list[Seen]:
     module = executor.compile(workgroup_shader("compute", shape), stage="compute", target=case.target)
     buffer = emptied(executor)
     firsts = np.cumsum((0, *GROUPS))

@@ -1,11 +1,14 @@
-"""What a device declares of its subgroup sizes, held against the specification: cases without a shader."""
+"""Declared subgroup sizes against the rules of the specification: cases without a shader."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from vkgroup.conformance.verdict import Verdict
+from vkgroup.conformance.comparison import Verdict
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableCase, TableFamily
 from vkgroup.device import Capabilities
 from vkgroup.reference.device.capabilities import DRIVER_NAME
 from vkgroup.results.record import Status
@@ -68,43 +71,45 @@ PROPERTIES: dict[str, Property] = {
 """All rules by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class PropertyCase:
-    """The case of one rule."""
+class PropertyAxes(NamedTuple):
+    """The axes: ``"properties"``, and a key of `PROPERTIES`."""
 
+    kind: str
     rule: str
 
-    @property
-    def category(self) -> str:
-        """The family's own."""
-        return "size_control"
 
-    @property
-    def name(self) -> str:
-        """``size_control.properties.rule``."""
-        return f"size_control.properties.{self.rule}"
-
-    @property
-    def sentence(self) -> str:
-        """The rule."""
-        return f"What the device declares: {PROPERTIES[self.rule].sentence}."
+PropertyCase = TableCase[PropertyAxes]
 
 
-def missing_property(case: PropertyCase, capabilities: Capabilities) -> list[str]:
-    """Return what a device lacks to be judged by a rule: sizes of its own, and those of Vulkan.
+def _cases() -> Iterator[PropertyCase]:
+    for name, rule in PROPERTIES.items():
+        sentence = f"What the device declares: {rule.sentence}."
+        yield TableCase("size_control", PropertyAxes("properties", name), sentence)
+
+
+def _missing(case: PropertyCase, capabilities: Capabilities) -> list[str]:
+    """Return what a device lacks to be judged by a rule: declared sizes, and the limits of Vulkan.
 
     The reference device executes subgroups of one and two lanes as well, which no device of Vulkan with quad
     operations may have.
     """
     if not capabilities.size_control.max_size:
         return ["subgroupSizeControl"]
-    beyond = case.rule == "quads" and capabilities.driver_name == DRIVER_NAME
+    beyond = case.axes.rule == "quads" and capabilities.driver_name == DRIVER_NAME
     return ["a device of Vulkan (the reference device has smaller subgroups, and quads)"] if beyond else []
 
 
-def judge_property(case: PropertyCase, capabilities: Capabilities) -> Verdict:
-    """Judge what a device declares."""
+def judge_property(rule: str, capabilities: Capabilities) -> Verdict:
+    """Judge what a device declares by a rule, a key of `PROPERTIES`."""
     least, size, most = _sizes(capabilities)
     detail = f"minSubgroupSize {least}, subgroupSize {size}, maxSubgroupSize {most}"
-    holds = PROPERTIES[case.rule].holds(capabilities)
-    return Verdict(Status.PASS if holds else Status.FAIL, 1, 0, detail)
+    return Verdict(Status.PASS if PROPERTIES[rule].holds(capabilities) else Status.FAIL, 1, 0, detail)
+
+
+def _judge(executor: Executor, cases: list[PropertyCase]) -> list[Verdict]:
+    """Judge what the device declares."""
+    return [judge_property(case.axes.rule, executor.capabilities) for case in cases]
+
+
+DECLARED = TableFamily("properties", _cases, _missing, _judge, lambda case: "")
+"""Rules on the subgroup sizes that a device declares."""

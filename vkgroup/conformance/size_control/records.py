@@ -1,4 +1,4 @@
-"""What invocations saw of the subgroup size, and whether they may have."""
+"""Recorded subgroup sizes, and the rules that they must keep."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import unpack
-from vkgroup.conformance.size_control.case import SizeCase
-from vkgroup.conformance.verdict import Verdict
+from vkgroup.conformance.size_control.case import SizeAxes
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
 
@@ -49,12 +49,12 @@ class Seen:
 
     @property
     def where(self) -> str:
-        """The stage and the workgroups' shape in words."""
+        """A phrase for the stage and the shape of its workgroups."""
         shape = "" if self.local_size is None else f", workgroups of {' x '.join(map(str, self.local_size))}"
         return f"{self.stage.replace('_', ' ')} stage{shape}"
 
 
-def judge(case: SizeCase, seen: list[Seen], capabilities: Capabilities) -> Verdict:
+def judge(case: SizeAxes, seen: list[Seen], capabilities: Capabilities) -> Verdict:
     """Judge what a case's invocations saw."""
     judged = sum(len(one.records) for one in seen)
     faults = [(one.where, fault) for one in seen for fault in [fault_of(case, one, capabilities)] if fault]
@@ -66,7 +66,7 @@ def judge(case: SizeCase, seen: list[Seen], capabilities: Capabilities) -> Verdi
     return Verdict(Status.PASS, judged, 0, f"sizes {', '.join(map(str, sizes))}")
 
 
-def fault_of(case: SizeCase, seen: Seen, capabilities: Capabilities) -> Fault | None:
+def fault_of(case: SizeAxes, seen: Seen, capabilities: Capabilities) -> Fault | None:
     """Return what contradicts the specification; None if nothing does."""
     if len(seen.records) < seen.least:
         return Fault(f"{len(seen.records)} invocations left a record, of at least {seen.least}")
@@ -96,7 +96,7 @@ def fault_of(case: SizeCase, seen: Seen, capabilities: Capabilities) -> Fault | 
 
 
 def _workgroup_fault(
-    case: SizeCase, seen: Seen, size: NDArray[np.int64], lane: NDArray[np.int64], active: Flags
+    case: SizeAxes, seen: Seen, size: NDArray[np.int64], lane: NDArray[np.int64], active: Flags
 ) -> Fault | None:
     """Return what contradicts the specification in workgroups, whose invocations are all active."""
     assert seen.local_size is not None
@@ -127,7 +127,7 @@ def _workgroup_fault(
     return _fullness_fault(case, seen, width, members.sum(axis=1)[key])
 
 
-def _fullness_fault(case: SizeCase, seen: Seen, width: int, held: NDArray[np.int64]) -> Fault | None:
+def _fullness_fault(case: SizeAxes, seen: Seen, width: int, held: NDArray[np.int64]) -> Fault | None:
     """Return which subgroup must be full and is not; `held` is how many invocations each one's has."""
     assert seen.local_size is not None
     if not case.must_be_full(seen.local_size, width):
@@ -173,12 +173,12 @@ def _fault(
     if got.ndim == 2 and not isinstance(expected, str):
         must = expected[same, :size]
         masks = evidence.masks_of(lane, got[same, :size], must, must)
-    found: dict[str, list[str | None]] = {name: _texts(values, same) for name, values in rows.items()}
-    found["expected"] = [expected] * len(same) if isinstance(expected, str) else _texts(expected, same)
-    found["got"] = _texts(got, same)
+    lane_rows: dict[str, list[str | None]] = {name: _texts(values, same) for name, values in rows.items()}
+    lane_rows["expected"] = [expected] * len(same) if isinstance(expected, str) else _texts(expected, same)
+    lane_rows["got"] = _texts(got, same)
     active = unpack(np.ascontiguousarray(first[None, 4:8]), size)[0]
     lanes = evidence.of_lanes(
-        where, lane, wrong[same], found, size=size, active=active, masks=masks, code=code
+        where, lane, wrong[same], lane_rows, size=size, active=active, masks=masks, code=code
     )
     return Fault(words, lanes)
 

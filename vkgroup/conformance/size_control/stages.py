@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.size_control.case import SizeCase
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.size_control.case import SizeAxes
 from vkgroup.conformance.size_control.rays import INVOCATIONS, ray_shader
 from vkgroup.conformance.size_control.records import WORDS, Seen
 from vkgroup.conformance.size_control.shaders import (
@@ -28,12 +29,8 @@ from vkgroup.conformance.stages.rays import RAY_INTERFACES
 from vkgroup.conformance.support import STAGE_FEATURES
 from vkgroup.conformance.tracing import trace
 from vkgroup.device import Capabilities
-from vkgroup.dispatch import DrawState
+from vkgroup.dispatch import Buffer, DrawState
 from vkgroup.spec.stages import PRIMITIVE_STAGES, RAY_STAGES
-
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
-    from vkgroup.dispatch import Buffer
 
 Shape = tuple[int, int, int]
 
@@ -69,10 +66,10 @@ class StageRow:
     stores: tuple[str, ...]
     workgroups: bool
     attachments: bool
-    observe: Callable[[Executor, SizeCase], list[Seen]]
+    observe: Callable[[Executor, SizeAxes], list[Seen]]
 
 
-def shapes(case: SizeCase, stage: str, capabilities: Capabilities) -> list[Shape]:
+def shapes(case: SizeAxes, stage: str, capabilities: Capabilities) -> list[Shape]:
     """Return the shapes of workgroups that a case is judged on, by limits and the pipeline's rules.
 
     Full subgroups can be demanded where the size in x is a multiple of the subgroup size, whichever it will
@@ -97,7 +94,7 @@ def shapes(case: SizeCase, stage: str, capabilities: Capabilities) -> list[Shape
     return sorted(fitting)
 
 
-def control_of(case: SizeCase, capabilities: Capabilities) -> dict[str, Any]:
+def control_of(case: SizeAxes, capabilities: Capabilities) -> dict[str, Any]:
     """Return what a case says of the subgroup size, as arguments of pipelines and draws."""
     return {
         "subgroup_size": case.required(capabilities),
@@ -119,21 +116,21 @@ def recorded(buffer: Buffer) -> NDArray[np.uint32]:
     return buffer.read(np.uint32, _HEAD + WORDS * count)[_HEAD:].reshape(count, WORDS)
 
 
-def _observe_compute(executor: Executor, case: SizeCase) -> list[Seen]:
-    found = []
+def _observe_compute(executor: Executor, case: SizeAxes) -> list[Seen]:
+    seen = []
     for shape in shapes(case, "compute", executor.capabilities):
         module = executor.compile(workgroup_shader("compute", shape), stage="compute", target=case.target)
         buffer = emptied(executor)
         control = control_of(case, executor.capabilities)
         with executor.device.pipeline(module, **control) as pipeline, pipeline.bind({0: buffer}) as bound:
             bound.dispatch((WORKGROUPS, 1, 1), {"first_group": 0}, timeout=executor.timeout)
-        found.append(Seen("compute", recorded(buffer), WORKGROUPS * prod(shape), shape, WORKGROUPS))
-    return found
+        seen.append(Seen("compute", recorded(buffer), WORKGROUPS * prod(shape), shape, WORKGROUPS))
+    return seen
 
 
-def _observe_mesh(executor: Executor, case: SizeCase) -> list[Seen]:
+def _observe_mesh(executor: Executor, case: SizeAxes) -> list[Seen]:
     """Run task or mesh shaders of each shape; they start no mesh shaders, and draw nothing."""
-    found = []
+    seen = []
     for shape in shapes(case, case.stage, executor.capabilities):
         observed = executor.compile(workgroup_shader(case.stage, shape), stage=case.stage, target=case.target)
         stages: dict[str, Any] = {case.stage: observed}
@@ -149,8 +146,8 @@ def _observe_mesh(executor: Executor, case: SizeCase) -> list[Seen]:
             timeout=executor.timeout,
             **control_of(case, executor.capabilities),
         )
-        found.append(Seen(case.stage, recorded(buffer), WORKGROUPS * prod(shape), shape, WORKGROUPS))
-    return found
+        seen.append(Seen(case.stage, recorded(buffer), WORKGROUPS * prod(shape), shape, WORKGROUPS))
+    return seen
 
 
 def _pipeline_stages(observed: tuple[str, ...]) -> tuple[str, ...]:
@@ -161,7 +158,7 @@ def _pipeline_stages(observed: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(stage for stage in NUMBERS if stage in stages)
 
 
-def _observe_graphics(executor: Executor, case: SizeCase) -> list[Seen]:
+def _observe_graphics(executor: Executor, case: SizeAxes) -> list[Seen]:
     """Draw as many points as the target has pixels, or one triangle where fragments alone are observed."""
     observed = STAGES[case.stage].observed
     stages = _pipeline_stages(observed)
@@ -226,7 +223,7 @@ def _workgroups(name: str, features: tuple[str, ...], observe: Any) -> StageRow:
     return StageRow(name, (name,), features, (), True, False, observe)
 
 
-def _observe_rays(executor: Executor, case: SizeCase) -> list[Seen]:
+def _observe_rays(executor: Executor, case: SizeAxes) -> list[Seen]:
     control = control_of(case, executor.capabilities)
     del control["full_subgroups"]
     buffer = emptied(executor)

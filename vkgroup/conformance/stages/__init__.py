@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vkgroup.conformance.shapes import SHAPES
-from vkgroup.conformance.stages.base import GROUP_CELLS, LANES, TICKETS, Around, Found, Stage
+from vkgroup.conformance.stages.base import GROUP_CELLS, LANES, TICKETS, Around, Recorded, Stage
 from vkgroup.conformance.stages.fragment import HEIGHT, WIDTH, FragmentStage
 from vkgroup.conformance.stages.framebuffer import FRAMEBUFFER, FRAMEBUFFER_STAGES, FramebufferStage
 from vkgroup.conformance.stages.graphics import INTERFACES
@@ -26,9 +26,9 @@ __all__ = [
     "TICKETS",
     "WIDTH",
     "Around",
-    "Found",
     "FragmentStage",
     "FramebufferStage",
+    "Recorded",
     "Stage",
     "TicketStage",
     "WorkgroupStage",

@@ -1,4 +1,4 @@
-"""What a stage is to the suite: where a batch's invocations come from, and which of them is which.
+"""The interface of a stage: the invocations of a batch, their numbers and their places in the data.
 
 A stage says in GLSL and in NumPy how its invocations are numbered (`index`, where each keeps its record) and
 from which *place* in the data each takes its value. In workgroups the place is the invocation's own index.
@@ -33,7 +33,7 @@ STORAGE = "layout(std430, binding = 1) writeonly buffer Outputs { uint outputs[]
 
 
 @dataclass(frozen=True)
-class Found:
+class Recorded:
     """The invocations that left a record, one an element.
 
     Attributes
@@ -41,9 +41,9 @@ class Found:
     index : where each keeps its record, ascending.
     lane, subgroup, size : what it recorded.
     group : the group of the data that it reads.
-    number : what tells where its subgroup begins in the data; see `Stage.places`.
+    number : from which the places of its subgroup in the data follow; see `Stage.places`.
     unseen : (invocations, 4) ballot of the lanes of its subgroup that may be active without a record.
-    faults : what contradicts the specification already here, in words.
+    faults : contradictions to the specification in the records, one sentence each.
     """
 
     index: Indices
@@ -122,7 +122,7 @@ class Stage(Protocol):
     def group_places(self) -> int:
         """Places of each of the `WORKGROUPS` groups of the data."""
 
-    def found(self, record: Words) -> Found:
+    def recorded(self, record: Words) -> Recorded:
         """Return who left a record, (record_planes, invocations)."""
 
     def places(self, group: Indices, number: Indices, member: Indices) -> Indices:
@@ -135,8 +135,8 @@ class Stage(Protocol):
     def cell_stride(self) -> int:
         """Cells of barrier cases between those of one group and the next; 0 where all count together."""
 
-    def whereabouts(self, group: int, number: int) -> str:
-        """Say in words where a subgroup is."""
+    def subgroup_name(self, group: int, number: int) -> str:
+        """Return a phrase for a subgroup."""
 
     def around(self, planes: int) -> Around:
         """Return the pipeline in which the stage runs."""

@@ -11,8 +11,8 @@ from vkgroup.conformance.stages.base import (
     LANES,
     STORAGE,
     Around,
-    Found,
     Indices,
+    Recorded,
     Words,
     group_of_block,
     places_of_block,
@@ -80,13 +80,13 @@ class FragmentStage:
         """Return nothing."""
         return ""
 
-    def found(self, record: Words) -> Found:
+    def recorded(self, record: Words) -> Recorded:
         """Return the pixels of the target."""
         y, x = np.divmod(np.arange(self.invocations), WIDTH)
         index = np.flatnonzero((x < self.width) & (y < self.height))
         lane, subgroup, size = record[:3, index].astype(np.int64)
         group = group_of_block(quad_of(subgroup))
-        return Found(index, lane, subgroup, size, group, subgroup, record[3:7, index].T)
+        return Recorded(index, lane, subgroup, size, group, subgroup, record[3:7, index].T)
 
     def places(self, group: Indices, number: Indices, member: Indices) -> Indices:
         """Return places by lane, recorded or not."""
@@ -96,7 +96,7 @@ class FragmentStage:
         """Return cells for a subgroup at each pixel."""
         return self.invocations * size
 
-    def whereabouts(self, group: int, number: int) -> str:
+    def subgroup_name(self, group: int, number: int) -> str:
         """Name the pixel of the first active lane."""
         return f"subgroup from pixel ({number % WIDTH}, {number // WIDTH})"
 

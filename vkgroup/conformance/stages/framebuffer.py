@@ -19,8 +19,8 @@ from vkgroup.conformance.stages.base import (
     GROUP_OF_BLOCK,
     LANES,
     Around,
-    Found,
     Indices,
+    Recorded,
     Words,
     group_of_block,
     places_of_block,
@@ -150,7 +150,7 @@ class FramebufferStage:
             lines.append("EmitVertex();")
         return "\n    ".join(lines)
 
-    def found(self, record: Words) -> Found:
+    def recorded(self, record: Words) -> Recorded:
         """Return the pixels that were drawn."""
         index = np.arange(self.invocations)
         if self.name != "fragment":
@@ -158,7 +158,7 @@ class FramebufferStage:
         lane, subgroup, size = record[:3, index].astype(np.int64)
         group = group_of_block(self._block(subgroup))
         unseen = np.full((len(index), 4), 0 if self.name == "fragment" else 0xFFFFFFFF, np.uint32)
-        return Found(index, lane, subgroup, size, group, subgroup, unseen)
+        return Recorded(index, lane, subgroup, size, group, subgroup, unseen)
 
     def _block(self, number: Indices) -> Indices:
         return quad_of(number) if self.name == "fragment" else number // BLOCK
@@ -171,7 +171,7 @@ class FramebufferStage:
         """Return none: barriers have no memory here."""
         return 0
 
-    def whereabouts(self, group: int, number: int) -> str:
+    def subgroup_name(self, group: int, number: int) -> str:
         """Name what the first active lane runs for."""
         if self.name == "fragment":
             return f"subgroup from pixel ({number % WIDTH}, {number // WIDTH})"

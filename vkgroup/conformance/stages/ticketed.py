@@ -19,8 +19,8 @@ from vkgroup.conformance.stages.base import (
     STORAGE,
     TICKETS,
     Around,
-    Found,
     Indices,
+    Recorded,
     Words,
     group_of_block,
     none_unseen,
@@ -102,7 +102,7 @@ class TicketStage:
         """Return nothing."""
         return ""
 
-    def found(self, record: Words) -> Found:
+    def recorded(self, record: Words) -> Recorded:
         """Return those that drew a ticket."""
         index = np.flatnonzero(record[2] != POISON)
         lane, subgroup, size, number = record[:4, index].astype(np.int64)
@@ -117,7 +117,7 @@ class TicketStage:
             )
         group = group_of_block(number // BLOCK)
         unseen = none_unseen(len(index))
-        return Found(index, lane, subgroup, size, group, number, unseen, tuple(faults))
+        return Recorded(index, lane, subgroup, size, group, number, unseen, tuple(faults))
 
     def places(self, group: Indices, number: Indices, member: Indices) -> Indices:
         """Return places by lane."""
@@ -127,7 +127,7 @@ class TicketStage:
         """Return cells for a subgroup at each ticket."""
         return self.invocations * size
 
-    def whereabouts(self, group: int, number: int) -> str:
+    def subgroup_name(self, group: int, number: int) -> str:
         """Name what the first active lane runs for."""
         return f"subgroup from {self.interface.thing} number {number}"
 

@@ -11,8 +11,8 @@ from vkgroup.conformance.stages.base import (
     GROUP_CELLS,
     STORAGE,
     Around,
-    Found,
     Indices,
+    Recorded,
     Words,
     none_unseen,
 )
@@ -99,12 +99,12 @@ class WorkgroupStage:
         """Return nothing, or how a task shader ends."""
         return "EmitMeshTasksEXT(0u, 0u, 0u);" if self.name == "task" else ""
 
-    def found(self, record: Words) -> Found:
+    def recorded(self, record: Words) -> Recorded:
         """Return all invocations."""
         index = np.arange(self.invocations)
         lane, subgroup, size = record[:3].astype(np.int64)
         group = index // self.group_places
-        return Found(index, lane, subgroup, size, group, subgroup, none_unseen(len(index)))
+        return Recorded(index, lane, subgroup, size, group, subgroup, none_unseen(len(index)))
 
     def places(self, group: Indices, number: Indices, member: Indices) -> Indices:
         """Return the invocations themselves."""
@@ -114,7 +114,7 @@ class WorkgroupStage:
         """Return the same for all sizes; see `GROUP_CELLS`."""
         return WORKGROUPS * GROUP_CELLS
 
-    def whereabouts(self, group: int, number: int) -> str:
+    def subgroup_name(self, group: int, number: int) -> str:
         """Name the workgroup."""
         return f"workgroup {group} subgroup {number}"
 

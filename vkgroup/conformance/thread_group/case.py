@@ -1,10 +1,11 @@
-"""A case of NV_shader_thread_group as data, and every case there is."""
+"""Cases of NV_shader_thread_group: axes, names and sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
+from vkgroup.conformance.family import TableCase
 from vkgroup.conformance.thread_group.flows import FLOWS, Flow
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
 from vkgroup.spec.thread_group_operations import THREAD_GROUP_OPERATIONS
@@ -16,50 +17,39 @@ COVERAGES = ("whole", "edge")
 """What a fragment case draws: a triangle over all pixels, or one whose edge runs through quads."""
 
 
-@dataclass(frozen=True)
-class ThreadGroupCase:
-    """One case.
+class ThreadGroupAxes(NamedTuple):
+    """The axes.
 
     Attributes
     ----------
     stage : one of `STAGES`.
     operation : a name of `THREAD_GROUP_OPERATIONS` or `OBSERVATIONS`.
-    type : of a quadSwizzle's operands; empty for the others.
-    operands : how many a quadSwizzle is given.
+    type : of a quadSwizzle's operands; "" for the others.
+    operands : ``"one"`` or ``"two"``, the operands of a quadSwizzle; "" for the others.
     flow : a name of `FLOWS`.
-    coverage : one of `COVERAGES`; empty outside of fragment shaders.
+    coverage : one of `COVERAGES`; "" outside of fragment shaders.
     """
 
     stage: str
     operation: str
     type: str
-    operands: int
+    operands: str
     flow: str
     coverage: str
 
-    @property
-    def category(self) -> str:
-        """The first part of the name."""
-        return "thread_group"
 
-    @property
-    def name(self) -> str:
-        """The case's name, unique in the suite."""
-        swizzle = (self.type, {1: "one", 2: "two"}[self.operands]) if self.type else ()
-        parts = (self.category, self.stage, self.operation, *swizzle, self.flow, self.coverage)
-        return ".".join(part for part in parts if part)
+ThreadGroupCase = TableCase[ThreadGroupAxes]
 
-    @property
-    def sentence(self) -> str:
-        """What the case tests."""
-        if self.operation in OBSERVATIONS:
-            what = OBSERVATIONS[self.operation].sentence
-        elif self.type:
-            what = f"{self.operation} of {self.type}, with {self.operands} operand{'s' * (self.operands - 1)}"
-        else:
-            what = self.operation
-        where = {"edge": ", at the edge of a triangle", "whole": ""}.get(self.coverage, "")
-        return f"{what}, in a {self.stage} shader{where}, is executed {FLOWS[self.flow].sentence}."
+
+def _sentence(axes: ThreadGroupAxes) -> str:
+    subject = axes.operation
+    if axes.operation in OBSERVATIONS:
+        subject = OBSERVATIONS[axes.operation].sentence
+    elif axes.type:
+        operands = {"one": "1 operand", "two": "2 operands"}[axes.operands]
+        subject = f"{axes.operation} of {axes.type}, with {operands}"
+    where = {"edge": ", at the edge of a triangle", "whole": ""}.get(axes.coverage, "")
+    return f"{subject}, in a {axes.stage} shader{where}, is executed {FLOWS[axes.flow].sentence}."
 
 
 def _flows(stage: str) -> Iterator[Flow]:
@@ -76,18 +66,19 @@ def all_cases() -> Iterator[ThreadGroupCase]:
                 continue
             swizzles = operation.result is None
             for type_ in (kind.name for kind in operation.types) if swizzles else ("",):
-                for operands in (1, 2) if swizzles else (1,):
+                for operands in ("one", "two") if swizzles else ("",):
                     yield from _placed(stage, operation.name, type_, operands)
         for observation in OBSERVATIONS.values():
             if stage in observation.stages:
-                yield from _placed(stage, observation.name, "", 1)
+                yield from _placed(stage, observation.name, "", "")
 
 
-def _placed(stage: str, operation: str, type_: str, operands: int) -> Iterator[ThreadGroupCase]:
+def _placed(stage: str, operation: str, type_: str, operands: str) -> Iterator[ThreadGroupCase]:
     """Yield a case for each flow and coverage in which it can be observed."""
     only_uniform = operation in OBSERVATIONS and OBSERVATIONS[operation].uniform
     for flow in _flows(stage):
         if only_uniform and not flow.uniform:
             continue
         for coverage in COVERAGES if stage == "fragment" else ("",):
-            yield ThreadGroupCase(stage, operation, type_, operands, flow.name, coverage)
+            axes = ThreadGroupAxes(stage, operation, type_, operands, flow.name, coverage)
+            yield TableCase("thread_group", axes, _sentence(axes))

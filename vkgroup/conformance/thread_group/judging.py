@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
-from vkgroup.conformance.thread_group.case import ThreadGroupCase
+from vkgroup.conformance.comparison import Description, Verdict, verdict_of
+from vkgroup.conformance.thread_group.case import ThreadGroupAxes
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
 from vkgroup.conformance.thread_group.program import WIDTH, Entry, Program
 from vkgroup.conformance.thread_group.records import (
@@ -19,7 +20,6 @@ from vkgroup.conformance.thread_group.records import (
     executions,
     layout_faults,
 )
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.device import Capabilities
 from vkgroup.reference.registry import reference_of
 from vkgroup.reference.semantics.thread_group import PIXELS, is_legal_id_nv
@@ -29,8 +29,6 @@ from vkgroup.spec.types import TYPES
 
 Words = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
-
-_SHOWN = 4
 
 _BALLOTS = ("activeThreadsNV", "ballotThreadNV")
 
@@ -67,112 +65,131 @@ def judge(program: Program, outputs: Words, capabilities: Capabilities) -> list[
     size = capabilities.subgroup.size
     if faults := layout_faults(program, outputs, size):
         return [Verdict(Status.FAIL, 0, 0, faults[0])] * len(program.entries)
-    found = [executions(program, outputs, slot, size) for slot in range(len(program.flow.executes))]
-    fault = next(filter(None, (activity_fault(program, one) for one in found)), None)
+    slots = [executions(program, outputs, slot, size) for slot in range(len(program.flow.executes))]
+    fault = next(filter(None, (activity_fault(program, executed) for executed in slots)), None)
     if fault is not None:
         return [Verdict(Status.FAIL, 0, 0, *fault)] * len(program.entries)
-    return [_judge(entry, program, found, capabilities) for entry in program.entries]
+    return [_judge(entry, program, slots, capabilities) for entry in program.entries]
 
 
-def _judge(entry: Entry, program: Program, found: list[Executions], capabilities: Capabilities) -> Verdict:
-    defined = undefined = 0
-    wrong: list[str] = []
-    shown: dict[str, Any] | None = None
-    for one in found:
-        got = one.results[entry.at : entry.at + entry.planes].T
+def _judge(entry: Entry, program: Program, slots: list[Executions], capabilities: Capabilities) -> Verdict:
+    """Judge one case on the executions of each slot."""
+    judged = [_Slot.of(entry, program, executed, capabilities) for executed in slots]
+    wrong = np.concatenate([~slot.legal for slot in judged])
+    if not len(wrong):
+        return _nothing(slots)
+    numbers = np.repeat(np.arange(len(judged)), [len(slot.legal) for slot in judged])
+    rows = np.concatenate([np.arange(len(slot.legal)) for slot in judged])
+    defined = sum(int(slot.complete.sum()) for slot in judged)
+    description = Description(
+        "executions",
+        lambda index: judged[numbers[index]].line(int(rows[index])),
+        lambda wrong: judged[numbers[int(np.argmax(wrong))]].evidence(),
+    )
+    return verdict_of(wrong, description, defined=defined, undefined=len(wrong) - defined, total=len(wrong))
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """What the executions of a slot recorded for a case, (n, …) arrays.
+
+    Attributes
+    ----------
+    got, wanted : (n, planes) what was recorded, and what must be; None where a range is legal.
+    legal : (n,) whether it may be what it is.
+    complete : (n,) whether every bit of it is defined.
+    """
+
+    entry: Entry
+    executed: Executions
+    got: Words
+    wanted: Words | None
+    legal: Flags
+    complete: Flags
+
+    @classmethod
+    def of(cls, entry: Entry, program: Program, executed: Executions, capabilities: Capabilities) -> _Slot:
+        """Return what a slot's executions recorded, compared with what the document requires."""
+        got = executed.results[entry.at : entry.at + entry.planes].T
         if entry.case.operation in _SM_BUILTINS:
-            legal = _SM_BUILTINS[entry.case.operation](one, got[:, 0], capabilities)
-            complete = np.ones(len(got), np.bool_)
-            wanted = None
-        else:
-            expected = _expected(entry.case, program, one)
-            legal = ((got ^ expected.words) & expected.bits == 0).all(axis=1)
-            complete = (expected.bits == 0xFFFFFFFF).all(axis=1)
-            wanted = expected.words
-        if not legal.all():
-            told = [None] * len(got) if wanted is None else wanted
-            wrong += [_tell(one, int(row), got[row], told[row]) for row in np.flatnonzero(~legal)]
-            shown = shown or _shown(entry, one, got, wanted, complete, ~legal)
-        defined += int(complete.sum())
-        undefined += int((~complete).sum())
-    if wrong:
-        lines = [f"{len(wrong)} of {defined + undefined} executions are wrong", *wrong[:_SHOWN]]
-        return Verdict(Status.FAIL, defined, undefined, "\n".join(lines), shown)
-    if not defined and not undefined:
-        return _nothing(found)
-    return Verdict(Status.PASS if defined else Status.UNDEFINED, defined, undefined)
+            legal = _SM_BUILTINS[entry.case.operation](executed, got[:, 0], capabilities)
+            return cls(entry, executed, got, None, legal, np.ones(len(got), np.bool_))
+        expected = _expected(entry.case, program, executed)
+        legal = ((got ^ expected.words) & expected.bits == 0).all(axis=1)
+        return cls(entry, executed, got, expected.words, legal, (expected.bits == 0xFFFFFFFF).all(axis=1))
+
+    def line(self, row: int) -> str:
+        """Describe an execution."""
+        executed = self.executed
+        wanted = "" if self.wanted is None else f" expected {_text(self.wanted[row])}"
+        thread = f"thread {executed.lane[row]} of warp {executed.warp[row]}"
+        where = f"invocation {executed.index[row]} {thread} slot {executed.slot}"
+        return f"{where} active 0x{executed.mask[row]:x}:{wanted} got {_text(self.got[row])}"
+
+    def evidence(self) -> dict[str, Any]:
+        """Return the evidence of the warp of the first wrong execution."""
+        executed, wrong = self.executed, ~self.legal
+        same = evidence.together(wrong, executed.warp, executed.mask, executed.company)
+        observation = OBSERVATIONS.get(self.entry.case.operation)
+        rows: dict[str, list[str | None]] = {"invocation": [str(index) for index in executed.index[same]]}
+        if self.wanted is not None:
+            wanted = [_text(words) for words in self.wanted[same]]
+            rows["expected"] = [
+                text if defined else None
+                for text, defined in zip(wanted, self.complete[same].tolist(), strict=True)
+            ]
+        rows["got"] = [_text(self.got[row]) for row in same]
+        return evidence.of_lanes(
+            f"warp {executed.warp[same[0]]}",
+            executed.lane[same],
+            wrong[same],
+            rows,
+            size=executed.active.shape[1],
+            active=executed.active[same[0]],
+            slot=executed.slot,
+            code="\n".join(observation.code) if observation else self.entry.case.operation,
+        )
 
 
-def _nothing(found: list[Executions]) -> Verdict:
+def _nothing(slots: list[Executions]) -> Verdict:
     """Nobody executed the code: wrong only where somebody had to."""
-    if any(one.expected.any() for one in found):
+    if any(executed.expected.any() for executed in slots):
         return Verdict(Status.FAIL, 0, 0, "no invocation executed the code, where some had to")
     return Verdict(Status.UNDEFINED, 0, 0)
-
-
-def _tell(one: Executions, row: int, got: Words, expected: Words | None) -> str:
-    """Describe a wrong result."""
-    wanted = "" if expected is None else f" expected {_text(expected)}"
-    return (
-        f"invocation {one.index[row]} thread {one.lane[row]} of warp {one.warp[row]} slot {one.slot} "
-        f"active 0x{one.mask[row]:x}:{wanted} got {_text(got)}"
-    )
 
 
 def _text(words: Words) -> str:
     return " ".join(f"0x{word:08x}" for word in words)
 
 
-def _shown(
-    entry: Entry, one: Executions, got: Words, expected: Words | None, complete: Flags, wrong: Flags
-) -> dict[str, Any]:
-    """Return the evidence of the warp of the first wrong execution; (n, …) arrays but for the entry."""
-    same = evidence.together(wrong, one.warp, one.mask, one.company)
-    observation = OBSERVATIONS.get(entry.case.operation)
-    rows: dict[str, list[str | None]] = {"invocation": [str(index) for index in one.index[same]]}
-    if expected is not None:
-        rows["expected"] = [_text(expected[row]) if complete[row] else None for row in same]
-    rows["got"] = [_text(got[row]) for row in same]
-    return evidence.of_lanes(
-        f"warp {one.warp[same[0]]}",
-        one.lane[same],
-        wrong[same],
-        rows,
-        size=one.active.shape[1],
-        active=one.active[same[0]],
-        slot=one.slot,
-        code="\n".join(observation.code) if observation else entry.case.operation,
-    )
-
-
-def _expected(case: ThreadGroupCase, program: Program, one: Executions) -> Expected:
+def _expected(case: ThreadGroupAxes, program: Program, executed: Executions) -> Expected:
     """Return what the document requires of each execution."""
     if case.operation in OBSERVATIONS:
-        return _OBSERVED[case.operation](one)
+        return _OBSERVED[case.operation](executed)
     operation = THREAD_GROUP_OPERATIONS[case.operation]
     reference = reference_of(operation.name)
-    n, size = one.active.shape
+    n, size = executed.active.shape
     rows = np.arange(n)
     inputs = np.broadcast_to(program.inputs[:size], (n, size, program.inputs.shape[1]))
     if case.type:
         components = TYPES[case.type].components
         swizzled, unswizzled = inputs[:, :, :components], inputs[:, :, 4 : 4 + components]
-        lanes = reference(swizzled, one.executing, unswizzled if case.operands == 2 else None)
-        return Expected.exactly(np.ascontiguousarray(lanes.value[rows, one.lane]), ~one.unseen)
+        lanes = reference(swizzled, executed.executing, unswizzled if case.operands == "two" else None)
+        return Expected.exactly(np.ascontiguousarray(lanes.value[rows, executed.lane]), ~executed.unseen)
     if case.operation in _BALLOTS:
         arguments = (inputs[:, :, 8:9] < 0,) if operation.types else ()
-        lanes = reference(*arguments, one.executing)
+        lanes = reference(*arguments, executed.executing)
         # Ballots of a device may leave helper threads out (Vulkan, "Helper Invocations").
-        left_out = (one.left_out << np.arange(size)).sum(axis=1).astype(np.uint32)
-        return Expected(lanes.value[rows, one.lane], ~(left_out | one.ended)[:, None])
+        left_out = (executed.left_out << np.arange(size)).sum(axis=1).astype(np.uint32)
+        return Expected(lanes.value[rows, executed.lane], ~(left_out | executed.ended)[:, None])
     # Whoever has left a record is no helper thread.
-    arguments = (~one.helper,) if case.operation == "gl_HelperThreadNV" else ()
-    lanes = reference(one.active, *arguments)
-    return Expected.exactly(lanes.value[rows, one.lane].astype(np.uint32))
+    arguments = (~executed.helper,) if case.operation == "gl_HelperThreadNV" else ()
+    lanes = reference(executed.active, *arguments)
+    return Expected.exactly(lanes.value[rows, executed.lane].astype(np.uint32))
 
 
-def _arrangement(one: Executions) -> Expected:
-    thread = one.lane % 4
+def _arrangement(executed: Executions) -> Expected:
+    thread = executed.lane % 4
     place = np.array(PIXELS["Vulkan"])[thread]
     return Expected.exactly(np.column_stack([thread, place]).astype(np.uint32))
 
@@ -180,30 +197,30 @@ def _arrangement(one: Executions) -> Expected:
 def _neighbour(dx: int, dy: int) -> Callable[[Executions], Expected]:
     """Expect the centre of the pixel that is the neighbour in the quad."""
 
-    def expected(one: Executions) -> Expected:
-        y, x = np.divmod(one.index, WIDTH)
+    def expected(executed: Executions) -> Expected:
+        y, x = np.divmod(executed.index, WIDTH)
         centre = np.column_stack([(x ^ dx) + 0.5, (y ^ dy) + 0.5]).astype(np.float32)
         return Expected.exactly(centre)
 
     return expected
 
 
-def _helpers(one: Executions) -> Expected:
-    threads = one.lane[:, None] // 4 * 4 + np.arange(4)
-    return Expected.exactly(np.take_along_axis(one.helper, threads, axis=1).astype(np.uint32))
+def _helpers(executed: Executions) -> Expected:
+    threads = executed.lane[:, None] // 4 * 4 + np.arange(4)
+    return Expected.exactly(np.take_along_axis(executed.helper, threads, axis=1).astype(np.uint32))
 
 
-def _derivatives(one: Executions) -> Expected:
-    return Expected.exactly(np.tile(np.array([3.0, 5.0], np.float32), (len(one.index), 1)))
+def _derivatives(executed: Executions) -> Expected:
+    return Expected.exactly(np.tile(np.array([3.0, 5.0], np.float32), (len(executed.index), 1)))
 
 
-def _masks_of_active(one: Executions) -> Expected:
-    rows, masks = np.arange(len(one.index)), []
+def _masks_of_active(executed: Executions) -> Expected:
+    rows, masks = np.arange(len(executed.index)), []
     for relation in ("Le", "Lt", "Ge", "Gt", "Eq"):
         reference = reference_of(f"gl_Thread{relation}MaskNV")
-        masks.append(reference(one.active).value[rows, one.lane, 0] & one.mask)
+        masks.append(reference(executed.active).value[rows, executed.lane, 0] & executed.mask)
     words = np.column_stack(masks)
-    return Expected(words, np.broadcast_to(~one.ended[:, None], words.shape))
+    return Expected(words, np.broadcast_to(~executed.ended[:, None], words.shape))
 
 
 _OBSERVED: dict[str, Callable[[Executions], Expected]] = {
@@ -216,11 +233,11 @@ _OBSERVED: dict[str, Callable[[Executions], Expected]] = {
 }
 
 
-def _legal_ids(one: Executions, got: Words, count: int) -> Flags:
+def _legal_ids(executed: Executions, got: Words, count: int) -> Flags:
     """Judge ids of processors or warps, warp by warp."""
     legal = np.zeros(len(got), np.bool_)
-    for warp in np.unique(one.warp):
-        members = one.warp == warp
+    for warp in np.unique(executed.warp):
+        members = executed.warp == warp
         value = got[members][None]
         legal[members] = is_legal_id_nv(value, np.ones(value.shape, np.bool_), count)[0]
     return legal
@@ -235,8 +252,8 @@ def _warps(capabilities: Capabilities) -> int:
 
 
 _SM_BUILTINS: dict[str, Callable[[Executions, Words, Capabilities], Flags]] = {
-    "gl_WarpIDNV": lambda one, got, has: _legal_ids(one, got, _warps(has)),
-    "gl_SMIDNV": lambda one, got, has: _legal_ids(one, got, _sm_count(has)),
-    "gl_WarpsPerSMNV": lambda one, got, has: got == _warps(has),
-    "gl_SMCountNV": lambda one, got, has: got == _sm_count(has),
+    "gl_WarpIDNV": lambda executed, got, has: _legal_ids(executed, got, _warps(has)),
+    "gl_SMIDNV": lambda executed, got, has: _legal_ids(executed, got, _sm_count(has)),
+    "gl_WarpsPerSMNV": lambda executed, got, has: got == _warps(has),
+    "gl_SMCountNV": lambda executed, got, has: got == _sm_count(has),
 }

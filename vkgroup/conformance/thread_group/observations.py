@@ -1,4 +1,4 @@
-"""What the document says beside the values of variables and functions, as what a shader can observe."""
+"""Observable rules of the document beside the values of its variables and functions."""
 
 from __future__ import annotations
 

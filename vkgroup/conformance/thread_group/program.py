@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance.thread_group.case import ThreadGroupCase
+from vkgroup.conformance.recording import WRITE_NOTHING, Recorder
+from vkgroup.conformance.thread_group.case import ThreadGroupAxes
 from vkgroup.conformance.thread_group.flows import FLOWS, Flow
 from vkgroup.conformance.thread_group.observations import OBSERVATIONS
 from vkgroup.spec.limits import LARGEST_WARP
@@ -29,28 +30,18 @@ SLOT = ("executed", "active", "after")
 """Planes of each slot before the results: 1, and the ballots of the threads that execute it, in front of the
 results and behind them: a device may end helper threads in between, when no quad operation needs them."""
 
+_OPERANDS = {"one": 1, "two": 2}
+
 _VALUES = 9
 """Numbers of each thread: four components of the swizzled value, four of the unswizzled one, and one whose
 sign is the condition of a ballot."""
-
-_INDEX = {
-    "compute": "gl_GlobalInvocationID.x",
-    "vertex": "uint(gl_VertexID)",
-    "fragment": f"uint(gl_FragCoord.y) * {WIDTH}u + uint(gl_FragCoord.x)",
-}
-
-_END = {
-    "compute": "",
-    "vertex": "gl_Position = vec4(0.0, 0.0, 0.0, 1.0);\n    gl_PointSize = 1.0;",
-    "fragment": "color = 1u;",
-}
 
 
 @dataclass(frozen=True)
 class Entry:
     """A case in a program: the planes of its results, of each slot, begin at `at`."""
 
-    case: ThreadGroupCase
+    case: ThreadGroupAxes
     at: int
     planes: int
 
@@ -63,7 +54,7 @@ class Program:
     ----------
     entries : the cases.
     stage, flow, coverage : what all cases share.
-    invocations : words of a plane.
+    recorder : where the invocations record.
     slot_planes : planes of one slot.
     source : GLSL of OpenGL.
     inputs : (LARGEST_WARP, 9) float32, the numbers of threads by their ids.
@@ -73,40 +64,42 @@ class Program:
     stage: str
     flow: Flow
     coverage: str
-    invocations: int
+    recorder: Recorder
     slot_planes: int
     source: str
     inputs: NDArray[np.float32]
-
-    @property
-    def local_size(self) -> int:
-        """Invocations of a workgroup."""
-        return PARTIAL_LOCAL_SIZE if self.flow.partial else LOCAL_SIZE
-
-    @property
-    def planes(self) -> int:
-        """Planes of all outputs."""
-        return len(RECORD) + len(self.flow.executes) * self.slot_planes
 
     def slot_at(self, slot: int) -> int:
         """Return the first plane of a slot."""
         return len(RECORD) + slot * self.slot_planes
 
 
-def build(cases: list[ThreadGroupCase], seed: int) -> Program:
+def build(cases: list[ThreadGroupAxes], seed: int) -> Program:
     """Make the program of cases that share stage, flow and coverage."""
     case, flow = cases[0], FLOWS[cases[0].flow]
     entries, at = [], len(SLOT)
     for one in cases:
         entries.append(Entry(one, at, planes_of(one)))
         at += entries[-1].planes
-    local_size = PARTIAL_LOCAL_SIZE if flow.partial else LOCAL_SIZE
-    invocations = {"compute": GROUPS * local_size, "vertex": VERTICES, "fragment": WIDTH * HEIGHT}[case.stage]
-    source = _source(case.stage, flow, tuple(entries), invocations, at, local_size, seed)
-    return Program(tuple(entries), case.stage, flow, case.coverage, invocations, at, source, _inputs(seed))
+    recorder = _recorder(case.stage, flow, at)
+    source = _source(recorder, flow, tuple(entries), at, seed)
+    return Program(tuple(entries), case.stage, flow, case.coverage, recorder, at, source, _inputs(seed))
 
 
-def planes_of(case: ThreadGroupCase) -> int:
+def _recorder(stage: str, flow: Flow, slot_planes: int) -> Recorder:
+    """Return the recorder of a program; what says who recorded and who executed is zero at first."""
+    slots = len(flow.executes)
+    planes = len(RECORD) + slots * slot_planes
+    zeroed = (0, *(len(RECORD) + slot * slot_planes for slot in range(slots)))
+    if stage == "compute":
+        local_size = PARTIAL_LOCAL_SIZE if flow.partial else LOCAL_SIZE
+        return Recorder(stage, planes, (GROUPS * local_size,), zeroed, groups=GROUPS)
+    if stage == "vertex":
+        return Recorder(stage, planes, (VERTICES,), zeroed)
+    return Recorder(stage, planes, (WIDTH * HEIGHT,), zeroed, size=(WIDTH, HEIGHT))
+
+
+def planes_of(case: ThreadGroupAxes) -> int:
     """Return how many words a case records."""
     if case.operation in OBSERVATIONS:
         return len(OBSERVATIONS[case.operation].code)
@@ -122,7 +115,7 @@ def _inputs(seed: int) -> NDArray[np.float32]:
     return (integers.astype(np.float32) / np.float32(8)).reshape(LARGEST_WARP, _VALUES)
 
 
-def _words(case: ThreadGroupCase) -> list[str]:
+def _words(case: ThreadGroupAxes) -> list[str]:
     """Return the GLSL of each word that a case records."""
     if case.operation in OBSERVATIONS:
         return list(OBSERVATIONS[case.operation].code)
@@ -147,22 +140,14 @@ def _observe(entry: Entry) -> str:
     case = entry.case
     lines = []
     if case.type:
-        operands = ", ".join(_operand(case.type, 4 * number) for number in range(case.operands))
+        operands = ", ".join(_operand(case.type, 4 * number) for number in range(_OPERANDS[case.operands]))
         lines.append(f"{case.type} found = {case.operation}({operands});")
     for number, word in enumerate(_words(case)):
         lines.append(f"record(base + {entry.at + number}u, {word});")
     return "{ " + " ".join(lines) + " }"
 
 
-def _source(
-    stage: str,
-    flow: Flow,
-    entries: tuple[Entry, ...],
-    invocations: int,
-    slot_planes: int,
-    local_size: int,
-    seed: int,
-) -> str:
+def _source(recorder: Recorder, flow: Flow, entries: tuple[Entry, ...], slot_planes: int, seed: int) -> str:
     observe = "\n        ".join(_observe(entry) for entry in entries)
 
     def placed(code: str) -> str:
@@ -176,18 +161,13 @@ def _source(
             code = code.replace(f"@OBSERVE({slot})", f"{{{here}}}")
         return code
 
-    declarations = {
-        "compute": f"layout(local_size_x = {local_size}) in;",
-        "vertex": "",
-        "fragment": "layout(location = 0) out uint color;",
-    }
     # The warp's number and ballot come from KHR_shader_subgroup, by which the built-ins are judged.
     return f"""#version 430
 #extension GL_NV_shader_thread_group : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
 // Records what the built-ins of NV_shader_thread_group give, executed {flow.sentence}.
-{declarations[stage]}
+{recorder.declaration}
 layout(std430, binding = 0) buffer Outputs {{ uint outputs[]; }};
 uint lane, index;
 // A number that depends on the thread alone. No memory holds it: what helper threads load is another matter.
@@ -196,15 +176,15 @@ float value(uint number) {{
     word = (word ^ word >> 15) * 2246822519u;
     return float(int(word >> 12) - 524288) * 0.125;
 }}
-void record(uint plane, uint word) {{ outputs[plane * {invocations}u + index] = word; }}
+{recorder.function}
 {placed(flow.function)}
 void main() {{
     lane = gl_SubgroupInvocationID;
-    index = {_INDEX[stage]};
+    index = {recorder.index("gl_VertexID")};
     uint warp = subgroupBroadcastFirst(index);
     record(0u, 1u); record(1u, lane); record(2u, gl_SubgroupSize); record(3u, warp);
     record(4u, subgroupBallot(true).x);
-    {_END[stage]}
+    {WRITE_NOTHING[recorder.stage]}
     {placed(flow.code)}
 }}
 """

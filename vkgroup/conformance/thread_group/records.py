@@ -1,4 +1,4 @@
-"""What the invocations of a program recorded, put together: who was in which warp, and who executed what."""
+"""Recorded invocations of a program: the warps, and who executed which slot."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
 from vkgroup.conformance.evidence import Fault
+from vkgroup.conformance.instances import lane_faults
 from vkgroup.conformance.poison import POISON
 from vkgroup.conformance.thread_group.program import RECORD, Program
 
@@ -77,10 +78,8 @@ def layout_faults(program: Program, outputs: Words, size: int) -> list[str]:
     if program.stage != "fragment" and not recorded.all():
         return [f"{int((~recorded).sum())} invocations left no record"]
     lane, sizes = outputs[1, recorded], outputs[2, recorded]
-    if (sizes != size).any():
-        return [f"gl_SubgroupSize is {int(sizes[sizes != size][0])} where the device declares {size}"]
-    if (lane >= size).any():
-        return [f"gl_SubgroupInvocationID {int(lane.max())} is not below the subgroup size {size}"]
+    if faults := lane_faults(lane, sizes, size):
+        return faults
     if (outputs[: len(RECORD), recorded] == POISON).any():
         return ["an invocation recorded where it is in part"]
     return []
@@ -123,32 +122,32 @@ def _company(outputs: Words) -> Words:
     return np.asarray(threads[warp])
 
 
-def activity_fault(program: Program, found: Executions) -> Fault | None:
+def activity_fault(program: Program, executed: Executions) -> Fault | None:
     """Return what contradicts the control flow, or itself, in who was active; None if nothing does."""
-    own = found.active[np.arange(len(found.lane)), found.lane]
+    own = executed.active[np.arange(len(executed.lane)), executed.lane]
     if not own.all():
         words = f"{int((~own).sum())} invocations are not in the mask of active threads that they got"
-        return _fault(found, words, int(np.argmin(own)), ~own)
-    strays = found.active & ~found.expected
+        return _fault(executed, words, int(np.argmin(own)), ~own)
+    strays = executed.active & ~executed.expected
     if strays.any() and not program.flow.demotes:
         row, thread = np.argwhere(strays)[0]
-        words = f"thread {thread} is in the mask 0x{found.mask[row]:x} of code that it does not execute"
-        return _fault(found, words, int(row), np.any(strays, axis=1))
+        words = f"thread {thread} is in the mask 0x{executed.mask[row]:x} of code that it does not execute"
+        return _fault(executed, words, int(row), np.any(strays, axis=1))
     if program.stage == "vertex":
         # A vertex may be shaded more than once, so records of a warp need not be complete.
         return None
-    return _company_fault(program, found)
+    return _company_fault(program, executed)
 
 
-def _company_fault(program: Program, found: Executions) -> Fault | None:
+def _company_fault(program: Program, executed: Executions) -> Fault | None:
     """Compare each mask with the invocations that recorded it; helper threads record nothing."""
     met: dict[tuple[int, int, int], int] = {}
-    keys = list(zip(found.warp.tolist(), found.company.tolist(), found.mask.tolist(), strict=True))
-    for key, lane in zip(keys, found.lane.tolist(), strict=True):
+    keys = list(zip(executed.warp.tolist(), executed.company.tolist(), executed.mask.tolist(), strict=True))
+    for key, lane in zip(keys, executed.lane.tolist(), strict=True):
         met[key] = met.get(key, 0) | 1 << lane
-    if (lost := found.ended & found.company != 0).any():
+    if (lost := executed.ended & executed.company != 0).any():
         words = "a mask lost threads between two ballots of straight code"
-        return _fault(found, words, int(np.argmax(lost)), lost)
+        return _fault(executed, words, int(np.argmax(lost)), lost)
     for key, recorded in met.items():
         _, company, mask = key
         if mask & ~recorded & company and not program.flow.demotes:
@@ -159,11 +158,11 @@ def _company_fault(program: Program, found: Executions) -> Fault | None:
             words = f"uniform control flow parted 0x{recorded:x} from 0x{company:x}"
         else:
             continue
-        return _fault(found, words, keys.index(key), np.array([one == key for one in keys]))
+        return _fault(executed, words, keys.index(key), np.array([one == key for one in keys]))
     return None
 
 
-def _fault(found: Executions, words: str, row: int, wrong: Flags) -> Fault:
+def _fault(executed: Executions, words: str, row: int, wrong: Flags) -> Fault:
     """Return a fault with the masks that the warp of an execution got.
 
     Parameters
@@ -171,18 +170,21 @@ def _fault(found: Executions, words: str, row: int, wrong: Flags) -> Fault:
     row : the execution.
     wrong : (n,) executions whose masks are wrong.
     """
-    same = np.flatnonzero((found.warp == found.warp[row]) & (found.company == found.company[row]))
-    lane, size = found.lane[same], found.active.shape[1]
+    same = np.flatnonzero((executed.warp == executed.warp[row]) & (executed.company == executed.company[row]))
+    lane, size = executed.lane[same], executed.active.shape[1]
     least = np.eye(size, dtype=np.bool_)[lane]
-    most = np.broadcast_to(found.expected, least.shape)
+    most = np.broadcast_to(executed.expected, least.shape)
     there = np.zeros(size, np.bool_)
     there[lane] = True
-    rows = {"invocation": map(str, found.index[same].tolist()), "got": map(hex, found.mask[same].tolist())}
+    rows = {
+        "invocation": map(str, executed.index[same].tolist()),
+        "got": map(hex, executed.mask[same].tolist()),
+    }
     masks = [
-        evidence.mask_of("sent here", found.expected),
+        evidence.mask_of("sent here", executed.expected),
         evidence.mask_of("recorded it", there),
-        *evidence.masks_of(lane, found.active[same], least, most, told=False),
+        *evidence.masks_of(lane, executed.active[same], least, most, told=False),
     ]
-    where = f"warp {found.warp[row]}"
-    lanes = evidence.of_lanes(where, lane, wrong[same], rows, size=size, slot=found.slot, masks=masks)
+    where = f"warp {executed.warp[row]}"
+    lanes = evidence.of_lanes(where, lane, wrong[same], rows, size=size, slot=executed.slot, masks=masks)
     return Fault(words, lanes)

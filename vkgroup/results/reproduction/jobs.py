@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.families import family_named
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.errors import (
     DeviceLost,
     DispatchTimeout,

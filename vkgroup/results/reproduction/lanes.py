@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vkgroup.conformance.barriers import BARRIERS
+from vkgroup.conformance.comparison import Expected, legal
 from vkgroup.conformance.glsl_types import from_planes
 from vkgroup.conformance.instances import hex_of
 from vkgroup.conformance.program import result_type
-from vkgroup.conformance.verdict import Expected, JudgedLanes, legal
+from vkgroup.conformance.verdict import JudgedLanes
 from vkgroup.reference.registry import specification_of
 from vkgroup.results.reproduction.values import Array, Files, Json, load
 from vkgroup.spec.extended_operations import SUBGROUP_OPERATIONS

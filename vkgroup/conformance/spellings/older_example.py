@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vkgroup.conformance import evidence
+from vkgroup.conformance.comparison import Verdict
 from vkgroup.conformance.evidence import Fault
 from vkgroup.conformance.instances import unpack
-from vkgroup.conformance.verdict import Verdict
 from vkgroup.results.record import Status
 
 Flags = NDArray[np.bool_]
@@ -107,13 +107,13 @@ def _fault(
         members = np.flatnonzero(active & (row == one))
         there = np.zeros(128, np.bool_)
         there[lane[members]] = True
-        found, least = masks[members], np.eye(128, dtype=np.bool_)[lane[members]]
-        words, wrong = _judged(name, found, there, lane[members])
+        ballots, least = masks[members], np.eye(128, dtype=np.bool_)[lane[members]]
+        words, wrong = _judged(name, ballots, there, lane[members])
         if words:
             rows = {
                 "invocation": map(str, members.tolist()),
                 "expected": [_between(one, there, name) for one in least],
-                "got": [evidence.hex_of(mask) for mask in found],
+                "got": [evidence.hex_of(mask) for mask in ballots],
             }
             most = np.broadcast_to(there[:size], (len(members), size))
             least = most if name in _UNIFORM else least[:, :size]
@@ -124,7 +124,7 @@ def _fault(
                 rows,
                 size=size,
                 active=there[:size],
-                masks=evidence.masks_of(lane[members], found[:, :size], least, most),
+                masks=evidence.masks_of(lane[members], ballots[:, :size], least, most),
                 code=f"keep({_BALLOTS.index(name)}u,",
             )
             return Fault(words, lanes)
@@ -132,24 +132,24 @@ def _fault(
 
 
 def _between(least: Flags, most: Flags, name: str) -> str:
-    """Return whom a mask may name in words."""
+    """Return the lanes that a mask may name, as text."""
     all_ = evidence.hex_of(most)
     return all_ if name in _UNIFORM else f"{evidence.hex_of(least)} … {all_}"
 
 
-def _judged(name: str, found: Flags, there: Flags, lane: NDArray[Any]) -> tuple[str, Flags]:
+def _judged(name: str, ballots: Flags, there: Flags, lane: NDArray[Any]) -> tuple[str, Flags]:
     """Return what is wrong with the masks of one subgroup, (members, 128), and with whose."""
-    others = np.any(found & ~there, axis=1)
-    if name in _UNIFORM and (wrong := np.any(found != there, axis=1)).any():
+    others = np.any(ballots & ~there, axis=1)
+    if name in _UNIFORM and (wrong := np.any(ballots != there, axis=1)).any():
         return f"{name} is not every invocation of the subgroup, in uniform control flow", wrong
     if others.any():
         return f"{name} names an invocation that does not execute it", others
-    if not (own := found[np.arange(len(lane)), lane]).all():
+    if not (own := ballots[np.arange(len(lane)), lane]).all():
         return f"{name} leaves out the invocation that executes it", ~own
     place = {int(one): number for number, one in enumerate(lane)}
-    for number, mask in enumerate(found):
+    for number, mask in enumerate(ballots):
         together = [place[int(other)] for other in np.flatnonzero(mask)]
-        if not np.all(found[together] == mask):
+        if not np.all(ballots[together] == mask):
             return f"{name} differs between invocations that it says executed it together", (
                 np.arange(len(lane)) == number
             )

@@ -13,31 +13,87 @@ could have ended, or behind a barrier that what was read is stored in front of.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from functools import cache
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vkgroup.conformance import evidence, recording
-from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, Words
-from vkgroup.conformance.shader_clock.case import CLOCKS, READINGS, ClockCase, all_cases
-from vkgroup.conformance.verdict import Verdict
+from vkgroup.conformance import recording
+from vkgroup.conformance.comparison import Verdict, verdict_of
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES, Words
 from vkgroup.device import Capabilities
 from vkgroup.results.record import Status
 
-if TYPE_CHECKING:
-    from vkgroup.conformance.execute import Executor
-
 Ticks = NDArray[np.uint64]
 
-_BATCH = 32
 _LONGEST = 4096
 """Rounds that `advances` waits for a tick, each of some dozens of operations."""
 
 _HALF = np.uint64(1 << 63)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A function that reads a clock.
+
+    Attributes
+    ----------
+    name : in GLSL.
+    wide : whether it returns 64 bits, and not two words.
+    device : whether its scope is the device, and not the subgroup.
+    """
+
+    name: str
+    wide: bool
+    device: bool
+
+    @property
+    def extension(self) -> str:
+        """The GLSL extension that has it."""
+        return "GL_EXT_shader_realtime_clock" if self.device else "GL_ARB_shader_clock"
+
+    @property
+    def feature(self) -> str:
+        """Vulkan's feature of its scope."""
+        return "shaderDeviceClock" if self.device else "shaderSubgroupClock"
+
+    @property
+    def other_form(self) -> str:
+        """The function that reads the same clock in the other form."""
+        base = "clockRealtime" if self.device else "clock"
+        end = "EXT" if self.device else "ARB"
+        return f"{base}{'2x32' if self.wide else ''}{end}"
+
+
+CLOCKS: dict[str, Clock] = {
+    clock.name: clock
+    for clock in (
+        Clock("clockARB", True, False),
+        Clock("clock2x32ARB", False, False),
+        Clock("clockRealtimeEXT", True, True),
+        Clock("clockRealtime2x32EXT", False, True),
+    )
+}
+"""All functions by name."""
+
+_TESTS = {
+    "increases": "never goes back from one reading to the next",
+    "increases_divergent": "never goes back from one reading to the next, where odd and even lanes part",
+    "advances": "does not stand still while an invocation computes",
+    "lanes": "read by all lanes between two barriers of the subgroup, shows a time between those around them",
+    "workgroup": "read on both sides of a barrier of the workgroup, shows a later time behind it",
+    "forms": "shows a time between two readings of its other form around it",
+}
+"""What is judged of a clock."""
+
+READINGS = 8
+"""Readings of the tests of order."""
+
 
 _PLANES = {
     "increases": 2 * READINGS,
@@ -47,52 +103,64 @@ _PLANES = {
     "workgroup": 4,
     "forms": 6,
 }
+"""Words that each test records."""
 
 
-@cache
-def _cases() -> tuple[ClockCase, ...]:
-    return tuple(all_cases())
+class ClockAxes(NamedTuple):
+    """The axes: a stage, a key of `CLOCKS` and a key of `_TESTS`."""
+
+    stage: str
+    clock: str
+    test: str
+
+    @property
+    def wide(self) -> bool:
+        """Whether the shader has integers of 64 bits."""
+        return CLOCKS[self.clock].wide or self.test == "forms"
 
 
-class ShaderClockFamily:
-    """clockARB, clock2x32ARB, clockRealtimeEXT and clockRealtime2x32EXT."""
+ClockCase = TableCase[ClockAxes]
 
-    name = "shader_clock"
 
-    def cases(self) -> Iterable[ClockCase]:
-        """Return every case."""
-        return _cases()
+def _cases() -> Iterator[ClockCase]:
+    for stage in STAGES:
+        for clock in CLOCKS.values():
+            for test, sentence in _TESTS.items():
+                # Only the device's clock is one for subgroups of a workgroup, which compute shaders have.
+                if test == "workgroup" and (stage != "compute" or not clock.device):
+                    continue
+                text = f"{clock.name} {sentence}, in {stage} shaders."
+                yield TableCase("shader_clock", ClockAxes(stage, clock.name, test), text)
 
-    def missing(self, case: ClockCase, capabilities: Capabilities) -> list[str]:
-        """Return what the device does not declare."""
-        needs = recording.missing(case.stage, capabilities)
-        features = [CLOCKS[case.clock].feature, *(["shaderInt64"] if case.wide else [])]
-        return needs + [feature for feature in features if feature not in capabilities.features]
 
-    def batch_key(self, case: ClockCase) -> Hashable:
-        """Return what makes the shader: the test, and what it needs of the device."""
-        return case.stage, case.test, case.wide, CLOCKS[case.clock].device
+def _missing(case: ClockCase, capabilities: Capabilities) -> list[str]:
+    """Return what the device does not declare."""
+    needs = recording.missing(case.axes.stage, capabilities)
+    features = [CLOCKS[case.axes.clock].feature, *(["shaderInt64"] if case.axes.wide else [])]
+    return needs + [feature for feature in features if feature not in capabilities.features]
 
-    def batch_size(self, case: ClockCase, capabilities: Capabilities) -> int:
-        """Return how many cases one shader has."""
-        return _BATCH
 
-    def judge(self, executor: Executor, cases: list[ClockCase]) -> list[Verdict]:
-        """Judge a batch."""
-        stage = cases[0].stage
-        planes = [
-            len(RECORD) + sum(_PLANES[one.test] for one in cases[:place]) for place in range(len(cases))
-        ]
-        text = recording.source(stage, *_written(cases, planes))
-        module = executor.compile(text, stage=stage)
-        words = recording.run(executor, stage, module, sum(_PLANES[case.test] for case in cases))
-        return [_judge(case, words, at) for case, at in zip(cases, planes, strict=True)]
+def _batch_key(case: ClockCase) -> Hashable:
+    """Return what makes the shader: the test, and what it needs of the device."""
+    axes = case.axes
+    return axes.stage, axes.test, axes.wide, CLOCKS[axes.clock].device
+
+
+def _judge(executor: Executor, cases: list[ClockCase]) -> list[Verdict]:
+    """Judge cases of one shader."""
+    rows = [case.axes for case in cases]
+    stage, sizes = rows[0].stage, [_PLANES[axes.test] for axes in rows]
+    planes = [len(RECORD) + sum(sizes[:number]) for number in range(len(cases))]
+    text = recording.source(stage, *_written(rows, planes))
+    module = executor.compile(text, stage=stage)
+    words = recording.run(executor, stage, module, sum(sizes))
+    return [_verdict(axes, words, at) for axes, at in zip(rows, planes, strict=True)]
 
 
 # --- GLSL ---------------------------------------------------------------------------------------------
 
 
-def _written(cases: list[ClockCase], planes: list[int]) -> tuple[str, tuple[str, ...], str, str]:
+def _written(cases: list[ClockAxes], planes: list[int]) -> tuple[str, tuple[str, ...], str, str]:
     """Return title, extensions, declarations and statements of a batch's shader."""
     names = dict.fromkeys(case.clock for case in cases)
     if cases[0].test == "forms":
@@ -119,7 +187,7 @@ def _reader(name: str) -> str:
     return f"uvec2 read_{name}() {{ {read if clock.wide else f'return {name}();'} }}"
 
 
-def _statements(case: ClockCase, at: int) -> str:
+def _statements(case: ClockAxes, at: int) -> str:
     read = f"read_{case.clock}()"
     if case.test in ("increases", "increases_divergent"):
         return _readings(read, at, divergent=case.test == "increases_divergent")
@@ -129,7 +197,7 @@ def _statements(case: ClockCase, at: int) -> str:
         for (uint round = 0u; round < {_LONGEST}u && last == first; ++round) {{
             for (uint step = 0u; step < 16u; ++step) word = word * 1664525u + 1013904223u;
             last = {read};
-            // Never so, but nobody knows: what was computed is needed.
+            // Never true, but the compiler cannot prove it; keeps the computation.
             if (word == 0u && last.y == 0xFFFFFFFFu) last = uvec2(word);
         }}
         keep({at}u, first); keep({at + 2}u, last);"""
@@ -166,7 +234,7 @@ def _readings(read: str, at: int, *, divergent: bool) -> str:
 # --- verdicts -----------------------------------------------------------------------------------------
 
 
-def _judge(case: ClockCase, words: Words, at: int) -> Verdict:
+def _verdict(case: ClockAxes, words: Words, at: int) -> Verdict:
     """Judge a case by its planes from `at` on: (planes, invocations)."""
     count = words.shape[1]
     if not count:
@@ -175,22 +243,22 @@ def _judge(case: ClockCase, words: Words, at: int) -> Verdict:
     times: Ticks = planes[::2] | planes[1::2] << np.uint64(32)
     if case.test == "advances":
         wrong = times[1] == times[0]
-        return _verdict(case, words, times, wrong | _backwards(times[0], times[1]), "stands still")
+        return _compared(case, words, times, wrong | _backwards(times[0], times[1]), "stands still")
     if case.test == "lanes":
         subgroup = words[RECORD.index("subgroup")]
         wrong = _before(times[0], times[1], subgroup) | _before(times[1], times[2], subgroup)
         alike = len(np.unique(np.stack([subgroup.astype(np.uint64), times[1]]), axis=1).T)
         note = f"{alike} different readings in {len(np.unique(subgroup))} subgroups at once"
-        return _verdict(
+        return _compared(
             case, words, times, wrong, "is before another lane's reading in front of the barrier", note
         )
     if case.test == "workgroup":
         wrong = _before(times[0], times[1], np.arange(count) // LOCAL_SIZE)
-        return _verdict(case, words, times, wrong, "is before a reading in front of the barrier")
+        return _compared(case, words, times, wrong, "is before a reading in front of the barrier")
     wrong = np.zeros(count, np.bool_)
     for earlier, later in pairwise(times):
         wrong |= _backwards(earlier, later)
-    return _verdict(case, words, times, wrong, "goes back")
+    return _compared(case, words, times, wrong, "goes back")
 
 
 def _backwards(earlier: Ticks, later: Ticks) -> NDArray[np.bool_]:
@@ -210,23 +278,20 @@ def _before(earlier: Ticks, later: Ticks, group: NDArray[np.generic]) -> NDArray
     return wrong
 
 
-def _verdict(
-    case: ClockCase, words: Words, times: Ticks, wrong: NDArray[np.bool_], fault: str, note: str = ""
+def _compared(
+    case: ClockAxes, words: Words, times: Ticks, wrong: NDArray[np.bool_], fault: str, note: str = ""
 ) -> Verdict:
-    count = words.shape[1]
-    if not wrong.any():
-        return Verdict(Status.PASS, count, 0, note)
-    place = int(np.argmax(wrong))
-    shown = " ".join(str(time) for time in times[:, place])
-    text = f"{int(wrong.sum())} of {count} invocations are wrong\n"
-    text += f"subgroup {words[2, place]} lane {words[1, place]}: {case.clock} {fault}: {shown}"
-    return Verdict(Status.FAIL, count, 0, text, _shown(words, times, wrong))
+    def line(index: int) -> str:
+        return f"{case.clock} {fault}: {' '.join(str(time) for time in times[:, index])}"
+
+    description = recording.description(
+        words,
+        line,
+        lambda same: {f"reading {number}": map(str, all_[same]) for number, all_ in enumerate(times, 1)},
+        "clock",
+    )
+    return verdict_of(wrong, description, defined=words.shape[1], note=note)
 
 
-def _shown(words: Words, times: Ticks, wrong: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the evidence of the subgroup of the first wrong invocation."""
-    same = evidence.together(wrong, words[RECORD.index("subgroup")])
-    readings = {f"reading {number}": map(str, of_all[same]) for number, of_all in enumerate(times, 1)}
-    lane = words[RECORD.index("lane"), same].astype(np.int64)
-    where = f"subgroup {words[RECORD.index('subgroup'), same[0]]}"
-    return evidence.of_lanes(where, lane, wrong[same], readings, size=int(lane.max()) + 1, code="clock")
+SHADER_CLOCK = TableFamily("shader_clock", _cases, _missing, _judge, _batch_key)
+"""clockARB, clock2x32ARB, clockRealtimeEXT and clockRealtime2x32EXT."""

@@ -1,7 +1,7 @@
-"""The older ballots and votes: instructions, built-ins and ARB's GLSL, each with its twin in the core.
+"""Older ballots and votes: instructions, built-ins and ARB's GLSL, each with its counterpart in the core.
 
-The twin is the built-in of KHR_shader_subgroup of the same meaning (`vkgroup.reference.semantics.legacy`): a
-case asks the twin's question in the older words and is judged as the twin.
+The counterpart is the built-in of KHR_shader_subgroup of the same meaning
+(`vkgroup.reference.semantics.legacy`), whose result a case must have.
 """
 
 from __future__ import annotations
@@ -9,6 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 BALLOT, VOTE = "SPV_KHR_shader_ballot", "SPV_KHR_subgroup_vote"
+
+EXAMPLE = "dynamic_instances"
+"""The operation of the cases that run the document's example (issue 5)."""
+
+FORMS = {
+    "declared": "as it declares the extension",
+    "lowered": "lowered to the instructions of SPIR-V 1.3, in a module of SPIR-V 1.5",
+    "lowered_1_3": "lowered to the instructions of SPIR-V 1.3, in a module of that version",
+}
+"""The forms in which a module reaches the device. The last reads an index that is no constant by another
+instruction."""
 
 _BALLOT_CAPABILITY, _VOTE_CAPABILITY = 4423, 4431
 

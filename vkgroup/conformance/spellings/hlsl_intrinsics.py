@@ -1,13 +1,13 @@
-"""HLSL's wave and quad intrinsics, each as a question that KHR_shader_subgroup answers.
+"""HLSL's wave and quad intrinsics, each with the built-in of KHR_shader_subgroup that has the same result.
 
-The definitions are those of Microsoft's reference of Shader Model 6.0. Where an intrinsic asks the same as
-one built-in, that is its twin; where it asks something else, the expression around it makes it the twin's
-question.
+The definitions are those of Microsoft's reference of Shader Model 6.0. Where an intrinsic and its built-in
+differ, the expression around the intrinsic makes up for it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 _INTEGERS = ("int", "uint")
 _NUMBERS = (*_INTEGERS, "float", "double")
@@ -41,12 +41,12 @@ class Intrinsic:
     ----------
     name : HLSL's name.
     core : the built-in of KHR_shader_subgroup that has the same answer.
-    definition : what HLSL says that it gives, in short.
+    definition : its result by HLSL's reference, in short.
     call : HLSL with {0} and {1} for the arguments and {type} for the result's type.
     types : HLSL types of its value; of a query that of its result.
-    operands : choices for the twin's second operand; a name alone where the call itself has the operand.
-    data : data sets of the twin.
-    compared : the type that the twin sees, where that is a component of the value.
+    operands : choices for the built-in's second operand; a name alone where the call itself has the operand.
+    data : data sets of the built-in.
+    compared : the type that the built-in sees, where that is a component of the value.
     """
 
     name: str
@@ -202,3 +202,19 @@ INTRINSICS: tuple[Intrinsic, ...] = (
     _of("QuadReadAcrossDiagonal", "subgroupQuadSwapDiagonal", "the value of the lane opposite to it", _ANY),
 )
 """All uses of all intrinsics of Shader Model 6.0."""
+
+
+@cache
+def row_numbers() -> dict[tuple[str, str, str], int]:
+    """Return the number of each row of `INTRINSICS` by name, type and operand."""
+    return {
+        (row.name, type_, operand): number
+        for number, row in enumerate(INTRINSICS)
+        for type_ in row.types
+        for operand in row.operands
+    }
+
+
+def intrinsic_of(name: str, type_: str, operand: str) -> Intrinsic:
+    """Return the row of an intrinsic with a type and an operand."""
+    return INTRINSICS[row_numbers()[name, type_, operand]]

@@ -1,0 +1,163 @@
+"""Comparison of recorded values with what the specification allows, and the verdict that follows from it.
+
+Every family states what it expects as `Expected` and names its elements in a `Description`. `compare` returns
+the `Verdict`; `verdict_of` does so where a rule of the family tells which elements are wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance.evidence import text_of
+from vkgroup.results.record import Status
+
+Array = NDArray[Any]
+Flags = NDArray[np.bool_]
+Index = tuple[int, ...]
+Show = Callable[[Any], str]
+
+SHOWN = 4
+"""Wrong elements that a failure describes."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Status and numbers of elements, and for a failure its description and the lanes of one subgroup.
+
+    Attributes
+    ----------
+    defined, undefined : elements with a required result, and elements of which nothing is required.
+    evidence : of a failure, as JSON data; see `vkgroup.conformance.evidence`.
+    lanes : all lanes of a subgroup operation, a `vkgroup.conformance.verdict.JudgedLanes`; None elsewhere.
+    """
+
+    status: Status
+    defined: int
+    undefined: int
+    detail: str = ""
+    evidence: dict[str, Any] | None = field(default=None, compare=False)
+    lanes: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the specification allows of each element; arrays of one shape.
+
+    Attributes
+    ----------
+    low, high : the least and greatest legal value; the same array where one value alone is legal.
+    defined : False where any value is legal.
+    bits : whether floats must agree in every bit, and not only as numbers.
+    others : further legal values, each an array.
+    """
+
+    low: Array
+    high: Array
+    defined: Flags
+    bits: bool = True
+    others: tuple[Array, ...] = ()
+
+    @classmethod
+    def one_of(cls, values: Sequence[Array], defined: Flags) -> Expected:
+        """Return the expectation that an element equals, as a number, one of several values."""
+        first, *others = values
+        return cls(first, first, defined, bits=False, others=tuple(others))
+
+    def text(self, index: Index, show: Show = text_of) -> str:
+        """Return the legal values of an element as text: ``1``, ``1 … 3`` or ``1 or 3``."""
+        values = sorted({show(value[index]) for value in (self.low, *self.others)})
+        most = "" if self.low is self.high else f" … {show(self.high[index])}"
+        return " or ".join(values) + most
+
+
+@dataclass(frozen=True)
+class Description:
+    """Words and evidence for the wrong elements of a comparison.
+
+    Attributes
+    ----------
+    unit : the elements in the plural, such as ``"pixels"``.
+    line : the description of one wrong element.
+    evidence : the evidence, for which elements are wrong; None where there is none.
+    shown : wrong elements that are described.
+    about : what the elements are, where the unit does not say it.
+    """
+
+    unit: str
+    line: Callable[[Index], str]
+    evidence: Callable[[Flags], dict[str, Any] | None]
+    shown: int = SHOWN
+    about: str = ""
+
+    def text(self, wrong: Flags, total: int) -> str:
+        """Return the text of a failure: how many elements are wrong, and the first of them."""
+        about = f" ({self.about})" if self.about else ""
+        lines = [f"{int(wrong.sum())} of {total} {self.unit} are wrong{about}"]
+        indices = np.argwhere(wrong)[: self.shown].tolist()
+        return "\n".join([*lines, *(self.line(tuple(index)) for index in indices)])
+
+
+def legal(got: Array, expected: Expected) -> Flags:
+    """Return which elements have a legal value."""
+    low, high = expected.low, expected.high
+    if got.dtype.kind == "f" and expected.bits:
+        unsigned = f"u{got.dtype.itemsize}"
+        return np.asarray(got.view(unsigned) == np.ascontiguousarray(low).view(unsigned))
+    if low is not high:
+        return np.asarray((got >= low) & (got <= high))
+    equal = got == low
+    for other in expected.others:
+        equal = equal | (got == other)
+    # As numbers: sums and minima may return either zero, and any NaN stands for another.
+    if got.dtype.kind == "f":
+        equal = equal | (np.isnan(got) & np.isnan(low))
+    return np.asarray(equal)
+
+
+def verdict_of(
+    wrong: Flags,
+    description: Description,
+    *,
+    defined: int,
+    undefined: int = 0,
+    total: int | None = None,
+    passed: bool | None = None,
+    note: str = "",
+    lanes: Any = None,
+) -> Verdict:
+    """Return the verdict on elements of which some are wrong.
+
+    Parameters
+    ----------
+    wrong : which elements are wrong.
+    defined, undefined : see `Verdict`.
+    total : how many elements the description of a failure mentions; `defined` unless given.
+    passed : whether the case passes where nothing is wrong; by default it does if anything is defined.
+    note : the detail where nothing is wrong.
+    lanes : see `Verdict`.
+    """
+    if wrong.any():
+        text = description.text(wrong, defined if total is None else total)
+        return Verdict(Status.FAIL, defined, undefined, text, description.evidence(wrong), lanes)
+    status = Status.PASS if (defined if passed is None else passed) else Status.UNDEFINED
+    return Verdict(status, defined, undefined, note, lanes=lanes)
+
+
+def compare(
+    got: Array, expected: Expected, description: Description, *, undefined: int | None = None
+) -> Verdict:
+    """Compare every element, and return the verdict.
+
+    Parameters
+    ----------
+    undefined : number of elements of which nothing is required; counted unless given.
+    """
+    wrong = expected.defined & ~legal(got, expected)
+    defined = int(expected.defined.sum())
+    open_ = expected.defined.size - defined if undefined is None else undefined
+    return verdict_of(wrong, description, defined=defined, undefined=open_)

@@ -1,0 +1,158 @@
+"""The family of VK_NV_shader_sm_builtins: all cases of a stage from one shader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vkgroup.conformance import recording
+from vkgroup.conformance.comparison import Verdict, verdict_of
+from vkgroup.conformance.execute import Executor
+from vkgroup.conformance.family import TableCase, TableFamily
+from vkgroup.conformance.recording import LOCAL_SIZE, RECORD, STAGES, Words
+from vkgroup.device import Capabilities, SmBuiltins
+from vkgroup.reference.semantics.thread_group import is_legal_id_nv
+from vkgroup.results.record import Status
+
+VARIABLES = ("gl_WarpsPerSMNV", "gl_SMCountNV", "gl_WarpIDNV", "gl_SMIDNV")
+"""The variables of GL_NV_shader_sm_builtins, in the order of their planes."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """A rule that the variables must keep.
+
+    Attributes
+    ----------
+    name : its part in the names of cases.
+    sentence : the rule; ``{}`` stands for the variable.
+    variables : to which it applies.
+    stages : in which it is judged.
+    """
+
+    name: str
+    sentence: str
+    variables: tuple[str, ...]
+    stages: tuple[str, ...] = STAGES
+
+
+_TESTS = (
+    Test(
+        "property",
+        "{} is what VkPhysicalDeviceShaderSMBuiltinsPropertiesNV says, in every invocation",
+        VARIABLES[:2],
+    ),
+    Test("range", "{} is below the number of its kind in every invocation", VARIABLES[2:]),
+    Test("subgroup", "{} is the same in all invocations of a subgroup", VARIABLES[2:]),
+    Test(
+        "workgroup",
+        "How the invocations of a workgroup share {}, which the specification does not say",
+        VARIABLES[2:],
+        ("compute",),
+    ),
+)
+
+TESTS: dict[str, Test] = {test.name: test for test in _TESTS}
+"""All tests by name."""
+
+
+class SmAxes(NamedTuple):
+    """The axes: a stage, a variable and a key of `TESTS`."""
+
+    stage: str
+    variable: str
+    test: str
+
+
+SmCase = TableCase[SmAxes]
+
+
+def _cases() -> Iterator[SmCase]:
+    for stage in STAGES:
+        for test in TESTS.values():
+            for variable in test.variables if stage in test.stages else ():
+                sentence = f"{test.sentence.format(variable)}, in {stage} shaders."
+                yield TableCase("sm_builtins", SmAxes(stage, variable, test.name), sentence)
+
+
+def _missing(case: SmCase, capabilities: Capabilities) -> list[str]:
+    """Return what the device does not declare."""
+    needs = recording.missing(case.axes.stage, capabilities)
+    if "shaderSMBuiltins" not in capabilities.features or capabilities.sm_builtins is None:
+        needs.append("shaderSMBuiltins")
+    return needs
+
+
+def _judge(executor: Executor, cases: list[SmCase]) -> list[Verdict]:
+    """Judge cases of one stage."""
+    stage = cases[0].axes.stage
+    body = "\n    ".join(
+        f"record({len(RECORD) + plane}u, {variable});" for plane, variable in enumerate(VARIABLES)
+    )
+    text = recording.source(stage, "Records the SM built-ins.", ("GL_NV_shader_sm_builtins",), "", body)
+    module = executor.compile(text, stage=stage)
+    words = recording.run(executor, stage, module, len(VARIABLES))
+    built_ins = executor.capabilities.sm_builtins
+    assert built_ins is not None
+    return [_verdict(case, words, built_ins) for case in cases]
+
+
+def _verdict(case: SmCase, words: Words, built_ins: SmBuiltins) -> Verdict:
+    """Judge a case by what the invocations recorded: (planes, invocations)."""
+    if not words.size:
+        return Verdict(Status.FAIL, 0, 0, "no invocation recorded anything")
+    subgroup = words[RECORD.index("subgroup")]
+    got = words[len(RECORD) + VARIABLES.index(case.axes.variable)]
+    of_warps = "Warp" in case.axes.variable
+    number = built_ins.warps_per_sm if of_warps else built_ins.sm_count
+    if case.axes.test == "workgroup":
+        return _told(case, words)
+    if case.axes.test == "property":
+        wrong, expected = got != number, str(number)
+    elif case.axes.test == "range":
+        wrong, expected = got >= number, f"less than {number}"
+    else:
+        wrong, expected = _differing(got, subgroup), "the same in its subgroup"
+    description = recording.description(
+        words,
+        lambda index: f"expected {expected} got {got[index]}",
+        lambda same: {"expected": [expected] * len(same), "got": map(str, got[same])},
+        case.axes.variable,
+    )
+    return verdict_of(wrong, description, defined=len(got))
+
+
+def _differing(got: Words, subgroup: Words) -> NDArray[np.bool_]:
+    """Return which invocations have another value than some invocation of their subgroup."""
+    wrong = np.zeros(len(got), np.bool_)
+    order = np.argsort(subgroup, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(subgroup[order])) + 1):
+        value = got[members][None]
+        # The range is another case's; here any number is legal.
+        wrong[members] = ~is_legal_id_nv(value, np.ones(value.shape, np.bool_), 1 << 32)[0]
+    return wrong
+
+
+def _told(case: SmCase, words: Words) -> Verdict:
+    """Tell what is seen of workgroups; no text says that one stays on an SM, or that warps keep their ids."""
+    sm, warp = (words[len(RECORD) + VARIABLES.index(name)] for name in ("gl_SMIDNV", "gl_WarpIDNV"))
+    groups = len(sm) // LOCAL_SIZE
+    of_group = sm.reshape(groups, LOCAL_SIZE)
+    if case.axes.variable == "gl_SMIDNV":
+        one = int((of_group == of_group[:, :1]).all(axis=1).sum())
+        text = f"{one} of {groups} workgroups were on one SM; {len(np.unique(sm))} SMs were used"
+        return Verdict(Status.UNDEFINED, 0, len(sm), text)
+    subgroup = words[RECORD.index("subgroup")]
+    places = np.stack([np.arange(len(sm)) // LOCAL_SIZE, sm, warp, subgroup], axis=1)
+    warps = np.unique(places, axis=0)
+    apart = len(np.unique(warps[:, :3], axis=0))
+    text = f"{len(warps)} subgroups of {groups} workgroups had {apart} different pairs of SM and warp there"
+    return Verdict(Status.UNDEFINED, 0, len(sm), text)
+
+
+SM_BUILTINS = TableFamily("sm_builtins", _cases, _missing, _judge, lambda case: case.axes.stage)
+"""gl_WarpsPerSMNV, gl_SMCountNV, gl_WarpIDNV and gl_SMIDNV."""
