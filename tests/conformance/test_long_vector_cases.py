@@ -19,7 +19,7 @@ from mutants.changes import (
     SHUFFLE_XOR,
     SMAX,
     SMIN,
-    _another_group_operation,
+    another_group_operation,
     another_opcode,
     own_value,
 )
@@ -134,7 +134,7 @@ MUTATIONS = {
     "least for greatest": ("arithmetic.*Max.vec8_int*", partial(another_opcode, SMAX, SMIN)),
     "exclusive reductions": (
         "arithmetic.*subgroupAdd.vec8_*int*",
-        partial(_another_group_operation, REDUCE, EXCLUSIVE),
+        partial(another_group_operation, REDUCE, EXCLUSIVE),
     ),
     "own values for shuffles upwards": ("shuffle_relative.*Up.vec8_*", partial(own_value, SHUFFLE_UP)),
     "own values for broadcasts": ("ballot.*Broadcast.vec8_*", partial(own_value, BROADCAST)),
@@ -146,7 +146,7 @@ MUTATIONS = {
     "own values for rotations": ("rotate.*.vec8_*", partial(own_value, ROTATE)),
     "exclusive partitions": (
         "partitioned.*dAddNV.vec8_*",
-        partial(_another_group_operation, PARTITIONED, EXCLUSIVE_PARTITIONED),
+        partial(another_group_operation, PARTITIONED, EXCLUSIVE_PARTITIONED),
     ),
     "a component that is not compared": ("vote.*.vec8_*", _constructed),
 }
