@@ -21,6 +21,7 @@ from vkgroup.conformance.declared import lacking_operations, lacking_stages
 from vkgroup.conformance.execute import Executor
 from vkgroup.conformance.poison import poisoned
 from vkgroup.device import Capabilities
+from vkgroup.dispatch import DrawState
 from vkgroup.spec.limits import QUAD_SIZE
 from vkgroup.spirv import Module
 
@@ -132,7 +133,7 @@ class Recorder:
             results: Mapping[Any, Any] = device.run(module, self.groups, bound, timeout=timeout)
         elif self.stage == "vertex":
             fragment = fragment or executor.plain(_PLAIN_FRAGMENT, "fragment")
-            draw |= {"vertex": module, "count": self.invocations, "topology": "points"}
+            draw |= {"vertex": module, "count": self.invocations, "state": DrawState(topology="points")}
             results = device.draw(fragment, self.size, bound, **draw, timeout=timeout)
         else:
             results = device.draw(module, self.size, bound, **draw, timeout=timeout)

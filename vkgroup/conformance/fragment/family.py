@@ -18,6 +18,7 @@ from vkgroup.conformance.fragment.probes import PROBES
 from vkgroup.conformance.fragment.scenes import GRID, SCENES
 from vkgroup.conformance.fragment.shader import draw, source_of
 from vkgroup.device import Capabilities
+from vkgroup.dispatch import DrawState
 
 _LEAVES = {"demote": "shaderDemoteToHelperInvocation", "terminate": "shaderTerminateInvocation"}
 
@@ -70,9 +71,7 @@ def _judge(executor: Executor, cases: list[FragmentCase]) -> list[Verdict]:
         module,
         scene,
         len(probes),
-        samples=scene.samples,
-        sample_shading=scene.sample_shading,
-        resolve=False,
+        state=DrawState(samples=scene.samples, sample_shading=scene.sample_shading, resolve=False),
         repeat=scene.draws,
     )
     return [_verdict(probe, drawn, result) for probe, result in zip(probes, results, strict=True)]
