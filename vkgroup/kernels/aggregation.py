@@ -182,9 +182,9 @@ def _interval(dtype: np.dtype[Any], comparison: str, value: float) -> tuple[bool
     if np.isnan(number):
         return nothing
     first, last = _ends(dtype)
-    at_least, found = least_not_below(dtype, number[None])
+    at_least, reachable = least_not_below(dtype, number[None])
     at_most = greatest_not_above(dtype, number)
-    from_value = int(keys_of(at_least)[0]) if found else last + 1
+    from_value = int(keys_of(at_least)[0]) if reachable else last + 1
     to_value = int(keys_of(at_most)[0]) if len(at_most) else first - 1
     bounds = {
         "<": (first, from_value - 1),
@@ -243,8 +243,8 @@ def count(
     plan = plan_aggregation(
         arguments.device, given.shape, given.dtype, "count", (comparison, value), implementation
     )
-    (found,) = arguments.run(plan, "count")
-    return int(found.read() if isinstance(found, Buffer) else found)
+    (result,) = arguments.run(plan, "count")
+    return int(result.read() if isinstance(result, Buffer) else result)
 
 
 def extremes(arguments: Arguments) -> tuple[Any, Any]:
@@ -257,12 +257,12 @@ def extremes(arguments: Arguments) -> tuple[Any, Any]:
         return given.min(), given.max()
     if given.dtype.itemsize == 8:
         return _number(reduce_min(given)), _number(reduce_max(given))
-    found = []
+    values = []
     for operation in ("minimum", "maximum"):
         plan = plan_aggregation(arguments.device, given.shape, given.dtype, operation)
         (value,) = arguments.run(plan, "value")
-        found.append(_number(value))
-    return found[0], found[1]
+        values.append(_number(value))
+    return values[0], values[1]
 
 
 def _number(result: Result) -> Any:

@@ -44,14 +44,14 @@ class Arguments:
         self.given: dict[str, npt.NDArray[Any] | Buffer] = {
             name: _taken(name, value, device) for name, value in given.items()
         }
-        found = [value for value in self.given.values() if isinstance(value, Buffer)]
-        self.buffers = bool(found)
-        if self.buffers and len(found) != len(self.given):
+        buffers = [value for value in self.given.values() if isinstance(value, Buffer)]
+        self.buffers = bool(buffers)
+        if self.buffers and len(buffers) != len(self.given):
             names = ", ".join(name for name, value in self.given.items() if not isinstance(value, Buffer))
             raise InvalidDispatch(f"Give all arguments as arrays or all as buffers; {names} is an array.")
         self._device = device
-        if found:
-            self._device = _device_of(found, device)
+        if buffers:
+            self._device = _device_of(buffers, device)
 
     @property
     def device(self) -> Device:
@@ -63,7 +63,7 @@ class Arguments:
     def __getitem__(self, name: str) -> npt.NDArray[Any] | Buffer:
         return self.given[name]
 
-    def run(self, plan: Plan, *results: str, **more: Any) -> tuple[Any, ...]:
+    def run(self, plan: Plan, *results: str, **extra: Any) -> tuple[Any, ...]:
         """Run a plan on the arguments and return some of its outputs.
 
         Parameters
@@ -78,9 +78,9 @@ class Arguments:
         """
         inputs: dict[str, Buffer] = {}
         made: list[Buffer] = []
-        kept: dict[str, Buffer] = {}
+        outputs: dict[str, Buffer] = {}
         try:
-            for name, value in (*self.given.items(), *more.items()):
+            for name, value in (*self.given.items(), *extra.items()):
                 if isinstance(value, Buffer):
                     inputs[name] = value
                 else:
@@ -91,11 +91,11 @@ class Arguments:
                 shared = any(isinstance(value, Buffer) and value.shared for value in self.given.values())
                 for name in results:
                     array = plan.outputs[name]
-                    kept[name] = plan.device.empty(array.shape, array.dtype, shared=shared)
-            with plan.record(**inputs, **kept) as work:
+                    outputs[name] = plan.device.empty(array.shape, array.dtype, shared=shared)
+            with plan.record(**inputs, **outputs) as work:
                 work.run(timeout=None)
                 if self.buffers:
-                    return tuple(kept[name] for name in results)
+                    return tuple(outputs[name] for name in results)
                 return tuple(work.buffers[name].read() for name in results)
         finally:
             for buffer in made:
@@ -147,13 +147,13 @@ def _check_fits(device: Device, name: str, nbytes: int) -> None:
 
 def _device_of(buffers: list[Buffer], device: Device | None) -> Device:
     """Return the device that all buffers belong to."""
-    found = device or Device.of(buffers[0])
-    if found is None:
+    owner = device or Device.of(buffers[0])
+    if owner is None:
         raise InvalidDispatch(
             "The buffer's device no longer exists; keep a reference to the result of vkgroup.open."
         )
-    if not all(found.owns(buffer) for buffer in buffers):
+    if not all(owner.owns(buffer) for buffer in buffers):
         raise InvalidDispatch(
             "The buffers belong to different devices, or not to `device`; pass buffers of one device."
         )
-    return found
+    return owner

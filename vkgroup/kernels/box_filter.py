@@ -16,7 +16,7 @@ from vkgroup.dispatch import Device
 from vkgroup.errors import InvalidDispatch
 from vkgroup.kernels.arguments import Arguments, Given, Result
 from vkgroup.kernels.grid import choose_full, chosen, line, parts, require_full
-from vkgroup.kernels.image import picture_of
+from vkgroup.kernels.image import image_extent
 from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES
@@ -61,7 +61,7 @@ def plan_box_filter(
     Unsupported
         The device lacks shuffles (``"subgroup"``).
     """
-    picture = picture_of(dtype, shape)
+    extent = image_extent(dtype, shape)
     if 0 in shape:
         raise InvalidDispatch(f"A plan needs a nonempty image; the shape {tuple(shape)} was given.")
     if not isinstance(radius, int | np.integer) or not 0 <= radius <= _MOST_RADIUS - 1:
@@ -69,35 +69,35 @@ def plan_box_filter(
             f"radius must be an integer from 0 to {_MOST_RADIUS - 1}; {radius!r} was given."
         )
     radius = int(radius)
-    pixels = _PACKET if picture.components == 1 else 1
+    pixels = _PACKET if extent.components == 1 else 1
     halo = parts(radius, pixels)
-    found = choose_full(device, implementation, "shuffle")
+    version = choose_full(device, implementation, "shuffle")
     if implementation == "auto" and 4 * halo > subgroup_size(device):
-        found = "shared"
-    values = chosen(device, "box_filter", found, tuning)
+        version = "shared"
+    values = chosen(device, "box_filter", version, tuning)
     workgroup, blocks = values["workgroup"], values["blocks"]
     rows = min(values["rows"], 2 * radius + 2)
-    require_full(device, found, workgroup)
-    planner = Planner(device, "box_filter", found)
+    require_full(device, version, workgroup)
+    planner = Planner(device, "box_filter", version)
     image = planner.input("image", np.float32, shape)
     filtered = planner.output("filtered", np.float32, shape)
     kernel = planner.kernel(
-        f"box_filter/{found}.comp",
-        macros={"PIXELS": pixels, "VECTOR": int(picture.width % pixels == 0)},
+        f"box_filter/{version}.comp",
+        macros={"PIXELS": pixels, "VECTOR": int(extent.width % pixels == 0)},
         workgroup=workgroup,
         specialization={"RADIUS": radius, "ROWS": rows, "BLOCKS": blocks},
     )
-    team = workgroup if found == "shared" else subgroup_size(device)
+    team = workgroup if version == "shared" else subgroup_size(device)
     columns = team - 2 * halo if team > 2 * halo else team
-    across = parts(parts(picture.width, pixels), columns)
-    tiles = across * parts(picture.height, rows * blocks)
+    across = parts(parts(extent.width, pixels), columns)
+    tiles = across * parts(extent.height, rows * blocks)
     planner.dispatch(
         kernel,
         line(device, parts(tiles, workgroup // team)),
         {"Image": image, "Filtered": filtered},
         {
-            "width": picture.width,
-            "height": picture.height,
+            "width": extent.width,
+            "height": extent.height,
             "scale": np.float32(1.0 / (2 * radius + 1) ** 2),
         },
     )
@@ -133,7 +133,7 @@ def box_filter(
     """
     arguments = Arguments(device, image=image)
     given = arguments["image"]
-    picture_of(given.dtype, given.shape)
+    image_extent(given.dtype, given.shape)
     if 0 in given.shape:
         return np.empty(given.shape, np.float32)
     plan = plan_box_filter(arguments.device, given.dtype, given.shape, radius, implementation)

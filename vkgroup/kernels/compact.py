@@ -136,8 +136,8 @@ def flatnonzero(x: Given, *, device: Device | None = None, implementation: str =
         output="indices",
         implementation=implementation,
     )
-    found = _kept(arguments, plan)
-    return found if isinstance(found, Buffer) else found.astype(np.int64)
+    indices = _kept(arguments, plan)
+    return indices if isinstance(indices, Buffer) else indices.astype(np.int64)
 
 
 def nonzero(x: Given, *, device: Device | None = None, implementation: str = "auto") -> tuple[Result, ...]:
@@ -156,10 +156,10 @@ def nonzero(x: Given, *, device: Device | None = None, implementation: str = "au
             f"nonzero takes arrays of at least one axis and buffers of one axis; the shape {shape} was"
             " given. Use flatnonzero, which returns indices in C order for every shape."
         )
-    found = flatnonzero(x, device=device, implementation=implementation)
-    if isinstance(found, Buffer):
-        return (found,)
-    return tuple(np.unravel_index(found, shape))
+    indices = flatnonzero(x, device=device, implementation=implementation)
+    if isinstance(indices, Buffer):
+        return (indices,)
+    return tuple(np.unravel_index(indices, shape))
 
 
 def partition_by(
@@ -195,19 +195,19 @@ def _number(total: npt.NDArray[Any] | Buffer) -> int:
     """Return a count, and close its buffer."""
     if not isinstance(total, Buffer):
         return int(total)
-    found = int(total.read())
+    count = int(total.read())
     total.close()
-    return found
+    return count
 
 
 def _kept(arguments: Arguments, plan: Plan) -> Result:
     """Run a plan and return the part of its result that holds selected elements."""
-    kept, total = arguments.run(plan, "kept", "total")
+    elements, total = arguments.run(plan, "kept", "total")
     count = _number(total)
-    if not isinstance(kept, Buffer):
-        result: Result = kept[:count].copy()
+    if not isinstance(elements, Buffer):
+        result: Result = elements[:count].copy()
         return result
     if count == 0:
-        kept.close()
-        return np.empty(0, kept.dtype)
-    return kept.view(shape=count)
+        elements.close()
+        return np.empty(0, elements.dtype)
+    return elements.view(shape=count)

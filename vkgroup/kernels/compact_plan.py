@@ -104,10 +104,10 @@ def where_of(where: str, limit: Any, dtype: np.dtype[Any]) -> Where:
 def _bits(limit: Any, dtype: np.dtype[Any]) -> int:
     """Return the bits of a number of a dtype."""
     try:
-        given = np.asarray(limit)
-        exact = given.shape == () and given.dtype.kind in "biuf"
+        array = np.asarray(limit)
+        exact = array.shape == () and array.dtype.kind in "biuf"
         with np.errstate(over="ignore"):
-            number = given.astype(dtype) if exact else np.zeros((), dtype)
+            number = array.astype(dtype) if exact else np.zeros((), dtype)
         exact = exact and bool(dtype.kind == "f" or number == limit)
     except (TypeError, ValueError, OverflowError):
         exact = False
@@ -160,27 +160,27 @@ def plan_compact(
         The device lacks the subgroup operations, the type, or grids of that size.
     """
     kind, count = dtype_of(dtype), math.prod(sizes_of(shape))
-    found = where_of(where, limit, kind)
+    condition = where_of(where, limit, kind)
     if output not in OUTPUTS:
         raise InvalidDispatch(f"output must be one of {OUTPUTS}; {output!r} was given.")
     if not 0 < count <= _MOST:
         raise InvalidDispatch(f"A compaction takes 1 to {_MOST} elements; {count} were given.")
-    reads = not found.mask or output in ("values", "partition")
+    reads = not condition.mask or output in ("values", "partition")
     if reads and kind.itemsize not in (2, 4, 8):
         raise InvalidDispatch(f"A compaction can move elements of 2, 4 or 8 bytes; {kind} was given.")
-    chosen = choose_full(device, implementation, *OPERATIONS)
+    version = choose_full(device, implementation, *OPERATIONS)
     checked(TABLES["compact"]["any"], tuning)
-    values = tuned(device, "compact", chosen, **tuning)
-    planner = Planner(device, "compact", chosen)
+    values = tuned(device, "compact", version, **tuning)
+    planner = Planner(device, "compact", version)
     if reads:
         planner.input("x", kind, shape)
-    if found.mask:
+    if condition.mask:
         planner.input("mask", np.uint32, parts(count, 4))
     if output != "count":
         planner.output("kept", np.uint32 if output == "indices" else kind, count)
     planner.output("total", np.uint32, ())
-    macros = {**found.macros, "BITS": 8 * kind.itemsize if reads else 32}
-    job = _Job(planner, macros, found, count, reads, _fitting(planner, count, values, macros["BITS"]))
+    macros = {**condition.macros, "BITS": 8 * kind.itemsize if reads else 32}
+    job = _Job(planner, macros, condition, count, reads, _fitting(planner, count, values, macros["BITS"]))
     if output in ("partition", "count"):
         planner.fill("total", 0)
         job.dispatch("count")

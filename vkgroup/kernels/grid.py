@@ -72,8 +72,8 @@ def choose_full(device: Device, implementation: str, *operations: str, kinds: tu
 
     If the device does not guarantee full subgroups (`computeFullSubgroups`), the shared version is selected.
     """
-    found = choose(device, implementation, *operations, kinds=kinds)
-    return "shared" if implementation == "auto" and not full_subgroups(device) else found
+    version = choose(device, implementation, *operations, kinds=kinds)
+    return "shared" if implementation == "auto" and not full_subgroups(device) else version
 
 
 def require_full(device: Device, implementation: str, workgroup: int) -> None:

@@ -230,7 +230,7 @@ class _Work:
         return planner.plan()
 
     def _table(self) -> dict[int | str, Any]:
-        """Return the constants of the table in shared memory, with the requested number of copies if they fit."""
+        """Return the constants of the table in shared memory, with as many of the requested copies as fit."""
         if self._in_memory:
             return {}
         fitting = self._room // (self._bins + 1)
@@ -343,10 +343,10 @@ def histogram(
     count = math.prod(given.shape)
     if range is None and np.ndim(bins) == 0:
         range = extremes(arguments) if count else (0, 1)
-    made = bins_of(given.dtype, bins, range)
+    histogram_bins = bins_of(given.dtype, bins, range)
     if not count:
-        return np.zeros(len(made.edges) - 1, np.int64), made.edges
-    plan = _plan(arguments.device, given.shape, given.dtype, made, implementation, {})
-    more = {"edges": made.keys} if "edges" in plan.inputs else {}
-    (counts,) = arguments.run(plan, "counts", **more)
-    return counts if isinstance(counts, Buffer) else counts.astype(np.int64), made.edges
+        return np.zeros(len(histogram_bins.edges) - 1, np.int64), histogram_bins.edges
+    plan = _plan(arguments.device, given.shape, given.dtype, histogram_bins, implementation, {})
+    edge_keys = {"edges": histogram_bins.keys} if "edges" in plan.inputs else {}
+    (counts,) = arguments.run(plan, "counts", **edge_keys)
+    return counts if isinstance(counts, Buffer) else counts.astype(np.int64), histogram_bins.edges

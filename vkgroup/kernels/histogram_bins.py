@@ -26,7 +26,7 @@ The fraction of p is computed with an error of at most u; the margin adds 2 u fo
 rounding.
 
 NumPy's result is the same if its estimate of k is wrong by at most one. Its estimate is ((x - lo) / (hi -
-lo)) * n in the type of the edges, or in a wider type. Let v be the unit roundoff of that type (2**-23 or
+lo)) * n in the type of the edges, or in a wider type. Let v be the machine epsilon of that type (2**-23 or
 2**-52). The rounding error of the estimate is less than 4 v n, and the rounding of lo and hi to edges shifts
 it by at most v n (|lo| + |hi|) / (hi - lo). If the sum of both and stray is less than 1, the results must
 agree, and `Bins.as_numpy` is true. NumPy also converts integers to the type of the edges first. If that type
@@ -132,8 +132,8 @@ def _bins(dtype: np.dtype[Any], edges: npt.NDArray[Any], equal: bool) -> Bins:
         stray = _stray(edges)
         if dtype.itemsize < 8:
             position = _position(dtype, edges, least, high - low, stray)
-    kept = dtype.kind == "f" or (dtype.itemsize < 8 and edges.dtype == np.float64)
-    as_numpy = kept and (not equal or _estimate_error(edges) + stray < 1)
+    exact_conversion = dtype.kind == "f" or (dtype.itemsize < 8 and edges.dtype == np.float64)
+    as_numpy = exact_conversion and (not equal or _estimate_error(edges) + stray < 1)
     return Bins(edges, keys.astype(key_type(dtype)), low, high, position, as_numpy)
 
 
@@ -150,10 +150,10 @@ def _stray(edges: npt.NDArray[Any]) -> float:
     """Return the maximum distance of the edges from exactly equal bins, in bins, rounded up."""
     exact = edges.astype(np.longdouble)
     width = exact[-1] - exact[0]
-    place = (exact - exact[0]) / width * (len(edges) - 1)
-    off = np.abs(place - np.arange(len(edges))).max()
+    positions = (exact - exact[0]) / width * (len(edges) - 1)
+    distance = np.abs(positions - np.arange(len(edges))).max()
     # The second term bounds three roundings of this computation, of numbers up to len(edges).
-    return float(off + 4 * np.finfo(np.longdouble).eps * len(edges)) if off else 0.0
+    return float(distance + 4 * np.finfo(np.longdouble).eps * len(edges)) if distance else 0.0
 
 
 def _position(

@@ -75,9 +75,9 @@ def least_not_below(dtype: np.dtype[Any], bounds: npt.NDArray[Any]) -> tuple[npt
         reachable = int(np.searchsorted(whole >= _beyond(dtype), True))
         return np.maximum(whole[:reachable], float(limits.min)).astype(dtype), reachable
     with np.errstate(over="ignore"):
-        found = bounds.astype(dtype)
-        found = np.where(found < bounds, np.nextafter(found, dtype.type(np.inf)), found)
-    return np.where(found == 0, dtype.type(-0.0), found).astype(dtype), len(bounds)
+        elements = bounds.astype(dtype)
+        elements = np.where(elements < bounds, np.nextafter(elements, dtype.type(np.inf)), elements)
+    return np.where(elements == 0, dtype.type(-0.0), elements).astype(dtype), len(bounds)
 
 
 def greatest_not_above(dtype: np.dtype[Any], bound: Any) -> npt.NDArray[Any]:
@@ -91,9 +91,9 @@ def greatest_not_above(dtype: np.dtype[Any], bound: Any) -> npt.NDArray[Any]:
             return np.array([limits.max], dtype)
         return np.array([number] if number >= limits.min else [], dtype)
     with np.errstate(over="ignore"):
-        found = bounds.astype(dtype)
-        found = np.where(found > bounds, np.nextafter(found, dtype.type(-np.inf)), found)
-    return np.where(found == 0, dtype.type(0.0), found).astype(dtype)
+        elements = bounds.astype(dtype)
+        elements = np.where(elements > bounds, np.nextafter(elements, dtype.type(-np.inf)), elements)
+    return np.where(elements == 0, dtype.type(0.0), elements).astype(dtype)
 
 
 def _beyond(dtype: np.dtype[Any]) -> float:

@@ -12,7 +12,7 @@ from vkgroup.kernels.types import dtype_of
 
 
 @dataclass(frozen=True)
-class Picture:
+class ImageExtent:
     """The size and texel format of an image.
 
     Attributes
@@ -31,7 +31,7 @@ class Picture:
         return "float" if self.components == 1 else "vec4"
 
 
-def picture_of(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Picture:
+def image_extent(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> ImageExtent:
     """Return the size and texel format of an image array.
 
     Raises
@@ -50,4 +50,4 @@ def picture_of(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Picture:
             f"An image must have the shape (height, width), or (height, width, 1 or 4); {tuple(shape)}"
             " was given."
         )
-    return Picture(int(shape[0]), int(shape[1]), int(shape[2]) if len(shape) == 3 else 1)
+    return ImageExtent(int(shape[0]), int(shape[1]), int(shape[2]) if len(shape) == 3 else 1)

@@ -162,7 +162,7 @@ def matmul(
 
 def cooperative_shape(device: Device) -> CooperativeMatrix | None:
     """Return the device's largest cooperative matrices of float16 with float32 accumulation, or None."""
-    found = [
+    shapes = [
         shape
         for shape in device.capabilities.cooperative_matrices
         if (shape.a_type, shape.b_type, shape.c_type, shape.result_type)
@@ -171,7 +171,7 @@ def cooperative_shape(device: Device) -> CooperativeMatrix | None:
         and shape.k % 8 == 0
         and shape.n % 8 == 0
     ]
-    return max(found, key=lambda shape: shape.m * shape.n * shape.k, default=None)
+    return max(shapes, key=lambda shape: shape.m * shape.n * shape.k, default=None)
 
 
 def _common(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:

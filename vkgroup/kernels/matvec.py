@@ -59,8 +59,8 @@ def matvec(
     if rows == 0 or columns == 0:
         return np.zeros(rows, dtype)
     plan = plan_matvec(arguments.device, (rows, columns), dtype, implementation=implementation)
-    found: Result = arguments.run(plan, "result")[0]
-    return found
+    result: Result = arguments.run(plan, "result")[0]
+    return result
 
 
 def plan_matvec(
@@ -104,9 +104,9 @@ def plan_matvec(
     if len(sizes) != 2 or 0 in sizes:
         raise InvalidDispatch(f"A matrix of the shape {shape} has no elements; kernels.matvec handles that.")
     rows, length = sizes
-    chosen = chosen_version(device, implementation, "add", kind)
-    values = chosen_tuning(device, "matvec", chosen, tuning)
-    planner = Planner(device, "matvec", chosen)
+    version = chosen_version(device, implementation, "add", kind)
+    values = chosen_tuning(device, "matvec", version, tuning)
+    planner = Planner(device, "matvec", version)
     planner.input("matrix", kind, (rows, length))
     planner.input("vector", kind, length)
     planner.output("result", kind, rows)
@@ -187,6 +187,6 @@ class _Job:
         )
 
     def _groups(self, invocations: int, workgroup: int) -> int:
-        """Return the number of workgroups for the invocations, limited by the device; kernels loop if needed."""
+        """Return the number of workgroups, limited by the device; kernels loop over the remaining work."""
         limit = int(self.planner.device.capabilities.limits["maxComputeWorkGroupCount"][0])
         return max(1, min(math.ceil(invocations / workgroup), limit))

@@ -197,5 +197,5 @@ def max_pool(
         return np.empty(result, given.dtype)
     plan = plan_max_pool(arguments.device, given.shape, given.dtype, implementation, ceil_mode=ceil_mode)
     (maxima,) = arguments.run(plan, "maxima")
-    found: Result = maxima
-    return found
+    pooled: Result = maxima
+    return pooled

@@ -17,7 +17,7 @@ from vkgroup.dispatch import Buffer, Device
 from vkgroup.errors import InvalidDispatch, Unsupported
 from vkgroup.kernels.arguments import Arguments, Given
 from vkgroup.kernels.grid import choose_full, chosen, line, parts, require_full
-from vkgroup.kernels.image import Picture, picture_of
+from vkgroup.kernels.image import ImageExtent, image_extent
 from vkgroup.kernels.pipelines import subgroup_size
 from vkgroup.kernels.plan import Plan, Planner
 from vkgroup.kernels.tuning import TABLES
@@ -87,7 +87,7 @@ def plan_mip_chain(
     Unsupported
         The device lacks quad operations or shuffles (``"subgroup"``).
     """
-    picture = picture_of(dtype, shape)
+    extent = image_extent(dtype, shape)
     if 0 in shape:
         raise InvalidDispatch(f"A plan needs a nonempty image; the shape {tuple(shape)} was given.")
     shapes = level_shapes(shape, levels)
@@ -95,20 +95,20 @@ def plan_mip_chain(
         raise InvalidDispatch("A plan needs at least one smaller level; an image of 1 × 1 has none.")
     implementation = _implementation(device, implementation)
     values = chosen(device, "mip_chain", implementation, tuning)
-    side, block = _checked_sizes(values, picture)
+    side, block = _checked_sizes(values, extent)
     require_full(device, implementation, side * side)
     planner = Planner(device, "mip_chain", implementation)
     image = planner.input("image", np.float32, shape)
-    size = sum(_room(one) for one in shapes) * picture.components
+    size = sum(_room(level_shape) for level_shape in shapes) * extent.components
     texels = planner.output("levels", np.float32, size)
-    first, later = _tiles(picture, side * block)
+    first, later = _tiles(extent, side * block)
     counters = planner.scratch("counters", 4 * later)
     kernel = planner.kernel(
         f"mip_chain/{implementation}.comp",
         macros={
-            "TEXEL": picture.texel,
+            "TEXEL": extent.texel,
             "BLOCK": block,
-            "VECTOR": int(picture.components == 1 and block == 4 and picture.width % 4 == 0),
+            "VECTOR": int(extent.components == 1 and block == 4 and extent.width % 4 == 0),
         },
         workgroup=side * side,
         specialization={"SIDE": side},
@@ -118,7 +118,7 @@ def plan_mip_chain(
         kernel,
         line(device, first),
         {"Image": image, "Levels": texels, "Counters": counters},
-        {"width": picture.width, "height": picture.height, "levels": len(shapes)},
+        {"width": extent.width, "height": extent.height, "levels": len(shapes)},
     )
     return planner.plan()
 
@@ -157,7 +157,7 @@ def mip_chain(
     arguments = Arguments(device, image=image)
     given = arguments["image"]
     shape = given.shape
-    picture_of(given.dtype, shape)
+    image_extent(given.dtype, shape)
     if 0 in shape:
         raise InvalidDispatch(f"An empty image has no levels; the shape {shape} was given.")
     if not level_shapes(shape, levels):
@@ -166,17 +166,17 @@ def mip_chain(
     texels = arguments.run(plan, "levels")[0]
     places = level_places(shape, levels)
     if isinstance(texels, Buffer):
-        return [texels.view(np.float32, one, offset=4 * start) for start, one in places]
-    return [texels[start : start + prod(one)].reshape(one) for start, one in places]
+        return [texels.view(np.float32, level_shape, offset=4 * start) for start, level_shape in places]
+    return [texels[start : start + prod(level_shape)].reshape(level_shape) for start, level_shape in places]
 
 
 def level_places(shape: tuple[int, ...], levels: int | None = None) -> list[tuple[int, tuple[int, ...]]]:
     """Return, for each level, the index of its first element in ``levels``, and its shape."""
     places, start = [], 0
     components = prod(shape[2:])
-    for one in level_shapes(shape, levels):
-        places.append((start, one))
-        start += _room(one) * components
+    for level_shape in level_shapes(shape, levels):
+        places.append((start, level_shape))
+        start += _room(level_shape) * components
     return places
 
 
@@ -186,20 +186,20 @@ def _room(shape: tuple[int, ...]) -> int:
 
 
 def _implementation(device: Device, implementation: str) -> str:
-    found = choose_full(device, implementation, "shuffle", "quad")
-    if found == "subgroup" and subgroup_size(device) < _QUAD:
+    version = choose_full(device, implementation, "shuffle", "quad")
+    if version == "subgroup" and subgroup_size(device) < _QUAD:
         if implementation == "auto":
             return "shared"
         raise Unsupported(
             f"Subgroups of size {subgroup_size(device)} have no quads; use implementation='shared'.", ["quad"]
         )
-    return found
+    return version
 
 
-def _checked_sizes(values: dict[str, Any], picture: Picture) -> tuple[int, int]:
+def _checked_sizes(values: dict[str, Any], extent: ImageExtent) -> tuple[int, int]:
     """Return the number of invocations in a row of a tile, and of texels in a row of an invocation."""
     workgroup = values["workgroup"]
-    block = values["block"] or (4 if picture.components == 1 else 2)
+    block = values["block"] or (4 if extent.components == 1 else 2)
     side = isqrt(workgroup)
     if side * side != workgroup or side < 2 or side & (side - 1):
         raise InvalidDispatch(f"workgroup must be a power of four, at least 4; it is {workgroup}.")
@@ -208,9 +208,9 @@ def _checked_sizes(values: dict[str, Any], picture: Picture) -> tuple[int, int]:
     return side, block
 
 
-def _tiles(picture: Picture, tile: int) -> tuple[int, int]:
+def _tiles(extent: ImageExtent, tile: int) -> tuple[int, int]:
     """Return the number of tiles in the first stage, and in all later stages together."""
-    across, down = parts(picture.width, tile), parts(picture.height, tile)
+    across, down = parts(extent.width, tile), parts(extent.height, tile)
     first, later = across * down, 0
     while across * down > 1:
         across, down = parts(across, tile), parts(down, tile)
