@@ -122,7 +122,7 @@ def as_array(value: Any, name: str) -> npt.NDArray[Any]:
     try:
         return np.asarray(as_host(value, name))
     except (ValueError, OverflowError) as error:
-        raise InvalidDispatch(f"{name} cannot be converted to an array: {error}") from error
+        raise InvalidDispatch(f"{name} is no array, and cannot be converted to one: {error}") from error
 
 
 def check_device(device: Device | None) -> None:
