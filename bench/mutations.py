@@ -1,4 +1,4 @@
-"""Who tests the tests: wrong modules in every stage and operation, and how many of them the suite catches.
+"""Mutation test of the suite: share of wrong modules that it detects, by stage and operation.
 
 python bench/mutations.py --device swiftshader --jobs 2 --out FILE
 """
@@ -29,7 +29,7 @@ def table(campaign: Campaign) -> str:
 
 
 def main() -> int:
-    """Run, print and record; the exit code is 1 where a mutant was missed for no known reason."""
+    """Run, print and record; the exit code is 1 if a mutant was missed without a known reason."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", help="device whose driver runs the modules (default: the best one)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="worker processes")

@@ -1,4 +1,4 @@
-"""Draw the README's picture of recorded benchmarks: ``python bench/results_plot.py`` (needs matplotlib)."""
+"""Plot of recorded benchmarks for the README: ``python bench/results_plot.py`` (needs matplotlib)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Rates = dict[str, dict[int, dict[str, float]]]
 
 
 def rates(*names: str) -> tuple[Rates, float]:
-    """Return GB/s by benchmark, size and contender, and those of the copy."""
+    """Return GB/s by benchmark, size and contender, and GB/s of the copy."""
     found: Rates = defaultdict(lambda: defaultdict(dict))
     copy = 0.0
     for name in names:
@@ -53,7 +53,7 @@ def rates(*names: str) -> tuple[Rates, float]:
 
 
 def bars(axes: Any) -> None:
-    """Draw what was recorded at 2^28, contenders of one run beside each other."""
+    """Plot the results at 2^28 as bars, grouped by run."""
     found, copy = rates("bench_reduce_scan_compact.json", "bench_histogram.json")
     for place, benchmark in enumerate(BARS):
         entries = found[benchmark][2**28]
@@ -71,7 +71,7 @@ def bars(axes: Any) -> None:
 
 
 def lines(axes: Any) -> None:
-    """Draw how the rate grows with size."""
+    """Plot the rate over the size."""
     found, copy = rates("bench_sizes_scan_sort.json", "bench_sizes_compact_histogram.json")
     for benchmark, style in zip(LINES, STYLES, strict=True):
         for name in ("subgroup", "shared"):
@@ -95,7 +95,7 @@ def lines(axes: Any) -> None:
 
 
 def main() -> None:
-    """Draw the picture."""
+    """Write the plot."""
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
     plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True, "grid.color": "#dddddd"})
     plt.rcParams.update({"legend.frameon": False, "axes.titlesize": 10})

@@ -1,4 +1,4 @@
-"""Cost of small work: one dispatch, or many in one submission, from submission to completion."""
+"""Benchmarks of submission overhead: one or many dispatches per submission, until completion."""
 
 from __future__ import annotations
 

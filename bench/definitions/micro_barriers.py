@@ -1,4 +1,4 @@
-"""Cost of synchronization: barriers alone, exchanges that need them, and reads of the clock."""
+"""Microbenchmarks of synchronization: barriers, exchanges that need them, and clock reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vkgroup.errors import Unsupported
 from vkgroup.kernels.pipelines import subgroup_size
 
 _UNROLL = 8
-"""As in the shader: steps of one round."""
+"""Steps of one round, as in the shader."""
 
 _STEPPED_ROUNDS = 2
 _WORKGROUPS = (32, 64, 128, 256, 512, 1024)
@@ -47,7 +47,7 @@ def _difference(name: str, found: Any, right: Any) -> str | None:
 
 
 def _counted(workgroup: int) -> Any:
-    """Return what a chain of ``x = base ^ (x + 1)`` must give."""
+    """Return the expected result of a chain of ``x = base ^ (x + 1)``."""
 
     def verify(found: Arrays) -> str | None:
         base = _base(workgroup)
@@ -60,7 +60,7 @@ def _counted(workgroup: int) -> Any:
 
 
 def _exchanged(workgroup: int, size: int) -> Any:
-    """Return what a chain of ``x = base ^ partner's x`` must give: what the last exchange brought."""
+    """Return the expected result of a chain of ``x = base ^ partner's x``, after its last exchange."""
 
     def verify(found: Arrays) -> str | None:
         base, place = _base(workgroup), np.arange(workgroup)
@@ -77,7 +77,7 @@ def _exchanged(workgroup: int, size: int) -> Any:
 
 
 def _read(found: Arrays) -> str | None:
-    """Say whether a chain ended with its base; what the clock shows nobody knows."""
+    """Verify only that a chain ended with its base, since clock values cannot be predicted."""
     return _difference("results", found["results"], _base(len(found["results"])))
 
 

@@ -31,7 +31,7 @@ def load(folder: Path) -> tuple[Definition, ...]:
     InvalidInput
         A file has no list `DEFINITIONS`, or two definitions have the same name.
     """
-    found: dict[str, Definition] = {}
+    definitions: dict[str, Definition] = {}
     for path in sorted(folder.glob("*.py")):
         if path.name.startswith("_"):
             continue
@@ -39,10 +39,10 @@ def load(folder: Path) -> tuple[Definition, ...]:
         if not hasattr(module, "DEFINITIONS"):
             raise InvalidInput(f"{path} has no list DEFINITIONS; add it as described in docs/bench.md.")
         for definition in module.DEFINITIONS:
-            if definition.name in found:
+            if definition.name in definitions:
                 raise InvalidInput(f"{path}: there are two benchmarks {definition.name}; rename one of them.")
-            found[definition.name] = definition
-    return tuple(found[name] for name in sorted(found))
+            definitions[definition.name] = definition
+    return tuple(definitions[name] for name in sorted(definitions))
 
 
 @cache
@@ -67,11 +67,15 @@ def choose(patterns: Sequence[str] = (), among: Iterable[Definition] | None = No
     """
     everything = tuple(definitions() if among is None else among)
     if not patterns:
-        return tuple(one for one in everything if not one.name.startswith(_SEPARATE))
+        return tuple(definition for definition in everything if not definition.name.startswith(_SEPARATE))
     for pattern in patterns:
-        if not any(_fits(one.name, pattern) for one in everything):
+        if not any(_fits(definition.name, pattern) for definition in everything):
             raise InvalidInput(f"No benchmark is called {pattern!r}; `vkgroup bench --list` shows all names.")
-    return tuple(one for one in everything if any(_fits(one.name, pattern) for pattern in patterns))
+    return tuple(
+        definition
+        for definition in everything
+        if any(_fits(definition.name, pattern) for pattern in patterns)
+    )
 
 
 def _fits(name: str, pattern: str) -> bool:

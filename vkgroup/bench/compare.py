@@ -189,15 +189,15 @@ def _name(entry: Mapping[str, Any]) -> str:
     return str(entry.get("run_name", entry.get("name", "")))
 
 
-def _number(given: Any) -> float:
+def _number(value: Any) -> float:
     """Return a number of a file; raise `ValueError` if it is not a possible measurement."""
     try:
-        found = float(given) if isinstance(given, int | float) else math.nan
+        number = float(value) if isinstance(value, int | float) else math.nan
     except OverflowError:
-        found = math.inf
-    if isinstance(given, bool) or not math.isfinite(found):
-        raise ValueError(f"a benchmark has {repr(given)[:40]} instead of a finite number")
-    return found
+        number = math.inf
+    if isinstance(value, bool) or not math.isfinite(number):
+        raise ValueError(f"a benchmark has {repr(value)[:40]} instead of a finite number")
+    return number
 
 
 def _times(data: Mapping[str, Any], units: Mapping[str, str], path: str) -> dict[str, Estimate]:

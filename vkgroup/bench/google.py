@@ -67,12 +67,12 @@ def _ceilings(result: Result) -> Iterator[dict[str, Any]]:
         yield from _entries(row.name, entry, row, place)
 
 
-def _entries(name: str, entry: Timed, row: Row, place: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+def _entries(name: str, entry: Timed, row: Row, indices: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Yield the repetitions of one contender and the statistics over them."""
     blocks = np.array_split(entry.samples, min(REPETITIONS, len(entry.samples)))
     # Use the median round of each repetition, so that one disturbed round does not affect it.
     values = np.array([np.median(block) for block in blocks])
-    common = {**place, "run_name": name, "repetitions": len(blocks), "threads": 1}
+    common = {**indices, "run_name": name, "repetitions": len(blocks), "threads": 1}
     for index, (block, value) in enumerate(zip(blocks, values, strict=True)):
         yield {
             "name": name,
@@ -90,11 +90,15 @@ def _entries(name: str, entry: Timed, row: Row, place: Mapping[str, int]) -> Ite
         "stddev": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0,
     }
     for aggregate, value in statistics.items():
-        found = _aggregate(name, aggregate, "time", common, entry)
-        yield {**found, **_times(value, row), **(_details(row, entry) if aggregate == "median" else {})}
+        aggregate_entry = _aggregate(name, aggregate, "time", common, entry)
+        yield {
+            **aggregate_entry,
+            **_times(value, row),
+            **(_details(row, entry) if aggregate == "median" else {}),
+        }
     deviation = statistics["stddev"] / statistics["mean"] if statistics["mean"] else 0.0
-    found = _aggregate(name, "cv", "percentage", common, entry)
-    yield {**found, "real_time": deviation, "cpu_time": deviation, "time_unit": "ns"}
+    aggregate_entry = _aggregate(name, "cv", "percentage", common, entry)
+    yield {**aggregate_entry, "real_time": deviation, "cpu_time": deviation, "time_unit": "ns"}
 
 
 def _aggregate(

@@ -58,13 +58,13 @@ def _cores() -> int:
 
 def made(count: int, dtype: npt.DTypeLike, make: Callable[[slice], npt.ArrayLike]) -> Array:
     """Return an array that `make` fills slice by slice, with elements or one number for all of them."""
-    found = np.empty(count, dtype)
+    array = np.empty(count, dtype)
 
     def fill(span: slice) -> None:
-        found[span] = make(span)
+        array[span] = make(span)
 
     each(fill, spans(count))
-    return found
+    return array
 
 
 def drawn(
@@ -82,8 +82,8 @@ def drawn(
     draw : function that returns a number of elements from a generator, of any dtype that can be converted to
         `dtype`.
     """
-    found = np.empty(shape, dtype)
-    flat = found.reshape(-1)
+    array = np.empty(shape, dtype)
+    flat = array.reshape(-1)
 
     def fill(part: tuple[slice, np.random.Generator]) -> None:
         span, generator = part
@@ -91,7 +91,7 @@ def drawn(
 
     blocks = spans(flat.size)
     each(fill, zip(blocks, rng.spawn(len(blocks)), strict=True))
-    return found
+    return array
 
 
 def selected(x: Array, keep: Callable[[slice], npt.NDArray[np.bool_]], out: Array | None = None) -> Array:
@@ -103,14 +103,14 @@ def selected(x: Array, keep: Callable[[slice], npt.NDArray[np.bool_]], out: Arra
     """
     blocks = spans(x.size)
     ends = np.cumsum([0, *each(lambda span: np.count_nonzero(keep(span)), blocks)]).tolist()
-    found = np.empty(ends[-1], x.dtype) if out is None else out[: ends[-1]]
+    array = np.empty(ends[-1], x.dtype) if out is None else out[: ends[-1]]
 
     def fill(number: int) -> None:
         span = blocks[number]
-        found[ends[number] : ends[number + 1]] = x[span][keep(span)]
+        array[ends[number] : ends[number + 1]] = x[span][keep(span)]
 
     each(fill, range(len(blocks)))
-    return found
+    return array
 
 
 def by_rows(function: Callable[[Array], Array], x: Array) -> Array:
@@ -119,14 +119,14 @@ def by_rows(function: Callable[[Array], Array], x: Array) -> Array:
     part = function(x[first])
     if not others:
         return part
-    found = np.empty((len(x), *part.shape[1:]), part.dtype)
-    found[first] = part
+    result = np.empty((len(x), *part.shape[1:]), part.dtype)
+    result[first] = part
 
     def fill(rows: slice) -> None:
-        found[rows] = function(x[rows])
+        result[rows] = function(x[rows])
 
     each(fill, others)
-    return found
+    return result
 
 
 def accumulated(operation: np.ufunc, x: Array, out: Array | None = None) -> Array:
@@ -134,17 +134,17 @@ def accumulated(operation: np.ufunc, x: Array, out: Array | None = None) -> Arra
 
     The operation must give the same result in any order, so sums of floats must be exact.
     """
-    found = np.empty_like(x) if out is None else out
+    result = np.empty_like(x) if out is None else out
     blocks = spans(x.size)
-    each(lambda span: operation.accumulate(x[span], dtype=found.dtype, out=found[span]), blocks)
-    before = operation.accumulate([found[span.stop - 1] for span in blocks], dtype=found.dtype)
+    each(lambda span: operation.accumulate(x[span], dtype=result.dtype, out=result[span]), blocks)
+    before = operation.accumulate([result[span.stop - 1] for span in blocks], dtype=result.dtype)
 
     def carry(number: int) -> None:
-        part = found[blocks[number]]
+        part = result[blocks[number]]
         operation(part, before[number - 1], out=part)
 
     each(carry, range(1, len(blocks)))
-    return found
+    return result
 
 
 def counted(keys: Array, bins: int) -> Array:

@@ -138,7 +138,7 @@ class Case:
         return max((argument.least_size for argument in self.arguments), default=4 if quads else 1)
 
     def with_components(self, components: int) -> Case:
-        """Return the case with a number of components of its scalar, or the case itself if its type is fixed."""
+        """Return the case with a number of components of its scalar, or itself if its type is fixed."""
         name = self.type.scalar.name
         if components > 1:
             name = f"{self.type.scalar.vector_prefix}{components}"

@@ -210,7 +210,8 @@ def _problem(case: Case, words: NDArray[np.uint32], chains: int, size: int, expe
         return None
     at = tuple(int(location[0]) for location in np.nonzero(bad))
     location = f"subgroup {at[0]}, chain {at[1]}, lane {at[2]}"
-    return f"{location} is {got[at]} instead of {expected.value[at[1:]]} ({int(bad.sum())} of {bad.size} are wrong)"
+    return f"{location} is {got[at]} instead of {expected.value[at[1:]]}"
+        f" ({int(bad.sum())} of {bad.size} are wrong)"
 
 
 def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) -> Any:

@@ -161,12 +161,12 @@ class Rounds:
 
     def outputs(self) -> Arrays:
         """Return the words of ``inputs``, of the last run's ``results``, and of the ``stepped`` run."""
-        found = {"inputs": self._inputs.read(), "results": self._outputs.read()}
+        words = {"inputs": self._inputs.read(), "results": self._outputs.read()}
         if self._stepped:
             self.poison()
             self._bound.dispatch(1, self._push(self._stepped, ALL_BITS, 1), _TIMEOUT)
-            found["stepped"] = self._outputs.read()
-        return found
+            words["stepped"] = self._outputs.read()
+        return words
 
     def close(self) -> None:
         """Free the buffers."""
