@@ -125,16 +125,16 @@ _PIPELINES: WeakKeyDictionary[Device, dict[Any, Pipeline]] = WeakKeyDictionary()
 def _pipeline(device: Device, batch: Batch, size: int, shape: Shape, workgroup: int, many: bool) -> Pipeline:
     """Return the pipeline of a batch, created once per device."""
     text = source(batch.entries, size, shape, clock=has_clock(device.capabilities))
-    kept = _PIPELINES.setdefault(device, {})
+    cache = _PIPELINES.setdefault(device, {})
     key = text, workgroup, many
-    if key not in kept or kept[key].closed:
-        kept[key] = device.pipeline(
+    if key not in cache or cache[key].closed:
+        cache[key] = device.pipeline(
             device.compile(text),
             specialization={"WORKGROUP": workgroup, "THROUGHPUT": many},
             subgroup_size=required_size(device),
             full_subgroups=full_subgroups(device),
         )
-    return kept[key]
+    return cache[key]
 
 
 class Chain:
@@ -208,10 +208,10 @@ def _problem(case: Case, words: NDArray[np.uint32], chains: int, size: int, expe
     bad = micro_expected.wrong(case, got, legal, Lanes(expected.value[:chains], expected.defined[:chains]))
     if not bad.any():
         return None
-    at = tuple(int(location[0]) for location in np.nonzero(bad))
+    at = tuple(int(indices[0]) for indices in np.nonzero(bad))
     location = f"subgroup {at[0]}, chain {at[1]}, lane {at[2]}"
-    return f"{location} is {got[at]} instead of {expected.value[at[1:]]}"
-        f" ({int(bad.sum())} of {bad.size} are wrong)"
+    count = int(bad.sum())
+    return f"{location} is {got[at]} instead of {expected.value[at[1:]]} ({count} of {bad.size} are wrong)"
 
 
 def _verifier(case: Case, size: int, options: Options, seed: int, many: bool) -> Any:
