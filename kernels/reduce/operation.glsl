@@ -1,4 +1,5 @@
-// What is reduced: the type of the elements, how one becomes a state, and how two states become one.
+// Operation of a reduction: type of the elements, conversion of an element to a state, and combination of two
+// states.
 //
 // Macros (all have defaults):
 //   T, T4        the elements in memory, and four of them
@@ -51,12 +52,12 @@
 // --- elements to numbers to compute with ------------------------------------------------------------------
 
 #if KEY_BITS != 0
-// The bits of floats are in the order of sign and magnitude. To compare them as integers turns the order of the
-// negative ones (all bits but the sign are inverted where the sign is set); then the key of the least
-// float, minus infinity, is subtracted. As unsigned integers these keys begin with 0 for minus infinity and end
-// with RANGE for infinity, and every NaN is above: the positive ones follow infinity, the negative ones, which
-// are below minus infinity, have wrapped around to the top. So the greatest key is a NaN if there is one, as
-// NumPy wants it, and no float operation was used, which might treat NaN and denormals as it likes.
+// The bits of floats are in the order of sign and magnitude. To compare them as integers turns the order of
+// the negative ones (all bits but the sign are inverted where the sign is set); then the key of the least
+// float, minus infinity, is subtracted. As unsigned integers these keys begin with 0 for minus infinity and
+// end with RANGE for infinity, and every NaN is above: the positive ones follow infinity, the negative ones,
+// which are below minus infinity, have wrapped around to the top. So the greatest key is a NaN if there is
+// one, as NumPy wants it, and no float operation was used, which might treat NaN and denormals as it likes.
 // REVERSE subtracts from the key of infinity instead, which turns the order and leaves NaN at the top.
 const S MAGNITUDE = (S(1) << (KEY_BITS - 1)) - S(1);
 #if KEY_BITS == 16

@@ -1,4 +1,4 @@
-// Transposes a matrix; blocks are transposed in registers, and change places in shared memory.
+// Transposes a matrix: blocks are transposed in registers and exchanged through shared memory.
 //
 // matrix: rows × columns. transposed: columns × rows.
 //

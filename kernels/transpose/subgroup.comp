@@ -1,4 +1,4 @@
-// Transposes a matrix; blocks are transposed in registers, and change places by shuffles. No shared memory.
+// Transposes a matrix: blocks are transposed in registers and exchanged by shuffles, without shared memory.
 //
 // matrix: rows × columns. transposed: columns × rows.
 //
@@ -42,7 +42,8 @@ void main() {
             held[i * SIDE + k] = block.row[k];
     }
 
-    // A lane whose bit is set gives its blocks without that bit, and takes for them what the other gives.
+    // A lane whose bit is set sends its blocks without that bit, and receives the other lane's blocks in
+    // exchange.
     [[unroll]] for (uint bit = 1u; bit < ITEMS; bit *= 2u) {
         if (bit >= width)
             break;
@@ -61,7 +62,7 @@ void main() {
         }
     }
 
-    uint exchanged = min(ITEMS, width) - 1u; // the bits that have changed places
+    uint exchanged = min(ITEMS, width) - 1u; // the exchanged bits
     [[unroll]] for (uint i = 0u; i < ITEMS; ++i) {
         uint column = across + ((right & ~exchanged) | (i & exchanged));
         uint row = down + ((i & ~exchanged) | (right & exchanged));
