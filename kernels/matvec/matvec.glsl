@@ -20,7 +20,7 @@ layout(push_constant) uniform Push {
     uint length;    // elements of a row
     uint rows;
 #if FINISH == SECOND
-    uint parts;     // of each row; each has every so many-th tile
+    uint parts;     // of each row; each has every `parts`-th tile
 #endif
 };
 

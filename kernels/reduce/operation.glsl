@@ -117,9 +117,9 @@ A neutral() {
 // --- states -----------------------------------------------------------------------------------------------
 
 #if ARG
-// The greatest element and its first place. The neutral state may stay as it is although elements were taken,
-// as none was greater than the least number there is. If it is the result, all elements are that number, and
-// the first of all is the answer: therefore the neutral state has the place 0.
+// The greatest element and its first index. The neutral state remains if no element is greater than the least
+// number. If it is the result, all elements equal that number, and the first index is the answer; therefore
+// the neutral state has the index 0.
 struct State {
     A value;
     uint place;
@@ -138,7 +138,7 @@ State combine(State a, State b) {
     return State(second ? b.value : a.value, second ? b.place : a.place);
 }
 
-// Take four elements. Their places must rise from call to call, for an equal element is not taken.
+// Take four elements. Their indices must ascend from call to call, since an equal element is not taken.
 void take(inout State4 s, A4 value, uvec4 place) {
     bvec4 better = greaterThan(value, s.value);
     s.value = mix(s.value, value, better);
