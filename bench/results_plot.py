@@ -17,7 +17,7 @@ RECORDED = HERE / "results" / "nvidia-h200"
 PICTURE = HERE.parent / "docs" / "images" / "bench-h200.png"
 
 # Okabe and Ito's palette, as in `vkgroup bench --plot`.
-COLOURS = {"subgroup": "#0072B2", "shared": "#D55E00", "torch": "#999999", "cupy": "#009E73"}
+COLORS = {"subgroup": "#0072B2", "shared": "#D55E00", "torch": "#999999", "cupy": "#009E73"}
 MARKERS = {"subgroup": "o", "shared": "s"}
 BARS = {
     "reduce.sum.float32": "sum\nfloat32",
@@ -57,16 +57,16 @@ def bars(axes: Any) -> None:
     found, copy = rates("bench_reduce_scan_compact.json", "bench_histogram.json")
     for place, benchmark in enumerate(BARS):
         entries = found[benchmark][2**28]
-        for number, (name, colour) in enumerate(COLOURS.items()):
+        for number, (name, color) in enumerate(COLORS.items()):
             at = place + 0.21 * (number - 1.5)
-            axes.bar(at, entries[name], 0.2, color=colour, label=name if not place else None)
+            axes.bar(at, entries[name], 0.2, color=color, label=name if not place else None)
             axes.text(at, entries[name] + 40, f"{entries[name]:.0f}", ha="center", fontsize=5.5)
     axes.axhline(copy, color="#777777", linestyle="--", linewidth=1)
     axes.text(len(BARS) - 0.45, copy + 60, "copy", ha="right", fontsize=7, color="#777777")
     axes.set_xticks(range(len(BARS)), BARS.values(), fontsize=8)
     axes.set_ylim(0, 5300)
     axes.set_ylabel("GB/s read and written")
-    axes.set_title("2^28 elements, neighbours in one run")
+    axes.set_title("2^28 elements, neighboring bars from one run")
     axes.legend(loc="upper center", ncol=4, fontsize=8)
 
 
@@ -79,7 +79,7 @@ def lines(axes: Any) -> None:
             axes.plot(
                 *zip(*points, strict=True),
                 style,
-                color=COLOURS[name],
+                color=COLORS[name],
                 marker=MARKERS[name],
                 markersize=3.5,
                 linewidth=1.2,

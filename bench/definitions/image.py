@@ -27,7 +27,7 @@ _SMALL, _EXACT = 16, 10
 _SMOKE = (16, 1021, 40_009)
 
 
-def _picture(rng: np.random.Generator, size: int, components: int) -> Array:
+def _image(rng: np.random.Generator, size: int, components: int) -> Array:
     """Return the shape of a nearly square image of approximately a number of texels."""
     shape = _shape(size, components)
     return host.drawn(rng, shape, np.float32, lambda rng, count: rng.integers(0, _SMALL, count, np.uint8))
@@ -57,7 +57,7 @@ def _mip_chain(components: int, device: Device, size: int, tuning: Mapping[str, 
     shape = _shape(size, components)
 
     def data(rng: np.random.Generator) -> Data:
-        x = _picture(rng, size, components)
+        x = _image(rng, size, components)
         levels = []
         level = x
         for _ in level_shapes(shape):
@@ -94,7 +94,7 @@ def _box_filter(components: int, radius: int, device: Device, size: int, tuning:
     scale = np.float32(1 / (2 * radius + 1) ** 2)
 
     def data(rng: np.random.Generator) -> Data:
-        x = _picture(rng, size, components)
+        x = _image(rng, size, components)
         means = np.empty_like(x)
 
         def filter_rows(rows: slice) -> None:
@@ -179,7 +179,7 @@ def _quad_mip(device: Device, size: int, tuning: Mapping[str, Any]) -> Case:
     shape = _shape(size, 4)
 
     def data(rng: np.random.Generator) -> Data:
-        x = _picture(rng, size, 4)
+        x = _image(rng, size, 4)
         return Data({"picture": x}, {"color": x, "smaller": _mean_of_fours(x)})
 
     def contender(version: str) -> Contender:
@@ -201,7 +201,7 @@ DEFINITIONS = [
     *(
         Definition(
             name=f"mip_chain.{name}",
-            title=f"all smaller levels of a picture of {what} in one dispatch; size in pixels",
+            title=f"all smaller levels of an image of {what} in one dispatch; size in pixels",
             make=partial(_mip_chain, components),
             sizes=powers_of_two(10, 28 if components == 1 else 26, 2),
             smoke=_SMOKE,
@@ -223,7 +223,7 @@ DEFINITIONS = [
     ),
     Definition(
         name="quad_mip.draw",
-        title="a picture drawn and halved in one pass; size in pixels",
+        title="an image drawn and halved in one pass; size in pixels",
         make=_quad_mip,
         sizes=powers_of_two(10, 24, 2),
         smoke=_SMOKE,

@@ -126,19 +126,19 @@ def _definition(name: str, title: str, variants: Mapping[str, int], pair: tuple[
 DEFINITIONS = [
     _definition(
         "alone",
-        "each barrier, one after the other, in a workgroup of so many invocations",
+        "consecutive barriers of each kind; size in invocations of the workgroup",
         _BARRIERS,
         ("subgroupBarrier", "barrier"),
     ),
     _definition(
         "exchange",
-        "exchange within subgroups of a workgroup of so many invocations: shuffle, or memory and a barrier",
+        "exchange within subgroups by shuffle, or by memory and a barrier; size in invocations",
         _EXCHANGES,
         ("shuffle", "barrier"),
     ),
     _definition(
         "clock",
-        "reading the clock and adding it up, in a workgroup of so many invocations; no time has it in it",
+        "clock reads and their sum, which no other time includes; size in invocations",
         _CLOCK,
         ("clock", "clock"),
     ),

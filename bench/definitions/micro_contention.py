@@ -115,7 +115,7 @@ def _definition(memory: str, spread: str) -> Definition:
     where = {
         "same": "one counter",
         "subgroup": "a counter for each subgroup",
-        "spread": "neighbouring counters for neighbours",
+        "spread": "neighboring counters for neighbors",
     }[spread]
     return Definition(
         f"micro.contention.{memory}.{spread}",

@@ -95,10 +95,10 @@ def _definition(form: str) -> Definition:
             unit=unit(device),
         )
 
-    what = "passes of a loop" if form == "loop" else f"ways of {form}"
+    what = "passes of a loop" if form == "loop" else f"branches of {form}"
     return Definition(
         f"micro.divergence.{form}",
-        f"a subgroup whose lanes go so many {what}, beside one whose lanes agree",
+        f"a subgroup with `size` different {what}, compared with a uniform one",
         make,
         sizes=(1, 2, 4, 8, 16, 32),
         smoke=(3,),

@@ -22,7 +22,7 @@ const uint COUNT = (1u << 30) - 1u;
 const uint DIGITS = (RADIX + WORKGROUP - 1u) / WORKGROUP;
 
 shared uint tile_number;
-shared uint stuck;              // tiles up to that one which somebody waits for in vain; 0 if nobody does
+shared uint stuck;              // number of tiles up to one that never arrives; 0 if none
 shared uint missing[RADIX];     // that tile's counts
 shared uint target[RADIX];      // where the digit's keys go, less their place in the sorted tile
 

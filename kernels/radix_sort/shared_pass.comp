@@ -1,10 +1,10 @@
 // One pass of the radix sort as in subgroup_pass.comp, without subgroup operations.
 //
 // The tile is sorted by the digit with stable splits of four bits each. An invocation has ITEMS consecutive
-// keys and counters of its own for the sixteen values of four bits, two to a word and each invocation's in a
-// column of its own, so that counting has no bank conflicts (with an odd number of items, nor has reading the
-// keys). An exclusive scan over all counters, ordered by value and then by invocation, says where each key
-// goes.
+// keys and separate counters for the sixteen values of four bits, two to a word. The counters of an
+// invocation are in one column, so counting has no bank conflicts; with an odd number of items, reading the
+// keys has none either. An exclusive scan over all counters, ordered by value and then by invocation, gives
+// the position of each key.
 //
 // The split data is the key itself or, if the key has a value or two words, its digit and its index in the
 // loaded tile.

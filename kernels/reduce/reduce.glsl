@@ -26,9 +26,8 @@ shared bool comes_last;
 
 // Count a part of a row as written, and if it was the last, reduce the parts: TEAM is 0.
 //
-// The release and acquire of the atomic order the parts that were written before it, by whichever workgroup,
-// before the reads that follow it. No workgroup waits, so the result does not depend on the progress of other
-// workgroups.
+// The release and acquire of the atomic order all earlier writes of parts, by any workgroup, before the reads
+// that follow it. No workgroup waits, so the result does not depend on the progress of other workgroups.
 void finish_row(uint row) {
     if (gl_LocalInvocationIndex == 0u) {
         uint written = atomicAdd(tickets[row], 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer,

@@ -161,9 +161,9 @@ T scan_vector(inout T x[WIDTH], uint head_bits, out uint open) {
     return sum;
 }
 
-// Add what the vectors before this one come to, since the last head; `unfinished`: whether that lacks what
-// comes before the subgroup or workgroup. What is then left to be added to is open. Done before the
-// look-back, so that nothing but the elements has to be kept in registers meanwhile.
+// Add the sum of the previous vectors since the last head. `unfinished`: whether this sum lacks the prefix of
+// the subgroup or workgroup; the elements that still need this prefix remain open. This is done before the
+// look-back, so that only the elements need registers during the look-back.
 void settle_vector(inout T x[WIDTH], inout uint open, T before, bool unfinished) {
     [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
         if (SEGMENTS == NONE || (open >> i & 1u) != 0u)

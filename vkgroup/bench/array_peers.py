@@ -16,7 +16,8 @@ from vkgroup.device.cuda import find_device
 from vkgroup.dispatch import Device
 
 Function = Callable[..., Mapping[str, Any]]
-"""Function of the package's module and its arrays by name; returns results by the names of our outputs."""
+"""Function of the package's module and its arrays by name; returns results by the names of vkgroup's
+outputs."""
 
 NVIDIA = 0x10DE
 """NVIDIA's PCI vendor id, as in `VkPhysicalDeviceProperties.vendorID`."""
@@ -65,7 +66,7 @@ class CudaPeer(ArrayPeer):
     """An array package for CUDA, on the same NVIDIA GPU as the Vulkan device.
 
     The CUDA driver determines the number of that device, and the package uses the same numbers. The package
-    itself is not asked, since CuPy 14 did not return the UUID of an H200 that the driver returned.
+    itself is not queried, since CuPy 14 did not return the UUID of an H200, although the driver did.
 
     Attributes
     ----------

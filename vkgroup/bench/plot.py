@@ -14,7 +14,7 @@ from vkgroup.bench.sizes import power_text
 from vkgroup.errors import InvalidInput, Unsupported
 
 # Okabe and Ito's color-blind safe palette; a version has the same color in all plots.
-_COLOURS = {"subgroup": "#0072B2", "shared": "#D55E00", "cooperative": "#009E73"}
+_COLORS = {"subgroup": "#0072B2", "shared": "#D55E00", "cooperative": "#009E73"}
 _OTHERS = ("#CC79A7", "#E69F00", "#56B4E9", "#999999", "#000000")
 _MARKERS = {"subgroup": "o", "shared": "s", "cooperative": "D"}
 _OTHER_MARKERS = "^vPX*"
@@ -97,9 +97,9 @@ def _matplotlib() -> ModuleType:
     return pyplot
 
 
-def _colours(names: Sequence[str]) -> dict[str, str]:
+def _colors(names: Sequence[str]) -> dict[str, str]:
     others = iter(_OTHERS * (1 + len(names)))
-    return {name: _COLOURS.get(name) or next(others) for name in names}
+    return {name: _COLORS.get(name) or next(others) for name in names}
 
 
 def _names(rows: Sequence[Row]) -> list[str]:
@@ -121,30 +121,30 @@ def _lines(library: Any, rows: Sequence[Row], title: str, sweep: str) -> Any:
         squeeze=False,
         layout="constrained",
     )
-    colours = _colours(_names(rows))
+    colors = _colors(_names(rows))
     for place, family in zip(axes.flat, families, strict=False):
-        _panel(place, [row for row in rows if row.name == family], sweep, colours)
+        _panel(place, [row for row in rows if row.name == family], sweep, colors)
     for place in list(axes.flat)[len(families) :]:
         place.set_visible(False)
     _finish(figure, axes, title)
     return figure
 
 
-def _panel(axes: Any, rows: Sequence[Row], sweep: str, colours: dict[str, str]) -> None:
+def _panel(axes: Any, rows: Sequence[Row], sweep: str, colors: dict[str, str]) -> None:
     """Plot one definition: each version's rate with its interval, and the ceiling."""
     position: Callable[[Row], float] = (
         (lambda row: row.size) if sweep == "size" else (lambda row: float(row.tuning[sweep]))
     )
     scale, unit = _unit(rows)
-    markers = dict(zip([name for name in colours if name not in _MARKERS], cycle(_OTHER_MARKERS)))
+    markers = dict(zip([name for name in colors if name not in _MARKERS], cycle(_OTHER_MARKERS)))
     for name in _names(rows):
         found = [(position(row), row.timed[name], row) for row in rows if name in row.timed]
         xs = [x for x, _, _ in found]
         middle, low, high = ([_height(row, entry, end) / scale for _, entry, row in found] for end in _ENDS)
         axes.plot(
-            xs, middle, marker={**markers, **_MARKERS}[name], markersize=3.5, label=name, color=colours[name]
+            xs, middle, marker={**markers, **_MARKERS}[name], markersize=3.5, label=name, color=colors[name]
         )
-        axes.fill_between(xs, low, high, color=colours[name], alpha=0.2, linewidth=0)
+        axes.fill_between(xs, low, high, color=colors[name], alpha=0.2, linewidth=0)
     for index, (name, level) in enumerate(_levels(rows).items()):
         style = ("--", ":", "-.")[index % 3]
         axes.axhline(level / scale, color=_CEILING, linestyle=style, linewidth=1.1, label=f"{name} ceiling")
@@ -202,7 +202,7 @@ def _bars(library: Any, rows: Sequence[Row], title: str) -> Any:
         held = len(row.shares) == len(row.timed)
         panels.setdefault("% of the ceiling" if held else _unit([row])[1], []).append(row)
     names = _names(rows)
-    colours = _colours(names)
+    colors = _colors(names)
     counts = [sum(len(row.timed) + 0.8 for row in found) for found in panels.values()]
     figure, axes = library.subplots(
         len(panels),
@@ -213,22 +213,22 @@ def _bars(library: Any, rows: Sequence[Row], title: str) -> Any:
         layout="constrained",
     )
     for place, (unit, found) in zip(axes.flat, panels.items(), strict=True):
-        _bar_panel(place, found, unit, colours)
-    handles = [library.Rectangle((0, 0), 1, 1, color=colours[name]) for name in names]
+        _bar_panel(place, found, unit, colors)
+    handles = [library.Rectangle((0, 0), 1, 1, color=colors[name]) for name in names]
     figure.legend(handles, names, loc="outside lower center", ncols=min(6, len(names)))
     figure.suptitle(title, fontsize=10)
     return figure
 
 
-def _bar_panel(axes: Any, rows: Sequence[Row], unit: str, colours: dict[str, str]) -> None:
+def _bar_panel(axes: Any, rows: Sequence[Row], unit: str, colors: dict[str, str]) -> None:
     """Plot the bars of rows with the same unit."""
     middles, bottom, longest = [], 0.0, 0.0
     shares = unit.startswith("%")
     for row in rows:
-        entries = [(name, row.timed[name]) for name in colours if name in row.timed]
+        entries = [(name, row.timed[name]) for name in colors if name in row.timed]
         middles.append(bottom + (len(entries) - 1) / 2)
         for offset, (name, entry) in enumerate(entries):
-            longest = max(longest, _bar(axes, bottom + offset, row, entry, colours[name], shares))
+            longest = max(longest, _bar(axes, bottom + offset, row, entry, colors[name], shares))
         bottom += len(entries) + 0.8
     axes.set_yticks(middles, [f"{row.name}\n{_where(row)}" for row in rows])
     axes.set_ylim(bottom - 1.1, -0.7)
@@ -249,7 +249,7 @@ def _size(row: Row) -> str:
     return f"$2^{{{size[2:]}}}$" if size.startswith("2^") else size
 
 
-def _bar(axes: Any, height: float, row: Row, entry: Timed, colour: str, shares: bool) -> float:
+def _bar(axes: Any, height: float, row: Row, entry: Timed, color: str, shares: bool) -> float:
     """Plot one bar with its interval and the rate next to it, and return its end."""
     scale, word = _unit([row])
     value = _height(row, entry, "median") / scale
@@ -260,7 +260,7 @@ def _bar(axes: Any, height: float, row: Row, entry: Timed, colour: str, shares: 
         part = row.shares[entry.name].part
         length, low, high = 100 * part.median, 100 * part.low, 100 * part.high
         text += f", {length:.1f} % of {row.shares[entry.name].ceiling}"
-    axes.barh(height, length, height=0.86, color=colour)
+    axes.barh(height, length, height=0.86, color=color)
     error = [[max(0, length - low)], [max(0, high - length)]]
     axes.errorbar(length, height, xerr=error, color="black", linewidth=0.9, capsize=1.5)
     end = max(length, high)
