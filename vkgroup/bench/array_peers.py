@@ -16,8 +16,7 @@ from vkgroup.device.cuda import find_device
 from vkgroup.dispatch import Device
 
 Function = Callable[..., Mapping[str, Any]]
-"""Function of the package's module and its arrays by name; returns results by the names of vkgroup's
-outputs."""
+"""Function of the package's module and its named arrays; returns results by the names of the outputs."""
 
 NVIDIA = 0x10DE
 """NVIDIA's PCI vendor id, as in `VkPhysicalDeviceProperties.vendorID`."""
